@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plaincall_fuzz::Drawn;
-use plaincall_testkit::foreign::chunks;
+use plaincall_testkit::untrusted::chunks;
 use plaincall_testkit::merged::merged_of_chunks;
 use plaincall_testkit::oracle::oracle;
 

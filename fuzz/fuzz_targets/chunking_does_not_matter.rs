@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plaincall_fuzz::Case;
-use plaincall_testkit::foreign::chunks;
+use plaincall_testkit::untrusted::chunks;
 use plaincall_testkit::merged::{merged, merged_of_chunks};
 
 fuzz_target!(|data: &[u8]| {

@@ -1,11 +1,11 @@
 //! `unescape` undoes `escape`, and the escape is the one that `spec/common.md` 6.2 tells
-//! (`spec/foreign.md` 2).
+//! (`spec/untrusted.md` 2).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plaincall_fuzz::Case;
 use plaincall_syntax::Escaper;
-use plaincall_testkit::foreign::{markers_in, naive_escape};
+use plaincall_testkit::untrusted::{markers_in, naive_escape};
 
 fuzz_target!(|data: &[u8]| {
     let Some(case) = Case::new(data) else {

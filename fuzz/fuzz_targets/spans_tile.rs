@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use plaincall_fuzz::{Drawn, cut_bytes};
 use plaincall_syntax::{ByteParser, Event, EventKind, Parser};
-use plaincall_testkit::foreign::chunks;
+use plaincall_testkit::untrusted::chunks;
 use plaincall_testkit::merged::merge_lossy;
 
 /// Puts the source texts together, and checks the width of each event and its place.

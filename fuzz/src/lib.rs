@@ -14,13 +14,13 @@ pub use request::check_request;
 
 use plaincall_call::Origin;
 use plaincall_syntax::Dialect;
-use plaincall_testkit::foreign::{FORMS, Text, dialect};
+use plaincall_testkit::untrusted::{FORMS, Text, dialect};
 
 /// What the targets are about: made of the fuzzer's bytes.
 pub struct Case {
     /// One to three dialects.
     pub dialects: Vec<Dialect>,
-    /// The texts of a passage.
+    /// The texts of a prompt text.
     pub texts: Vec<Text>,
     /// Sizes of chunks, in characters.
     pub sizes: Vec<usize>,
@@ -35,10 +35,10 @@ impl Case {
         let wanted = [Some(first), second.checked_sub(128), third.checked_sub(128)];
         let texts = String::from_utf8_lossy(text);
         let texts = texts.split('\0').enumerate().map(|(index, text)| Text {
-            // Foreign at least every second time.
+            // Untrusted at least every second time.
             origin: match (index % 2 == 0, origins >> (index % 8) & 1) {
-                (true, _) => Origin::Foreign,
-                (false, 0) => Origin::Own,
+                (true, _) => Origin::Untrusted,
+                (false, 0) => Origin::Trusted,
                 (false, _) => Origin::Model,
             },
             text: text.to_owned(),

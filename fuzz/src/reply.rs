@@ -2,7 +2,7 @@
 
 use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, WholeAnswer};
 use plaincall_syntax::{EventKind, Parser};
-use plaincall_testkit::foreign::{chunks, markers_in};
+use plaincall_testkit::untrusted::{chunks, markers_in};
 use plaincall_testkit::strict_client::Heard;
 use plaincall_wire::openai::{ChatCompletion, read_error};
 use serde_json::{Value, json};

@@ -205,10 +205,10 @@ fn check_body(body: &[u8], settings: &ModelSettings) {
             continue;
         }
         // What the prompt teaches holds calls and the key.
-        let foreign = text.split(PROMPT).next().unwrap_or_default();
-        assert_eq!(names(foreign, &plan), [""; 0], "calls in {foreign:?}");
+        let untrusted = text.split(PROMPT).next().unwrap_or_default();
+        assert_eq!(names(untrusted, &plan), [""; 0], "calls in {untrusted:?}");
         if let Some(key) = &key {
-            assert!(!foreign.contains(key.as_str()), "{key} in {foreign:?}");
+            assert!(!untrusted.contains(key.as_str()), "{key} in {untrusted:?}");
         }
     }
     assert!(turns.next().is_none(), "no turn is lost");

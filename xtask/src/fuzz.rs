@@ -270,7 +270,7 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
                 ("agrees_with_oracle", 1),
                 ("chunking_does_not_matter", 7),
                 ("escape_is_reversible", 7),
-                ("parse_foreign", 7),
+                ("parse_untrusted", 7),
                 ("spans_tile", 1),
             ] {
                 let dialect = if stem == "emoji" { emoji } else { 0 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::{EchoGuard, Foreign, PassageBuilder};
+use plaincall::call::{EchoGuard, PromptTextBuilder, Untrusted};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
     CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
@@ -158,33 +158,34 @@ impl Conversation {
     /// Tells the model what the user says, behind what the user has given it.
     pub(crate) fn tell_question(&mut self, text: &str) {
         for (name, document) in std::mem::take(&mut self.attached) {
-            self.tell_foreign(&name, Some(&name), &document);
+            self.write_untrusted(&name, Some(&name), &document);
         }
         if text.trim().is_empty() {
             // Servers refuse messages without a content.
             self.tell(Teller::User, "The user says nothing.\n".into());
         } else {
-            self.tell_foreign("the user", None, text);
+            self.write_untrusted("the user", None, text);
         }
     }
 
     /// Tells the model a text from outside, perhaps under a heading, and listens for copies of it.
-    fn tell_foreign(&mut self, name: &str, heading: Option<&str>, text: &str) {
+    fn write_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
         self.heed(text);
-        let text = Foreign::new(text);
+        let text = Untrusted::new(text);
         self.run.hear(name, &text);
         // The dialect was tried when the agent was built.
-        let Ok(mut passage) = PassageBuilder::new(std::slice::from_ref(&self.dialect)) else {
+        let Ok(mut prompt_text) = PromptTextBuilder::new(std::slice::from_ref(&self.dialect))
+        else {
             return;
         };
         if let Some(heading) = heading {
-            passage
-                .own("The user gives you ")
-                .foreign(&Foreign::new(heading))
-                .own(":\n\n");
+            prompt_text
+                .trusted("The user gives you ")
+                .untrusted(&Untrusted::new(heading))
+                .trusted(":\n\n");
         }
-        passage.foreign(&text);
-        self.tell(Teller::User, passage.finish().into_text().into());
+        prompt_text.untrusted(&text);
+        self.tell(Teller::User, prompt_text.finish().into_text().into());
     }
 
     pub(crate) fn tell(&mut self, by: Teller, text: Arc<str>) {
@@ -216,7 +217,7 @@ impl Conversation {
     /// Remembers what an untrusted text holds that looks like a call, or speaks of one.
     pub(crate) fn heed(&mut self, text: &str) {
         self.is_form_quotable = self.is_form_quotable || mentions_call_format(text);
-        self.untrusted.hear(&Foreign::new(text));
+        self.untrusted.hear(&Untrusted::new(text));
     }
 }
 

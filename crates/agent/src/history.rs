@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall::call::{ToldResult, results};
+use plaincall::call::{ResultMessage, results};
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect};
 
@@ -52,7 +52,7 @@ impl Results {
     fn tell(&mut self, dialect: &Dialect) -> Result<(), DialectError> {
         let all = self.whole.iter().zip(&self.short);
         let told = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).told());
-        let told: Vec<ToldResult<'_>> = told.collect();
+        let told: Vec<ResultMessage<'_>> = told.collect();
         self.text = results(&told, dialect)?.into_text().into();
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
+use plaincall::call::{PromptOptions, PromptTextBuilder, Trusted, prompt};
 use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
 
@@ -57,17 +57,17 @@ impl Settings {
 
     /// How tools are called and which there are, and the words of the program.
     pub(crate) fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
-        let mut passage = PassageBuilder::new(std::slice::from_ref(dialect))?;
+        let mut prompt_text = PromptTextBuilder::new(std::slice::from_ref(dialect))?;
         if !self.tools.is_empty() {
             let specs = self.tools.iter().map(Tool::spec);
             let taught = prompt(specs, dialect, &PromptOptions::new())?;
-            passage.own(OwnText::vouch(taught.into_text()));
+            prompt_text.trusted(Trusted::assert(taught.into_text()));
             if !self.system.is_empty() {
-                passage.own("\n");
+                prompt_text.trusted("\n");
             }
         }
-        passage.own(OwnText::vouch(self.system.as_str()));
-        Ok(passage.finish().into_text())
+        prompt_text.trusted(Trusted::assert(self.system.as_str()));
+        Ok(prompt_text.finish().into_text())
     }
 }
 

@@ -41,7 +41,7 @@ const FILES: &[(&str, &str)] = &[
     ("gates", include_str!("scenarios/gates.toml")),
     ("cancelling", include_str!("scenarios/cancelling.toml")),
     ("endings", include_str!("scenarios/endings.toml")),
-    ("foreign", include_str!("scenarios/foreign.toml")),
+    ("untrusted", include_str!("scenarios/untrusted.toml")),
     ("retries", include_str!("scenarios/retries.toml")),
     ("context", include_str!("scenarios/context.toml")),
     ("talks", include_str!("scenarios/talks.toml")),

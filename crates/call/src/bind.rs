@@ -14,9 +14,9 @@ use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
-use crate::finding::Finding;
 use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
@@ -51,7 +51,7 @@ use crate::tree::NodeIndex;
 /// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
 /// nothing is told of what is missing. Whether the call may run at all is another
 /// question: [`crate::ReplyCheck::may_run`].
-pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Finding>> {
+pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);
     problems.into_result(arguments)
@@ -84,7 +84,10 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
 /// # Errors
 /// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
 /// none.
-pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Finding>> {
+pub fn bind_arguments(
+    tool: &ToolSpec,
+    arguments: &Arguments,
+) -> Result<Arguments, Vec<ReplyDiagnostic>> {
     let mut problems = Problems::default();
     let arguments = bind_block(tool, arguments, &mut problems);
     problems.complete(tool, Syntax::Block, Span::default(), &arguments);
@@ -93,17 +96,17 @@ pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Argument
 
 #[derive(Default)]
 pub(crate) struct Problems {
-    found: Vec<Finding>,
+    found: Vec<ReplyDiagnostic>,
     /// Wrong parts of lists and objects that stand as JSON: what validates says it better.
-    inside: Vec<Finding>,
+    inside: Vec<ReplyDiagnostic>,
     /// Lists and objects with more parts than there is room for: validation may say it too, but need not be there.
-    too_many: Vec<Finding>,
+    too_many: Vec<ReplyDiagnostic>,
     /// Whether there is nothing that the rest of the checks could look at.
     is_hopeless: bool,
 }
 
 impl Problems {
-    pub(crate) fn push(&mut self, problem: Finding) {
+    pub(crate) fn push(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
     }
 
@@ -112,7 +115,7 @@ impl Problems {
             expected, found, ..
         } = misfit;
         let message = format!("`{pointer}`: expected {expected}, found {found}");
-        let problem = Finding::of_argument("wrong_type", pointer, span, message);
+        let problem = ReplyDiagnostic::of_argument("wrong_type", pointer, span, message);
         if misfit.is_inside {
             self.inside.push(problem);
         } else {
@@ -120,7 +123,7 @@ impl Problems {
         }
     }
 
-    pub(crate) fn too_many(&mut self, problem: Finding) {
+    pub(crate) fn too_many(&mut self, problem: ReplyDiagnostic) {
         self.too_many.push(problem);
     }
 
@@ -128,12 +131,12 @@ impl Problems {
         self.found.is_empty() && self.inside.is_empty() && self.too_many.is_empty()
     }
 
-    pub(crate) fn first(&self) -> Option<&Finding> {
+    pub(crate) fn first(&self) -> Option<&ReplyDiagnostic> {
         self.found.first()
     }
 
     /// The arguments could not be read at all.
-    pub(crate) fn hopeless(&mut self, problem: Finding) {
+    pub(crate) fn hopeless(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
         self.is_hopeless = true;
     }
@@ -157,7 +160,7 @@ impl Problems {
         }
     }
 
-    fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<Finding>> {
+    fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<ReplyDiagnostic>> {
         if self.found.is_empty() {
             Ok(arguments)
         } else {
@@ -183,12 +186,12 @@ impl Problems {
             .iter()
             .map(|problem| Pointer::beginning(&problem.pointer, 1))
             .collect();
-        let found: Vec<Finding> = missing
+        let found: Vec<ReplyDiagnostic> = missing
             .map(|parameter| parameter.pointer())
             .filter(|pointer| !told.contains(&**pointer))
             .map(|pointer| {
                 let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
-                Finding::of_argument("missing_argument", &pointer, header_span, message)
+                ReplyDiagnostic::of_argument("missing_argument", &pointer, header_span, message)
             })
             .collect();
         self.found.extend(found);
@@ -210,7 +213,7 @@ impl Problems {
                     "{} cannot be called, since its schema cannot be used: {error}",
                     tool.name
                 );
-                self.push(Finding::of_argument(
+                self.push(ReplyDiagnostic::of_argument(
                     "unusable_schema",
                     "",
                     header_span,
@@ -221,7 +224,7 @@ impl Problems {
         };
         let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
         let told_below: HashSet<&str> = told.iter().flat_map(|one| beginnings(one)).collect();
-        let found: Vec<Finding> = violations
+        let found: Vec<ReplyDiagnostic> = violations
             .into_iter()
             .filter(|violation| {
                 let pointer = violation.pointer.as_str();
@@ -238,7 +241,7 @@ impl Problems {
                     (false, "") => ("wrong_value", one.message),
                     (false, pointer) => ("wrong_value", format!("`{pointer}`: {}", one.message)),
                 };
-                Finding::of_argument(code, &one.pointer, span, message)
+                ReplyDiagnostic::of_argument(code, &one.pointer, span, message)
             })
             .collect();
         self.found.extend(found);
@@ -273,7 +276,7 @@ impl<'s> Undeclared<'s> {
         Self { tool, count: 0 }
     }
 
-    pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> Finding {
+    pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> ReplyDiagnostic {
         let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
         let name = unescape(Pointer::beginning(pointer, 1));
         let names = self.tool.parameters().iter().map(|one| one.name.as_str());
@@ -287,7 +290,7 @@ impl<'s> Undeclared<'s> {
             message.push_str(&takes(self.tool));
         }
         self.count += 1;
-        Finding::of_argument("undeclared_argument", pointer, span, message)
+        ReplyDiagnostic::of_argument("undeclared_argument", pointer, span, message)
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use plaincall_syntax::{Span, Syntax, Termination, is_blank};
 
 use crate::arguments::{Arguments, Text};
-use crate::finding::Finding;
 use crate::limits::DEEPEST;
 use crate::pointer::PointerError;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
 
 /// A tool call as it was written, with everything found about it.
@@ -40,8 +40,8 @@ pub struct ToolCall {
     pub span: Span,
     /// The start marker and the header.
     pub header_span: Span,
-    /// Everything found inside it, in the order in which the findings' spans end.
-    pub findings: Vec<Finding>,
+    /// Everything found inside it, in the order in which the diagnostics' spans end.
+    pub diagnostics: Vec<ReplyDiagnostic>,
     /// The first error of its arguments in text order (`spec/block.md` 7.6). A call that has one is never run.
     pub parse_error: Option<String>,
     /// Whether a whole marker stands in it as content. If the call was cut off too, it may have swallowed others.
@@ -78,14 +78,15 @@ impl ToolCall {
 
     /// Whether it has an error that no schema can mend.
     pub(crate) fn has_lasting_error(&self) -> bool {
-        let mut errors = self.findings.iter().filter(|one| one.spoils_arguments());
+        let mut errors = self.diagnostics.iter().filter(|one| one.spoils_arguments());
         errors.any(|error| !PointerError::is_mendable(error.code))
     }
 
     /// The arguments as far as they can be placed for a tool, and what is wrong with the text of the call.
-    pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<Finding>) {
-        let lasting = |problem: &Finding| self.arguments.unplaced_at(problem.span).is_none();
-        let mut problems: Vec<Finding> = problems_of_text(self).filter(lasting).collect();
+    pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<ReplyDiagnostic>) {
+        let lasting =
+            |problem: &ReplyDiagnostic| self.arguments.unplaced_at(problem.span).is_none();
+        let mut problems: Vec<ReplyDiagnostic> = problems_of_text(self).filter(lasting).collect();
         if problems.is_empty() && self.arguments.unplaced.is_empty() {
             return (Cow::Borrowed(&self.arguments), problems);
         }
@@ -93,7 +94,7 @@ impl ToolCall {
         let (placed, misplaced) = self.arguments.placed_for(tool, DEEPEST);
         problems.extend(misplaced.into_iter().map(|(leaf, error)| {
             let pointer = before_blank(error.code, &leaf.pointer);
-            Finding::of_argument(error.code, pointer, leaf.pointer_span, error.message)
+            ReplyDiagnostic::of_argument(error.code, pointer, leaf.pointer_span, error.message)
         }));
         problems.sort_by_key(|problem| problem.span.end);
         (Cow::Owned(placed), problems)
@@ -154,13 +155,13 @@ impl CallText {
 }
 
 /// What is wrong with a call before any definition is looked at.
-pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Finding> {
-    let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
-    spoiled.map(|finding| {
-        let pointer = call.arguments.misplaced_at(finding.span);
-        let pointer = before_blank(finding.code, pointer.unwrap_or_default());
-        let (code, message) = (finding.code, finding.message.clone());
-        Finding::of_argument(code, pointer, finding.span, message)
+pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = ReplyDiagnostic> {
+    let spoiled = call.diagnostics.iter().filter(|one| one.spoils_arguments());
+    spoiled.map(|diagnostic| {
+        let pointer = call.arguments.misplaced_at(diagnostic.span);
+        let pointer = before_blank(diagnostic.code, pointer.unwrap_or_default());
+        let (code, message) = (diagnostic.code, diagnostic.message.clone());
+        ReplyDiagnostic::of_argument(code, pointer, diagnostic.span, message)
     })
 }
 

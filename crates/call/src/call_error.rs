@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::finding::Finding;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::suspect_marker::SuspectMarker;
 
 /// How many wrong arguments of a call its sentence names.
@@ -36,7 +36,7 @@ pub enum CallError {
     /// This reasoning close marker follows it, and nothing opened the reasoning (`spec/common.md` 5.2).
     MaybeReasoning(String),
     /// Its arguments do not fit its tool: all that [`bind`](crate::bind) found.
-    Arguments(Vec<Finding>),
+    Arguments(Vec<ReplyDiagnostic>),
     /// It names dependencies where there are no ids.
     NoDependencies,
     /// It depends on itself or on calls that wait for it: the sentence that says so.

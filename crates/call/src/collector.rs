@@ -10,12 +10,12 @@ use plaincall_syntax::{
 
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::call::{Body, CallText, ToolCall};
-use crate::finding::Finding;
 use crate::ids::{Assigned, Ids};
 use crate::invisible::in_name;
 use crate::limits::Limits;
 use crate::pointer::{PointerError, shown};
 use crate::reading::Reading;
+use crate::reply_diagnostic::ReplyDiagnostic;
 
 /// Puts tool calls together from the parser's events, one event after another.
 ///
@@ -73,7 +73,7 @@ struct Open {
     begun: usize,
     value: Option<OpenValue>,
     body: Option<Body>,
-    findings: Vec<Finding>,
+    diagnostics: Vec<ReplyDiagnostic>,
     warnings: usize,
     warnings_left_out: usize,
     marker_in_value: bool,
@@ -148,11 +148,11 @@ impl Collector {
             is_automatic,
             is_duplicate,
         } = self.ids.assign(header.syntax(), header.id());
-        let mut findings = Vec::new();
+        let mut diagnostics = Vec::new();
         if is_duplicate {
             let message = format!("an earlier call has the id `{id}` too; the id means that one");
-            findings.push(Finding::error(
-                Finding::DUPLICATE_ID,
+            diagnostics.push(ReplyDiagnostic::error(
+                ReplyDiagnostic::DUPLICATE_ID,
                 Section::Ids,
                 span,
                 message,
@@ -160,7 +160,7 @@ impl Collector {
         }
         let names = [header.name(), &id].into_iter();
         if let Some(message) = names.chain(header.dependencies()).find_map(in_name) {
-            findings.push(Finding::error(
+            diagnostics.push(ReplyDiagnostic::error(
                 "invisible_character",
                 Section::Name,
                 span,
@@ -172,7 +172,7 @@ impl Collector {
         for dependency in header.dependencies().filter(|id| seen.insert(*id)) {
             if dependencies.len() == self.limits.dependencies {
                 let message = "Too many dependencies".to_owned();
-                findings.push(Finding::error(
+                diagnostics.push(ReplyDiagnostic::error(
                     "too_many_dependencies",
                     Section::Limits,
                     span,
@@ -194,13 +194,18 @@ impl Collector {
             span,
         };
         self.calls += 1;
-        self.open = Some(Open::new(started.clone(), header, findings, self.limits));
+        self.open = Some(Open::new(started.clone(), header, diagnostics, self.limits));
         started
     }
 }
 
 impl Open {
-    fn new(started: Started, header: &Header<'_>, findings: Vec<Finding>, limits: Limits) -> Self {
+    fn new(
+        started: Started,
+        header: &Header<'_>,
+        diagnostics: Vec<ReplyDiagnostic>,
+        limits: Limits,
+    ) -> Self {
         let span = started.span;
         let raw_args_span = header.raw_args().map_or(Span::default(), |raw| {
             let source = header.source();
@@ -221,7 +226,7 @@ impl Open {
             begun: 0,
             value: None,
             body: None,
-            findings,
+            diagnostics,
             warnings: 0,
             warnings_left_out: 0,
             marker_in_value: false,
@@ -242,16 +247,16 @@ impl Open {
                 if is_over && self.begun == self.limits.arguments.saturating_add(1) {
                     // Once is enough: no further argument is kept.
                     let message = "Too many arguments".to_owned();
-                    Finding::error("too_many_arguments", Section::Limits, line, message)
-                        .insert(&mut self.findings);
+                    ReplyDiagnostic::error("too_many_arguments", Section::Limits, line, message)
+                        .insert(&mut self.diagnostics);
                 }
                 is_wrong = is_over;
                 let (shown, had_slash) = shown(pointer.as_str());
                 if had_slash && !is_over {
                     let message = "a pointer begins without `/`; it is dropped".to_owned();
-                    self.warn(Finding {
+                    self.warn(ReplyDiagnostic {
                         severity: Severity::Warning,
-                        ..Finding::error("leading_slash", Section::Pointer, line, message)
+                        ..ReplyDiagnostic::error("leading_slash", Section::Pointer, line, message)
                     });
                 }
                 Some(if is_over { "".into() } else { shown.into() })
@@ -327,8 +332,8 @@ impl Open {
         let Some(pointer) = value.pointer else {
             if is_too_long {
                 let error = PointerError::value_too_long("body");
-                Finding::error(error.code, error.section, value.line, error.message)
-                    .insert(&mut self.findings);
+                ReplyDiagnostic::error(error.code, error.section, value.line, error.message)
+                    .insert(&mut self.diagnostics);
             }
             self.body = Some(Body {
                 text,
@@ -352,8 +357,8 @@ impl Open {
             self.arguments.place(leaf, self.limits.depth())
         };
         if let Err(error) = placed {
-            Finding::error(error.code, error.section, value.line, error.message)
-                .insert(&mut self.findings);
+            ReplyDiagnostic::error(error.code, error.section, value.line, error.message)
+                .insert(&mut self.diagnostics);
         }
     }
 
@@ -374,28 +379,28 @@ impl Open {
         }
     }
 
-    fn note(&mut self, diagnostic: &Diagnostic) {
-        self.marker_in_value |= diagnostic.code.is_marker_as_content();
-        let mut finding = Finding::from(diagnostic);
+    fn note(&mut self, found: &Diagnostic) {
+        self.marker_in_value |= found.code.is_marker_as_content();
+        let mut diagnostic = ReplyDiagnostic::from(found);
         if let Some(value) = &mut self.value {
-            match diagnostic.code {
+            match found.code {
                 Code::PointerTooLong => value.is_wrong = true,
-                Code::PointerCutOff => {
+                Code::TruncatedPointer => {
                     value.is_wrong = true;
                     let pointer = value.pointer.as_deref().unwrap_or_default();
-                    finding.message = format!("Pointer line cut off: {pointer}");
+                    diagnostic.message = format!("Pointer line cut off: {pointer}");
                 }
                 _ => {}
             }
         }
-        if finding.is_error() {
-            finding.insert(&mut self.findings);
+        if diagnostic.is_error() {
+            diagnostic.insert(&mut self.diagnostics);
         } else {
-            self.warn(finding);
+            self.warn(diagnostic);
         }
     }
 
-    fn warn(&mut self, finding: Finding) {
+    fn warn(&mut self, diagnostic: ReplyDiagnostic) {
         if self
             .limits
             .warnings
@@ -404,7 +409,7 @@ impl Open {
             self.warnings_left_out += 1;
         } else {
             self.warnings += 1;
-            finding.insert(&mut self.findings);
+            diagnostic.insert(&mut self.diagnostics);
         }
     }
 
@@ -413,10 +418,10 @@ impl Open {
         self.source.push_str(event.source());
         let source = Arc::new(mem::take(&mut self.source));
         let parse_error = self
-            .findings
+            .diagnostics
             .iter()
-            .find(|finding| finding.spoils_arguments())
-            .map(|finding| finding.message.clone());
+            .find(|diagnostic| diagnostic.spoils_arguments())
+            .map(|diagnostic| diagnostic.message.clone());
         let header_span = self.started.span;
         ToolCall {
             index: self.started.index,
@@ -430,7 +435,7 @@ impl Open {
             termination,
             span: Span::new(header_span.start, event.span.end),
             header_span,
-            findings: self.findings,
+            diagnostics: self.diagnostics,
             parse_error,
             marker_in_value: self.marker_in_value,
             warnings_left_out: self.warnings_left_out,

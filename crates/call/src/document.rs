@@ -13,9 +13,9 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::collector::{Collected, Collector};
 use crate::document::bound::BoundCall;
-use crate::finding::Finding;
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
+use crate::reply_diagnostic::ReplyDiagnostic;
 
 /// A text with its calls: what `plaincall parse` prints (`spec/common.md` 11).
 ///
@@ -37,8 +37,8 @@ pub struct Document {
     pub syntax: Option<Syntax>,
     /// The parts of the text, in order. Their spans tile it.
     pub segments: Vec<Segment>,
-    /// Everything found, in the order in which the findings' spans end.
-    pub diagnostics: Vec<Finding>,
+    /// Everything found, in the order in which the diagnostics' spans end.
+    pub diagnostics: Vec<ReplyDiagnostic>,
 }
 
 /// A part of a [`Document`].
@@ -167,7 +167,7 @@ impl DocumentBuilder {
                 self.in_call = false;
                 self.document
                     .diagnostics
-                    .extend(call.findings.iter().cloned());
+                    .extend(call.diagnostics.iter().cloned());
                 self.document.segments.push(Segment::Call(call));
                 return;
             }
@@ -181,7 +181,9 @@ impl DocumentBuilder {
             EventKind::Ignored(piece) if piece.contains('\\') => self.text(event.span, ""),
             EventKind::Ignored(_) => self.reasoning(event.span, ""),
             EventKind::Diagnostic(diagnostic) => {
-                self.document.diagnostics.push(Finding::from(diagnostic));
+                self.document
+                    .diagnostics
+                    .push(ReplyDiagnostic::from(diagnostic));
             }
             _ => {}
         }
@@ -190,7 +192,9 @@ impl DocumentBuilder {
     /// Ends the text.
     pub fn finish(self) -> Document {
         let mut document = self.document;
-        document.diagnostics.sort_by_key(|finding| finding.span.end);
+        document
+            .diagnostics
+            .sort_by_key(|diagnostic| diagnostic.span.end);
         document
     }
 

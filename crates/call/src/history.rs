@@ -10,12 +10,12 @@ use std::slice;
 use plaincall_syntax::{Dialect, DialectError, Escaper, Syntax};
 use serde_json::{Map, Value};
 
-use crate::foreign::passage::{Passage, PassageBuilder};
-use crate::foreign::{Foreign, ModelText, OwnText};
 use crate::history::in_json::in_json;
 use crate::json_text;
 use crate::render_call::{JsonCall, render_call};
 use crate::tool::ToolSpec;
+use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
+use crate::untrusted::{ModelText, Trusted, Untrusted};
 
 /// A part of an earlier turn of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub enum TurnPart<'t> {
     Written(ModelText<'t>),
     /// Text of which somebody says that the model wrote it, its calls taken out. It goes in escaped, so that no call
     /// comes of it; read in the escaped dialect, it is this text again.
-    Said(Foreign<'t>),
+    Said(Untrusted<'t>),
     /// A call of which somebody says that the model made it. It goes in as a call, on lines of its own.
     Called(PastCall<'t>),
 }
@@ -32,9 +32,9 @@ pub enum TurnPart<'t> {
 /// A call of an earlier turn whose exact text is not known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastCall<'t> {
-    name: Foreign<'t>,
-    id: Option<Foreign<'t>>,
-    dependencies: Vec<Foreign<'t>>,
+    name: Untrusted<'t>,
+    id: Option<Untrusted<'t>>,
+    dependencies: Vec<Untrusted<'t>>,
     arguments: PastArguments<'t>,
 }
 
@@ -42,22 +42,22 @@ pub struct PastCall<'t> {
 enum PastArguments<'t> {
     Object(&'t Map<String, Value>),
     /// A text that should be a JSON object.
-    Text(Foreign<'t>),
+    Text(Untrusted<'t>),
 }
 
 impl<'t> PastCall<'t> {
     /// A call with these arguments.
-    pub fn new(name: Foreign<'t>, arguments: &'t Map<String, Value>) -> Self {
+    pub fn new(name: Untrusted<'t>, arguments: &'t Map<String, Value>) -> Self {
         Self::with(name, PastArguments::Object(arguments))
     }
 
     /// A call whose arguments are a text that should be a JSON object, as in the messages of other programs. It may be
     /// no JSON at all, and is then told as it is. A blank text means no arguments.
-    pub fn from_text(name: Foreign<'t>, arguments: Foreign<'t>) -> Self {
+    pub fn from_text(name: Untrusted<'t>, arguments: Untrusted<'t>) -> Self {
         Self::with(name, PastArguments::Text(arguments))
     }
 
-    fn with(name: Foreign<'t>, arguments: PastArguments<'t>) -> Self {
+    fn with(name: Untrusted<'t>, arguments: PastArguments<'t>) -> Self {
         Self {
             name,
             id: None,
@@ -67,13 +67,13 @@ impl<'t> PastCall<'t> {
     }
 
     /// Sets the id. The emoji syntax has no room for it: there only the results tell it.
-    pub fn id(mut self, id: Foreign<'t>) -> Self {
+    pub fn id(mut self, id: Untrusted<'t>) -> Self {
         self.id = Some(id);
         self
     }
 
     /// Sets the ids of the calls that it depends on.
-    pub fn depends_on(mut self, ids: impl IntoIterator<Item = Foreign<'t>>) -> Self {
+    pub fn depends_on(mut self, ids: impl IntoIterator<Item = Untrusted<'t>>) -> Self {
         self.dependencies = ids.into_iter().collect();
         self
     }
@@ -101,12 +101,12 @@ impl PastArguments<'_> {
 /// A dialect that leaves the syntax open writes the block syntax ([`Dialect::for_syntax`] chooses).
 ///
 /// ```
-/// use plaincall_call::{Foreign, PastCall, TurnPart, history};
+/// use plaincall_call::{Untrusted, PastCall, TurnPart, history};
 /// use plaincall_syntax::Dialect;
 ///
 /// let arguments = serde_json::json!({"path": "a.txt", "text": "!!!GADGET_END"});
-/// let call = PastCall::new(Foreign::new("WriteFile"), arguments.as_object().expect("an object"));
-/// let turn = [TurnPart::Said(Foreign::new("I write it.")), TurnPart::Called(call.id(Foreign::new("w1")))];
+/// let call = PastCall::new(Untrusted::new("WriteFile"), arguments.as_object().expect("an object"));
+/// let turn = [TurnPart::Said(Untrusted::new("I write it.")), TurnPart::Called(call.id(Untrusted::new("w1")))];
 /// let dialect = Dialect::block().escaped();
 /// assert_eq!(
 ///     history(&turn, &dialect, |_| None)?.text(),
@@ -121,8 +121,8 @@ pub fn history<'s>(
     turn: &[TurnPart<'_>],
     dialect: &Dialect,
     find_tool: impl Fn(&str) -> Option<&'s ToolSpec>,
-) -> Result<Passage, DialectError> {
-    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
+) -> Result<PromptText, DialectError> {
+    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let syntax = dialect.syntax().unwrap_or(Syntax::Block);
     let written = dialect.for_syntax(syntax);
     // What stands before may have settled the syntax otherwise; then markers of the other one count in a rendered call.
@@ -133,19 +133,19 @@ pub fn history<'s>(
     for part in turn {
         match part {
             TurnPart::Written(text) => {
-                passage.model(text);
+                prompt_text.model(text);
             }
             TurnPart::Said(text) => {
-                passage.foreign(text);
+                prompt_text.untrusted(text);
             }
             TurnPart::Called(call) => {
-                passage.begin_line();
+                prompt_text.begin_line();
                 let tool = find_tool(call.name.raw());
-                tell(call, &written, other.as_ref(), tool, &mut passage);
+                tell(call, &written, other.as_ref(), tool, &mut prompt_text);
             }
         }
     }
-    Ok(passage.finish())
+    Ok(prompt_text.finish())
 }
 
 /// Adds one call, as a call or as JSON. As a call it holds no marker of `other`.
@@ -154,14 +154,14 @@ fn tell(
     dialect: &Dialect,
     other: Option<&Escaper>,
     tool: Option<&ToolSpec>,
-    passage: &mut PassageBuilder,
+    prompt_text: &mut PromptTextBuilder,
 ) {
     let object = call.arguments.object();
     let text = object.as_deref().and_then(|arguments| {
         let call = JsonCall {
             name: call.name.raw(),
-            id: call.id.as_ref().map(Foreign::raw),
-            dependencies: call.dependencies.iter().map(Foreign::raw).collect(),
+            id: call.id.as_ref().map(Untrusted::raw),
+            dependencies: call.dependencies.iter().map(Untrusted::raw).collect(),
             arguments,
         };
         let text = render_call(&call, tool, dialect).ok()?;
@@ -170,8 +170,8 @@ fn tell(
     });
     if let Some(text) = text {
         // Its markers are meant. Its values went through the escape, or hold no marker that would count.
-        passage.own(OwnText::vouch(text));
+        prompt_text.trusted(Trusted::assert(text));
     } else {
-        passage.foreign(&Foreign::new(in_json(call, object.as_deref())));
+        prompt_text.untrusted(&Untrusted::new(in_json(call, object.as_deref())));
     }
 }

@@ -3,7 +3,7 @@
 use plaincall_syntax::floor_char_boundary;
 use plaincall_syntax::{Dialect, Event, EventKind, Section, Severity};
 
-use crate::finding::Finding;
+use crate::reply_diagnostic::ReplyDiagnostic;
 
 /// Reports each call between a leading open marker and the first close marker.
 #[derive(Clone, Debug)]
@@ -35,19 +35,19 @@ impl LeadingReasoning {
     }
 
     /// Takes the next event. Returns the warning about the call that it starts.
-    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<Finding> {
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<ReplyDiagnostic> {
         let [open, close] = Dialect::THINK;
         if self.place == Place::Behind || matches!(event.kind, EventKind::Diagnostic(_)) {
             return None;
         }
         let mut found = None;
         if self.place == Place::Inside && matches!(event.kind, EventKind::CallStart(_)) {
-            let (code, section) = (Finding::CALL_IN_REASONING, Section::CallInReasoning);
+            let (code, section) = (ReplyDiagnostic::CALL_IN_REASONING, Section::CallInReasoning);
             let message =
                 format!("this call is in reasoning that `{open}` opens: a run does not run it");
-            found = Some(Finding {
+            found = Some(ReplyDiagnostic {
                 severity: Severity::Warning,
-                ..Finding::error(code, section, event.span, message)
+                ..ReplyDiagnostic::error(code, section, event.span, message)
             });
         }
         self.begun.push_str(event.source());

@@ -8,7 +8,7 @@
 //! - [`ToolSpec`]: what a tool takes, with the [`Schema`] of its arguments; [`bind`] holds a call against it.
 //! - [`read_tool_definitions`]: tools as other programs define them.
 //! - [`JsonStream`]: the arguments of a call as JSON text, while the model still writes them.
-//! - [`Foreign`]: text from outside, which enters a prompt only through [`PassageBuilder`]; [`EchoGuard`] knows a call
+//! - [`Untrusted`]: text from outside, which enters a prompt only through [`PromptTextBuilder`]; [`EchoGuard`] knows a call
 //!   that a model has only copied from it.
 //! - [`prompt`]: what a model is told, so that it can write calls.
 //! - [`history`] tells an earlier turn again, [`results`] how its calls ended, [`repair`] what is wrong with one.
@@ -26,9 +26,7 @@ mod coerce;
 mod collector;
 mod decimal;
 mod document;
-mod finding;
 mod flatten;
-mod foreign;
 mod history;
 mod ids;
 mod invisible;
@@ -46,6 +44,7 @@ mod read;
 mod reading;
 mod render_call;
 mod repair;
+mod reply_diagnostic;
 mod reply_reader;
 mod schema;
 mod spec_error;
@@ -54,6 +53,7 @@ mod stop;
 mod suspect_marker;
 mod tool;
 mod tree;
+mod untrusted;
 mod validate;
 
 pub use argument_error::ArgumentError;
@@ -65,13 +65,9 @@ pub use coerce::coerce;
 pub use collector::{Collected, Collector, Started};
 pub use document::bound::{BoundCall, BoundDocument};
 pub use document::{Document, DocumentBuilder, Segment};
-pub use finding::Finding;
 pub use flatten::{flatten, flatten_call};
-pub use foreign::echo::{Echo, EchoGuard};
-pub use foreign::passage::{Origin, Part, Passage, PassageBuilder};
-pub use foreign::{Foreign, ModelText, OwnText};
 pub use history::invented::InventedResults;
-pub use history::results::{CallStatus, ToldResult, in_call_order, results};
+pub use history::results::{CallStatus, ResultMessage, in_call_order, results};
 pub use history::{PastCall, TurnPart, history};
 pub use ids::{Assigned, Ids};
 pub use json_stream::{JsonStream, NotClosed};
@@ -79,12 +75,13 @@ pub use json_text::parse as parse_json;
 pub use limits::Limits;
 pub use may_run::{Bound, ReplyCheck, Unclosed};
 pub use nearest::{did_you_mean, nearest_name, unknown_tool};
-pub use openai::{LeftOut, OpenAiCalls, openai_calls};
+pub use openai::{OpenAiCalls, SkippedCall, openai_calls};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
 pub use prompt::options::PromptOptions;
 pub use prompt::{Prompt, PromptPart, prompt};
 pub use render_call::{JsonCall, RenderCallError, render_call};
 pub use repair::{repair, repair_reply};
+pub use reply_diagnostic::ReplyDiagnostic;
 pub use reply_reader::{ReplyItem, ReplyItems, ReplyReader};
 pub use schema::Schema;
 pub use spec_error::SpecError;
@@ -97,3 +94,6 @@ pub use tool::set::ToolSet;
 pub use tool::usable::{ChangedTool, UsableTools, read_usable_tools};
 pub use tool::usage::{Usage, UsageBody, UsageItem};
 pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
+pub use untrusted::echo::{Echo, EchoGuard};
+pub use untrusted::prompt_text::{Origin, Part, PromptText, PromptTextBuilder};
+pub use untrusted::{ModelText, Trusted, Untrusted};

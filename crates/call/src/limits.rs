@@ -7,7 +7,7 @@ pub(crate) const DEEPEST: usize = 256;
 
 /// How large a call may be (`spec/block.md` 7.8).
 ///
-/// What is over a limit is an error finding of its call, never a silent loss.
+/// What is over a limit is an error diagnostic of its call, never a silent loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Segments of a pointer. Values over 256 count as 256.

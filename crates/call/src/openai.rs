@@ -15,12 +15,12 @@ pub struct OpenAiCalls {
     /// arguments are the text of a JSON object.
     pub tool_calls: Vec<Value>,
     /// The calls that are wrong and therefore not in the array.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedCall>,
 }
 
 /// A call that is not in the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedCall {
     /// Its place in the order of appearance, from 0.
     pub index: usize,
     /// Its id.
@@ -66,7 +66,7 @@ pub fn openai_calls(
                 "type": "function",
                 "function": {"name": call.name, "arguments": arguments.to_string()},
             })),
-            Err(error) => calls.left_out.push(LeftOut {
+            Err(error) => calls.left_out.push(SkippedCall {
                 index: call.index,
                 id: call.id.clone(),
                 reasons: match error {

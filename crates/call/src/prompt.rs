@@ -11,12 +11,12 @@ use std::{mem, slice};
 
 use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
-use crate::foreign::OwnText;
-use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::prompt::list::list_tool;
 use crate::prompt::options::PromptOptions;
 use crate::prompt::teaching::Teaching;
 use crate::tool::ToolSpec;
+use crate::untrusted::Trusted;
+use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 
 /// Says how tools are called in a dialect, and which there are (`spec/prompt.md`).
 ///
@@ -45,7 +45,7 @@ pub fn prompt<'t>(
 ) -> Result<Prompt, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
     let teaching = Teaching::new(dialect, options)?;
-    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
+    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
     let tools: Vec<&ToolSpec> = tools.into_iter().collect();
     for group in PromptPart::GROUPS {
@@ -59,57 +59,57 @@ pub fn prompt<'t>(
                 continue;
             }
             if mem::take(&mut is_first) && !parts.is_empty() {
-                passage.own("\n");
+                prompt_text.trusted("\n");
             }
-            let start = passage.written();
+            let start = prompt_text.written();
             match text {
-                None => list(&mut passage, &tools, syntax),
+                None => list(&mut prompt_text, &tools, syntax),
                 Some(text) => {
-                    passage.own(OwnText::vouch(text)).begin_line();
+                    prompt_text.trusted(Trusted::assert(text)).begin_line();
                 }
             }
-            parts.push((*part, Span::new(start, passage.written())));
+            parts.push((*part, Span::new(start, prompt_text.written())));
         }
     }
     Ok(Prompt {
-        passage: passage.finish(),
+        prompt_text: prompt_text.finish(),
         parts,
     })
 }
 
-fn list(passage: &mut PassageBuilder, tools: &[&ToolSpec], syntax: Syntax) {
+fn list(prompt_text: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {
-            passage.own("\n");
+            prompt_text.trusted("\n");
         }
-        passage.foreign(&list_tool(tool, syntax));
+        prompt_text.untrusted(&list_tool(tool, syntax));
     }
     if tools.is_empty() {
-        passage.own("(There are none.)\n");
+        prompt_text.trusted("(There are none.)\n");
     }
 }
 
 /// What [`prompt`] made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    passage: Passage,
+    prompt_text: PromptText,
     parts: Vec<(PromptPart, Span)>,
 }
 
 impl Prompt {
-    /// The whole as a passage, which tells what of it is foreign.
-    pub fn passage(&self) -> &Passage {
-        &self.passage
+    /// The whole as a prompt text, which tells what of it is untrusted.
+    pub fn prompt_text(&self) -> &PromptText {
+        &self.prompt_text
     }
 
     /// The text for the model.
     pub fn text(&self) -> &str {
-        self.passage.text()
+        self.prompt_text.text()
     }
 
     /// The text for the model.
     pub fn into_text(self) -> String {
-        self.passage.into_text()
+        self.prompt_text.into_text()
     }
 
     /// Which parts there are and where each stands in the text, in bytes, in order. Between two there may be an empty

@@ -15,13 +15,13 @@ use crate::bind::bind;
 use crate::call::ToolCall;
 use crate::call_error::{CallError, MissingEnd};
 use crate::document::Document;
-use crate::finding::Finding;
-use crate::foreign::passage::Passage;
-use crate::foreign::{Foreign, ModelText};
 use crate::repair::example::{Example, Wrong};
 use crate::repair::told::Message;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
+use crate::untrusted::prompt_text::PromptText;
+use crate::untrusted::{ModelText, Untrusted};
 
 /// How many wrong calls are described; of more, only that there are more.
 const CALLS: usize = 5;
@@ -61,7 +61,7 @@ pub fn repair<'c>(
     rejected: impl IntoIterator<Item = (&'c ToolCall, &'c CallError)>,
     tools: &(impl ToolLookup + ?Sized),
     dialect: &Dialect,
-) -> Result<Passage, DialectError> {
+) -> Result<PromptText, DialectError> {
     let mut message = Message::new(dialect)?;
     for (place, (call, error)) in rejected.into_iter().enumerate() {
         if place == CALLS {
@@ -90,11 +90,11 @@ fn describe(
     match error {
         CallError::UnknownTool(_) => {
             if let Some(first) = &call.parse_error {
-                message.findings(call, first);
+                message.diagnostics(call, first);
             }
         }
         CallError::Arguments(problems) => message.problems(call, problems),
-        CallError::Malformed(first) => message.findings(call, first),
+        CallError::Malformed(first) => message.diagnostics(call, first),
         CallError::Dependencies(sentence) | CallError::UnknownIds(sentence) => {
             message.problem("", sentence);
         }
@@ -147,7 +147,7 @@ fn describe(
 
 /// What is wrong in a call besides its end or its id. Of a call whose end is not known, its last value may have gone on,
 /// and what is missing may have followed.
-fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Finding> {
+fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<ReplyDiagnostic> {
     let Err(mut problems) = bind(tool, call) else {
         return Vec::new();
     };
@@ -158,7 +158,7 @@ fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Finding> {
         };
         let whole_until = whole_until.unwrap_or_default();
         let is_known =
-            |one: &Finding| one.code != "missing_argument" && one.span.end <= whole_until;
+            |one: &ReplyDiagnostic| one.code != "missing_argument" && one.span.end <= whole_until;
         problems.retain(is_known);
     }
     problems
@@ -174,7 +174,7 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
         | CallError::DuplicateId(_)
         | CallError::MaybeReasoning(_) => false,
         CallError::Arguments(problems) => {
-            let is_structural = |one: &Finding| {
+            let is_structural = |one: &ReplyDiagnostic| {
                 call.syntax == Syntax::Emoji && one.pointer.is_empty()
                     || matches!(one.code, "missing_argument" | "text_without_argument")
             };
@@ -195,7 +195,7 @@ pub fn repair_reply(
     reply: &ModelText<'_>,
     tools: &(impl ToolLookup + ?Sized),
     dialect: &Dialect,
-) -> Result<Option<Passage>, DialectError> {
+) -> Result<Option<PromptText>, DialectError> {
     let text = reply.as_str();
     let document = Document::parse(text, dialect)?;
     if document.calls().next().is_some() {
@@ -280,7 +280,7 @@ fn with_markers(text: &str, near: &[NearMiss]) -> String {
 }
 
 /// A text of others that is told on one line, its beginning only if it is long.
-fn line_of(text: &str, most: usize) -> Foreign<'static> {
+fn line_of(text: &str, most: usize) -> Untrusted<'static> {
     let begin = crate::nearest::shortened(text, most).into_owned();
-    Foreign::new(begin).on_one_line()
+    Untrusted::new(begin).on_one_line()
 }

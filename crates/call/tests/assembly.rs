@@ -2,7 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::{Collected, Collector, Document, DocumentBuilder, Finding, Limits, ToolCall};
+use plaincall_call::{
+    Collected, Collector, Document, DocumentBuilder, Limits, ReplyDiagnostic, ToolCall,
+};
 use plaincall_syntax::{Dialect, Parser, parse};
 
 /// A block call with these arguments; each is pointer and value.
@@ -191,7 +193,7 @@ fn findings_stand_at_the_pointer_line_in_text_order() {
     let text = text_of(&[("/a", "1"), ("a", "see !!!ARG: there"), ("b//", "2")]);
     let call = call_of(&text);
     let found: Vec<(&str, &str)> = call
-        .findings
+        .diagnostics
         .iter()
         .map(|one| (one.code, text.get(one.span.range()).unwrap_or_default()))
         .collect();
@@ -299,11 +301,11 @@ fn limits_are_errors_and_nothing_is_kept_beyond_them() {
         "a wrong argument is not placed"
     );
     assert_eq!(call.source(), None);
-    assert_eq!(call.findings.len(), 1);
+    assert_eq!(call.diagnostics.len(), 1);
 
     let call = of(&[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5")]);
     assert_eq!(call.parse_error.as_deref(), Some("Too many arguments"));
-    assert_eq!((call.findings.len(), call.arguments.len()), (1, 3));
+    assert_eq!((call.diagnostics.len(), call.arguments.len()), (1, 3));
     assert!(!call.raw().contains('4'));
 
     assert_eq!(
@@ -316,7 +318,11 @@ fn limits_are_errors_and_nothing_is_kept_beyond_them() {
     assert_eq!(call.dependencies, ["b", "c"]);
 
     let call = of(&[("/a", "1"), ("/b", "2"), ("/b", "3")]);
-    let codes: Vec<&str> = call.findings.iter().map(|finding| finding.code).collect();
+    let codes: Vec<&str> = call
+        .diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.code)
+        .collect();
     assert_eq!(codes, ["leading_slash", "duplicate_pointer"]);
     assert_eq!(call.warnings_left_out, 2);
 }
@@ -358,11 +364,10 @@ fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
         }
         parser.finish().for_each(|event| builder.push(&event));
         let document = builder.finish();
-        let warned = document
-            .diagnostics
-            .iter()
-            .filter(|finding| finding.code == Finding::CALL_IN_REASONING && !finding.is_error());
-        let spans: Vec<_> = warned.map(|finding| finding.span).collect();
+        let warned = document.diagnostics.iter().filter(|diagnostic| {
+            diagnostic.code == ReplyDiagnostic::CALL_IN_REASONING && !diagnostic.is_error()
+        });
+        let spans: Vec<_> = warned.map(|diagnostic| diagnostic.span).collect();
         let calls = document
             .calls()
             .filter(|call| spans.contains(&call.header_span));

@@ -3,8 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Collected, Collector, Document, Finding, Limits, OpenAiCalls, Parameter, ParameterKind,
-    ReplyCheck, Stop, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
+    Collected, Collector, Document, Limits, OpenAiCalls, Parameter, ParameterKind, ReplyCheck,
+    ReplyDiagnostic, Stop, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
 };
 use plaincall_syntax::{ByteParser, Dialect, Parser, parse};
 use serde_json::json;
@@ -87,7 +87,7 @@ fn a_duplicate_id_is_an_error_of_the_document_alone() {
     let document = document(
         "!!!GADGET_START:A:a\n!!!ARG:x\n1\n!!!GADGET_START:B:a\n!!!ARG:x\n2\n!!!GADGET_END",
     );
-    assert_eq!(document.diagnostics[0].code, Finding::DUPLICATE_ID);
+    assert_eq!(document.diagnostics[0].code, ReplyDiagnostic::DUPLICATE_ID);
     let parameters: Vec<_> = document
         .calls()
         .map(|call| serde_json::to_value(call).expect("JSON"))

@@ -1,6 +1,6 @@
 //! Results that a model invents.
 
-use plaincall_call::{CallStatus, Foreign, InventedResults, ToldResult, results};
+use plaincall_call::{CallStatus, InventedResults, ResultMessage, Untrusted, results};
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
 /// What is left of a text behind a call of `add`, however it is cut.
@@ -78,9 +78,9 @@ fn every_told_result_is_known() {
     let dialect = Dialect::block().escaped();
     for status in CallStatus::ALL.map(Some).into_iter().chain([None]) {
         for id in ["", "a1", "a b"] {
-            let mut told = ToldResult::new(Foreign::new("add"), Foreign::new(id));
+            let mut told = ResultMessage::new(Untrusted::new("add"), Untrusted::new(id));
             told.status = status;
-            let told = [told.clone(), told.output(Foreign::new("5"))];
+            let told = [told.clone(), told.output(Untrusted::new("5"))];
             let text = results(&told, &dialect).expect("a dialect that works");
             check(text.text(), "", 1);
         }

@@ -119,7 +119,7 @@ fn seen(document: &Document) -> String {
             );
             format!(
                 "{} {:?} {:?} {arguments:?} {rest:?} {:?}",
-                call.index, call.span, call.header_span, call.findings
+                call.index, call.span, call.header_span, call.diagnostics
             )
         })
         .collect();
@@ -170,7 +170,7 @@ fn check_document(text: &str, dialect: &Dialect, sizes: &[usize]) -> Result<(), 
     prop_assert!(
         whole
             .diagnostics
-            .is_sorted_by_key(|finding| finding.span.end)
+            .is_sorted_by_key(|diagnostic| diagnostic.span.end)
     );
 
     let tight = Limits {

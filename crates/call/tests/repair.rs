@@ -19,8 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{
-    CallError, Document, Finding, ModelText, Passage, ReplyCheck, Stop, Termination, ToolCall,
-    ToolSpec, Unclosed, bind, repair, repair_reply,
+    CallError, Document, ModelText, PromptText, ReplyCheck, ReplyDiagnostic, Stop, Termination,
+    ToolCall, ToolSpec, Unclosed, bind, repair, repair_reply,
 };
 use plaincall_syntax::{Dialect, Escaper};
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn message(
     reply: &str,
     stop: Stop,
     dialect: &Dialect,
-) -> Option<(Passage, Option<ToolCall>, Vec<Finding>)> {
+) -> Option<(PromptText, Option<ToolCall>, Vec<ReplyDiagnostic>)> {
     let tools = tools();
     let tools: Vec<&ToolSpec> = tools.iter().collect();
     let document = Document::parse(reply, dialect).expect("a dialect that works");
@@ -62,23 +62,27 @@ fn message(
         let Err(error) = check.bind(call, &tools[..], stop) else {
             continue;
         };
-        let passage = repair([(call, &error)], &tools[..], dialect);
+        let prompt_text = repair([(call, &error)], &tools[..], dialect);
         let problems = match error {
             CallError::Arguments(problems) => problems,
             _ => Vec::new(),
         };
-        let passage = passage.expect("a dialect that works");
-        return Some((passage, Some(call.clone()), problems));
+        let prompt_text = prompt_text.expect("a dialect that works");
+        return Some((prompt_text, Some(call.clone()), problems));
     }
-    let passage = repair_reply(&ModelText::new(reply), &tools[..], dialect);
-    Some((passage.expect("a dialect that works")?, None, Vec::new()))
+    let prompt_text = repair_reply(&ModelText::new(reply), &tools[..], dialect);
+    Some((
+        prompt_text.expect("a dialect that works")?,
+        None,
+        Vec::new(),
+    ))
 }
 
 /// What must hold for every message. Says whether it shows a call.
 fn check(
-    message: &Passage,
+    message: &PromptText,
     call: Option<&ToolCall>,
-    problems: &[Finding],
+    problems: &[ReplyDiagnostic],
     dialect: &Dialect,
 ) -> bool {
     let text = message.text();
@@ -153,20 +157,20 @@ fn messages_are_as_they_were() {
                 other => panic!("{name}: what is {other:?}?"),
             };
             let found = message(reply, stop, &dialect);
-            let (passage, call, problems) =
+            let (prompt_text, call, problems) =
                 found.unwrap_or_else(|| panic!("{name}: nothing is wrong"));
-            check(&passage, call.as_ref(), &problems, &dialect);
+            check(&prompt_text, call.as_ref(), &problems, &dialect);
             count += 1;
             if overwrite {
                 let text = format!(
                     "{head}\n=== reply\n{reply}\n=== message\n{}",
-                    passage.text()
+                    prompt_text.text()
                 );
                 fs::write(&file, text).expect("written");
-            } else if passage.text() != expected && cfg!(feature = "jsonschema") {
+            } else if prompt_text.text() != expected && cfg!(feature = "jsonschema") {
                 different.push(format!(
                     "{name}\n--- expected\n{expected}\n--- found\n{}",
-                    passage.text()
+                    prompt_text.text()
                 ));
             }
         }
@@ -291,8 +295,8 @@ fn any_wrong_call_gets_a_short_message_with_a_right_one() {
             } else {
                 Stop::Broken
             };
-            if let Some((passage, call, problems)) = message(&reply, stop, &dialect)
-                && check(&passage, call.as_ref(), &problems, &dialect)
+            if let Some((prompt_text, call, problems)) = message(&reply, stop, &dialect)
+                && check(&prompt_text, call.as_ref(), &problems, &dialect)
             {
                 shown.set(shown.get() + 1);
             }
@@ -313,14 +317,14 @@ fn messages_are_short_whatever_was_written() {
     let long = "x".repeat(1_000_000);
     let dialect = Dialect::block().escaped();
     let short = |reply: &str, words: &[&str]| {
-        let (passage, call, problems) =
+        let (prompt_text, call, problems) =
             message(reply, Stop::Natural, &dialect).expect("it is wrong");
-        check(&passage, call.as_ref(), &problems, &dialect);
+        check(&prompt_text, call.as_ref(), &problems, &dialect);
         for word in words {
             assert!(
-                passage.text().contains(word),
+                prompt_text.text().contains(word),
                 "{word} in {}",
-                passage.text()
+                prompt_text.text()
             );
         }
     };
@@ -406,10 +410,10 @@ fn messages_are_short_for_large_objects() {
         .collect();
     let reply = format!("🛠️[open]\n{{{members}\"path\": 5}}🛠️[/end]");
     let found = message(&reply, Stop::Natural, &dialect);
-    let (passage, call, problems) = found.expect("it is wrong");
-    check(&passage, call.as_ref(), &problems, &dialect);
+    let (prompt_text, call, problems) = found.expect("it is wrong");
+    check(&prompt_text, call.as_ref(), &problems, &dialect);
     let words = " 2968 arguments are not shown.\n";
-    assert!(passage.text().contains(words), "{}", passage.text());
+    assert!(prompt_text.text().contains(words), "{}", prompt_text.text());
 }
 
 /// A definition from outside may hold markers: in a name, or in what is expected. None gets into the message.

@@ -3,7 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Arguments, Document, Finding, ToolSpec, UsageBody, bind, bind_arguments, flatten, spell_emoji,
+    Arguments, Document, ReplyDiagnostic, ToolSpec, UsageBody, bind, bind_arguments, flatten,
+    spell_emoji,
 };
 use plaincall_syntax::{Call, Dialect, render};
 use serde_json::{Map, Value, json};
@@ -40,7 +41,7 @@ fn written(pairs: &[(&str, &str)], dialect: &Dialect) -> String {
     })
 }
 
-fn read(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Value, Vec<Finding>> {
+fn read(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Value, Vec<ReplyDiagnostic>> {
     let document = Document::parse(text, dialect).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
     bind(tool, call).map(|arguments| arguments.to_value())

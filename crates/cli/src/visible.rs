@@ -74,7 +74,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// What goes to a terminal: styles stay, and what draws in place; every other control character becomes visible. Whoever
-/// puts texts together has made foreign ones [harmless]; this holds whatever they have forgotten.
+/// puts texts together has made untrusted ones [harmless]; this holds whatever they have forgotten.
 pub(crate) fn guarded(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| is_invisible(c) && c != '\n') {
         return Cow::Borrowed(text);

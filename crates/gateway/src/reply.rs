@@ -433,7 +433,7 @@ impl<O: Outlet> Reply<O> {
                 Code::StrayMarker
                     | Code::NotAHeader
                     | Code::HeaderTooLong
-                    | Code::HeaderCutOff
+                    | Code::TruncatedHeader
                     | Code::StrayReasoningOpen
                     | Code::StrayReasoningClose
             )

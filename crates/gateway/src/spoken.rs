@@ -1,6 +1,6 @@
 //! A dialect, ready to be written and read.
 
-use plaincall_call::{EchoGuard, Limits, PassageBuilder, ReplyCheck, ReplyReader, ToolSpec};
+use plaincall_call::{EchoGuard, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec};
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
 use crate::settings::ModelSettings;
@@ -10,8 +10,8 @@ use crate::settings::ModelSettings;
 pub(crate) struct Spoken {
     pub(crate) told: Dialect,
     pub(crate) read: Dialect,
-    /// An empty passage, to be copied.
-    pub(crate) passage: PassageBuilder,
+    /// An empty prompt text, to be copied.
+    pub(crate) prompt_text: PromptTextBuilder,
     /// A reader that has read nothing and knows no tools, to be copied.
     pub(crate) reader: ReplyReader<&'static [&'static ToolSpec]>,
     /// A guard that has heard nothing, to be copied.
@@ -28,7 +28,7 @@ impl Spoken {
             .without_dependencies();
         let reader = ReplyReader::new(&read, &[][..], check, Limits::for_running())?;
         Ok(Self {
-            passage: PassageBuilder::new(std::slice::from_ref(&told))?,
+            prompt_text: PromptTextBuilder::new(std::slice::from_ref(&told))?,
             reader: reader.with_events(),
             guard: EchoGuard::new(std::slice::from_ref(&told))?,
             escaper: Escaper::new(&read)?,

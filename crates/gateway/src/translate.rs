@@ -45,7 +45,7 @@ pub struct Caller<'c> {
 
 /// Puts a request with tools into words (`spec/gateway.md` 2); [`Reply`](crate::Reply) has an example.
 ///
-/// All texts of the client are foreign and escaped: system messages too, for the gateway cannot know who wrote what stands
+/// All texts of the client are untrusted and escaped: system messages too, for the gateway cannot know who wrote what stands
 /// in them. What holds for this reply alone, such as `tool_choice`, stands at the very end, so that all before it is the
 /// same from request to request and need not be read again.
 ///
@@ -173,7 +173,7 @@ fn put_into_words(
         request.response_format.take()
     };
     let kept = request.response_format.as_ref();
-    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.passage) {
+    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.prompt_text) {
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
             _ => add_to_system(&mut messages, &words),

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, Bound, CallError, Effect, Foreign, ReplyItem, Stop, SuspectMarker, Syntax,
-    ToolLookup as _,
+    Arguments, Bound, CallError, Effect, ReplyItem, Stop, SuspectMarker, Syntax, ToolLookup as _,
+    Untrusted,
 };
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
 
@@ -90,7 +90,7 @@ pub(crate) struct Call {
     note: Option<Arc<str>>,
     error: Option<Arc<CallError>>,
     /// What its tool has read from outside, until it has its result.
-    untrusted: Option<Arc<Foreign<'static>>>,
+    untrusted: Option<Arc<Untrusted<'static>>>,
     /// When its wait is over, if it backs off.
     pub(crate) retry_at: Duration,
     /// A crash has cut it off, and it waits for somebody's word.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall_call::{EchoGuard, Foreign};
+use plaincall_call::{EchoGuard, Untrusted};
 use tokio_util::sync::CancellationToken;
 
 use crate::request::Request;
@@ -137,7 +137,8 @@ impl Context {
     /// Only what a call could be copied from is kept, at most 1 MiB. Beyond that, the output alone counts.
     pub fn observe_untrusted(&self, text: &str) {
         let guard = self.surroundings.guard.as_ref();
-        let counting = guard.and_then(|guard| Some(guard.what_counts(&Foreign::new(text))?.len()));
+        let counting =
+            guard.and_then(|guard| Some(guard.what_counts(&Untrusted::new(text))?.len()));
         let Some(text) = counting.and_then(|length| text.get(text.len() - length..)) else {
             return;
         };

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, Foreign};
+use plaincall_call::{EchoGuard, Untrusted};
 
 use crate::event::RunEvent;
 use crate::toolbox::Toolbox;
 
-pub(crate) type Definition = (Arc<str>, Arc<Foreign<'static>>);
+pub(crate) type Definition = (Arc<str>, Arc<Untrusted<'static>>);
 
 /// The definitions that a call can stand in, but for those that the log has heard already.
 pub(crate) fn definitions(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Foreign, Stop};
+use plaincall_call::{Stop, Untrusted};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
@@ -195,7 +195,7 @@ events! {
         /// The part of it that a call could have been copied from, if there is any: from the line on that holds its first
         /// start marker.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub text: Option<Arc<Foreign<'static>>>,
+        pub text: Option<Arc<Untrusted<'static>>>,
     }
 
     /// A message that the program gave the model.

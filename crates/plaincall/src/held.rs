@@ -7,7 +7,7 @@ use plaincall_call::SuspectMarker;
 use serde::{Deserialize, Serialize};
 
 /// Why a call is held. All reasons but the last mean that it is an echo: it also stands in untrusted text
-/// (`spec/foreign.md` 4).
+/// (`spec/untrusted.md` 4).
 ///
 /// Printed it is the end of a sentence that begins with "this call".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{CallError, CallStatus, Foreign, Passage, ToldResult, results};
+use plaincall_call::{CallError, CallStatus, PromptText, ResultMessage, Untrusted, results};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub struct CallResult {
     /// The untrusted text that the tool has read, where its output shows that in another form: what a call could have been
     /// copied from ([`Context::observe_untrusted`](crate::Context::observe_untrusted)). It is no part of what the model reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untrusted: Option<Arc<Foreign<'static>>>,
+    pub untrusted: Option<Arc<Untrusted<'static>>>,
     /// Which calls are the cause, if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
@@ -58,10 +58,10 @@ pub struct CallResult {
 
 impl CallResult {
     /// The result as it is told to the model ([`results`](plaincall_call::results), [`TurnResults::told`]).
-    pub fn told(&self) -> ToldResult<'_> {
-        ToldResult {
-            name: Foreign::new(&*self.name),
-            id: Foreign::new(&*self.id),
+    pub fn told(&self) -> ResultMessage<'_> {
+        ResultMessage {
+            name: Untrusted::new(&*self.name),
+            id: Untrusted::new(&*self.id),
             status: Some(match self.status {
                 Status::Ok => CallStatus::Ok,
                 Status::Error => CallStatus::Error,
@@ -70,17 +70,17 @@ impl CallResult {
                 Status::Cancelled => CallStatus::Cancelled,
                 Status::Unknown => CallStatus::Unknown,
             }),
-            error: self.error.as_deref().map(Foreign::new),
-            note: self.note.as_deref().map(Foreign::new),
-            output: self.output.as_deref().map(Foreign::new),
+            error: self.error.as_deref().map(Untrusted::new),
+            note: self.note.as_deref().map(Untrusted::new),
+            output: self.output.as_deref().map(Untrusted::new),
             whole_bytes: self.whole_bytes,
         }
     }
 
     /// What its tool has said: what a call could be copied from.
-    pub(crate) fn said(&self) -> impl Iterator<Item = Foreign<'_>> {
+    pub(crate) fn said(&self) -> impl Iterator<Item = Untrusted<'_>> {
         let told = [&self.output, &self.error].into_iter().flatten();
-        let told = told.map(|text| Foreign::new(&**text));
+        let told = told.map(|text| Untrusted::new(&**text));
         told.chain(self.untrusted.as_deref().cloned())
     }
 }
@@ -171,8 +171,8 @@ impl TurnResults {
     ///
     /// # Errors
     /// Refuses a dialect that cannot work.
-    pub fn told(&self, dialect: &Dialect) -> Result<Passage, DialectError> {
-        let told: Vec<ToldResult<'_>> = self.iter().map(CallResult::told).collect();
+    pub fn told(&self, dialect: &Dialect) -> Result<PromptText, DialectError> {
+        let told: Vec<ResultMessage<'_>> = self.iter().map(CallResult::told).collect();
         results(&told, dialect)
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use plaincall_call::{Foreign, ReplyItem, Stop};
+use plaincall_call::{ReplyItem, Stop, Untrusted};
 use tokio::sync::oneshot;
 
 use crate::conductor::{Input, is_for_run};
@@ -138,7 +138,7 @@ impl<'run> Turn<'run> {
 
     /// Says that the model is given a text from outside while it writes this reply; see [`Run::hear`]. What was read
     /// before was written without it.
-    pub fn hear(&mut self, name: &str, text: &Foreign<'_>) {
+    pub fn hear(&mut self, name: &str, text: &Untrusted<'_>) {
         self.run.hear(name, text);
     }
 

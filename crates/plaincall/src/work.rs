@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Foreign};
+use plaincall_call::{Arguments, Untrusted};
 use plaincall_plan::Outcome;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ pub(crate) struct Ended {
     pub(crate) error: Option<String>,
     pub(crate) note: Option<Arc<str>>,
     /// The untrusted text that the tool has observed beside its output, as far as it counts.
-    pub(crate) untrusted: Option<Arc<Foreign<'static>>>,
+    pub(crate) untrusted: Option<Arc<Untrusted<'static>>>,
 }
 
 /// Why a call is to stop before it is done.
@@ -65,7 +65,7 @@ impl Work {
             ended.error = ended.error.map(|text| transform(&name, text));
             untrusted = untrusted.map(|text| transform(&name, text));
         }
-        ended.untrusted = untrusted.map(|text| Arc::new(Foreign::new(text)));
+        ended.untrusted = untrusted.map(|text| Arc::new(Untrusted::new(text)));
         span.ended(ended.outcome);
         ended
     }

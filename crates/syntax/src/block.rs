@@ -62,7 +62,7 @@ impl Machine {
         let code = match self.line(window.as_bytes(), marker, end) {
             Line::More => return Step::More(Wait::Line { from: marker }),
             Line::TooLong => Code::HeaderTooLong,
-            Line::CutOff => Code::HeaderCutOff,
+            Line::CutOff => Code::TruncatedHeader,
             Line::Whole { content, end, cut } => match header_parts(window, marker, content) {
                 None => Code::NotAHeader,
                 Some(parts) => return self.call_start(&parts, Span::new(at, at + end), cut),
@@ -236,7 +236,7 @@ impl Machine {
             Line::Whole { content, end, cut } => {
                 (content, end, cut.then_some(Code::MissingNewline))
             }
-            Line::CutOff => (window.len(), window.len(), Some(Code::PointerCutOff)),
+            Line::CutOff => (window.len(), window.len(), Some(Code::TruncatedPointer)),
             Line::TooLong => {
                 let len = floor_char_boundary(window, marker + LINE_LIMIT);
                 (len, len, Some(Code::PointerTooLong))
@@ -347,7 +347,7 @@ impl Machine {
             Role::BlockStart if placed => match self.line(window.as_bytes(), behind, end) {
                 Line::More => Counts::More(Wait::Line { from: behind }),
                 Line::TooLong => Counts::No(Code::HeaderTooLong),
-                Line::CutOff => Counts::No(Code::HeaderCutOff),
+                Line::CutOff => Counts::No(Code::TruncatedHeader),
                 Line::Whole { content, .. } => match header_parts(window, behind, content) {
                     Some(_) => in_place,
                     None => Counts::No(Code::NotAHeader),

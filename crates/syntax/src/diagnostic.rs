@@ -95,7 +95,7 @@ codes! {
     HeaderTooLong = "header_too_long", Warning,
         "`{marker}` is plain text, because its header is longer than 4096 bytes";
     /// A start marker whose line is cut off by the end of the stream: plain text.
-    HeaderCutOff = "header_cut_off", Warning,
+    TruncatedHeader = "truncated_header", Warning,
         "`{marker}` is plain text, because the text ends before its header does";
     /// A header or pointer line that a marker ends, not a line end.
     MissingNewline = "missing_newline", Warning,
@@ -131,13 +131,13 @@ codes! {
     PointerTooLong = "pointer_too_long", Error,
         "Pointer too long";
     /// A pointer line cut off by the end of the stream.
-    PointerCutOff = "pointer_cut_off", Error,
+    TruncatedPointer = "truncated_pointer", Error,
         "the text ends in the middle of a `{marker}` line";
     /// An emoji call without its end marker.
     MissingEndMarker = "missing_end_marker", Warning,
         "the text ends before `{marker}` closes the call";
     /// A reasoning span that the end of the stream cuts off.
-    ReasoningCutOff = "reasoning_cut_off", Warning,
+    TruncatedReasoning = "truncated_reasoning", Warning,
         "the text ends before `{marker}` closes the reasoning";
     /// A reasoning open marker behind other text, where it does not count: plain text.
     StrayReasoningOpen = "stray_reasoning_open", Warning,
@@ -154,7 +154,7 @@ impl Code {
     pub const fn is_marker_as_content(self) -> bool {
         matches!(
             self,
-            Self::MarkerInValue | Self::NotAHeader | Self::HeaderTooLong | Self::HeaderCutOff
+            Self::MarkerInValue | Self::NotAHeader | Self::HeaderTooLong | Self::TruncatedHeader
         )
     }
 }

@@ -124,7 +124,7 @@ impl Machine {
             Some(b']') => Bracket::At(self.bracket_scanned),
             Some(_) => Bracket::None(Code::NotAHeader),
             None if seen.len() == bound => Bracket::None(Code::HeaderTooLong),
-            None if end => Bracket::None(Code::HeaderCutOff),
+            None if end => Bracket::None(Code::TruncatedHeader),
             None => Bracket::More,
         }
     }

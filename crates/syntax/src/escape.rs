@@ -38,7 +38,7 @@ impl Escaper {
     }
 
     /// The escape of several dialects at once: what it writes holds no marker of any of them, and it is as reversible
-    /// as the escape of one (`spec/foreign.md` 2). Dialects may share markers.
+    /// as the escape of one (`spec/untrusted.md` 2). Dialects may share markers.
     ///
     /// ```
     /// use plaincall_syntax::{Dialect, Escaper};

@@ -427,7 +427,7 @@ impl Machine {
             Found::Nothing if end => {
                 let start = self.pin.take().unwrap_or(at);
                 self.report(
-                    Code::ReasoningCutOff,
+                    Code::TruncatedReasoning,
                     Span::new(start, at),
                     Role::ReasoningClose,
                 );

@@ -59,7 +59,7 @@ sections! {
     /// A header line that is too long.
     HeaderTooLong = "block.md 2.4";
     /// A header line cut by the end of the input.
-    HeaderCutOff = "block.md 2.5";
+    TruncatedHeader = "block.md 2.5";
     /// Name, id and dependencies.
     HeaderParts = "block.md 2.6";
     /// A header that a marker ends.
@@ -75,7 +75,7 @@ sections! {
     /// A pointer line that is too long.
     PointerTooLong = "block.md 4.3";
     /// A pointer line cut by the end of the input.
-    PointerCutOff = "block.md 4.4";
+    TruncatedPointer = "block.md 4.4";
     /// Code fences there.
     Fence = "block.md 5.2";
     /// Other text there.
@@ -129,9 +129,9 @@ pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
     match code {
         Code::NotAHeader if is_emoji => Section::NoEmojiHeader,
         Code::NotAHeader => Section::Header,
-        Code::HeaderTooLong | Code::HeaderCutOff if is_emoji => Section::EmojiHeaderLimit,
+        Code::HeaderTooLong | Code::TruncatedHeader if is_emoji => Section::EmojiHeaderLimit,
         Code::HeaderTooLong => Section::HeaderTooLong,
-        Code::HeaderCutOff => Section::HeaderCutOff,
+        Code::TruncatedHeader => Section::TruncatedHeader,
         Code::MissingNewline => match usage {
             MarkerUse::Argument => Section::PointerWithoutNewline,
             _ => Section::HeaderWithoutNewline,
@@ -149,9 +149,9 @@ pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
         Code::TextBeforeArgument | Code::TextWithoutArgument => Section::TextBetween,
         Code::FenceBeforeArgument => Section::Fence,
         Code::PointerTooLong => Section::PointerTooLong,
-        Code::PointerCutOff => Section::PointerCutOff,
+        Code::TruncatedPointer => Section::TruncatedPointer,
         Code::MissingEndMarker => Section::MissingEnd,
-        Code::ReasoningCutOff => Section::Reasoning,
+        Code::TruncatedReasoning => Section::Reasoning,
         Code::StrayReasoningOpen => Section::LeadingReasoning,
         Code::StrayReasoningClose => Section::StrayReasoning,
     }

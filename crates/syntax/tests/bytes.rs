@@ -56,7 +56,7 @@ fn a_span_that_begins_long_ago_still_counts_the_original_bytes() {
             Dialect::block().reasoning("<think>", "</think>"),
             "<think>",
             "",
-            "reasoning_cut_off",
+            "truncated_reasoning",
         ),
         (
             Dialect::block(),

@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<k",
-        "header_cut_off: `<<k` is plain text, because the text ends before its header does",
+        "truncated_header: `<<k` is plain text, because the text ends before its header does",
     ),
     (
         custom,
@@ -111,12 +111,12 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<kA\n@@kx",
-        "pointer_cut_off: the text ends in the middle of a `@@k` line",
+        "truncated_pointer: the text ends in the middle of a `@@k` line",
     ),
     (
         thinking,
         "<think>",
-        "reasoning_cut_off: the text ends before `</think>` closes the reasoning",
+        "truncated_reasoning: the text ends before `</think>` closes the reasoning",
     ),
     (
         thinking,
@@ -152,7 +152,7 @@ const CASES: &[Case] = &[
     (
         keyed_emoji,
         "🛠k[a",
-        "header_cut_off: `🛠️k[` is plain text, because the text ends before its header does",
+        "truncated_header: `🛠️k[` is plain text, because the text ends before its header does",
     ),
 ];
 
@@ -231,7 +231,7 @@ fn everything_has_its_name() {
     let expected = [
         "not_a_header",
         "header_too_long",
-        "header_cut_off",
+        "truncated_header",
         "marker_in_value",
     ];
     assert_eq!(content, expected);

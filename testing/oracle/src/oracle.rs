@@ -161,7 +161,7 @@ impl<'t> Reader<'t> {
             self.piece(Kind::Ignored, close.span.clone());
             return close.span.end;
         }
-        self.say("reasoning_cut_off", open..to);
+        self.say("truncated_reasoning", open..to);
         to
     }
 

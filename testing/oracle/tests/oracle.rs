@@ -75,7 +75,7 @@ fn events_carry_their_source_and_diagnostics_their_severity() {
             let is_error = [
                 "text_without_argument",
                 "pointer_too_long",
-                "pointer_cut_off",
+                "truncated_pointer",
                 "stray_reasoning_close",
             ]
             .contains(&diagnostic.code.name());

@@ -126,9 +126,9 @@ const SEARCHES: &[&str] = &[
     "near misses",
     "escape",
     "unescape",
-    "a passage of many texts",
+    "a prompt text of many texts",
     "the search for an echo",
-    "a passage and the guard against echoes, in chunks of 1",
+    "a prompt text and the guard against echoes, in chunks of 1",
 ];
 
 /// What this thread has computed so far.
@@ -318,7 +318,7 @@ struct Ground {
 
 impl Ground {
     fn new(words: &'static str) -> Self {
-        let dialect = crate::foreign::dialect(words);
+        let dialect = crate::untrusted::dialect(words);
         Self {
             words,
             pieces: Pieces::new(&dialect),

@@ -1,13 +1,13 @@
 //! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Finding, JsonStream, Limits, ToolCall, ToolSpec, bind,
+    Arguments, Collected, Collector, JsonStream, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
 };
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::Value;
 
-use crate::foreign::chunks;
 use crate::schema_calls::{Choices, call, sample, schema};
+use crate::untrusted::chunks;
 
 /// What became of one call.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Streamed {
     /// The call.
     pub call: ToolCall,
     /// What binding says.
-    pub bound: Result<Arguments, Vec<Finding>>,
+    pub bound: Result<Arguments, Vec<ReplyDiagnostic>>,
 }
 
 /// The calls of a text that comes in these chunks.

@@ -11,7 +11,6 @@
 
 pub mod cases;
 pub mod digits;
-pub mod foreign;
 #[cfg(test)]
 mod hunt;
 pub mod json_streams;
@@ -20,5 +19,6 @@ pub mod model_server;
 pub mod round_robin;
 pub mod schema_calls;
 pub mod strict_client;
+pub mod untrusted;
 
 pub use plaincall_oracle::{examples, merged, oracle, plan_oracle, rendering, soup};

@@ -5,8 +5,8 @@
 
 use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
-use plaincall_testkit::foreign::chunks;
 use plaincall_testkit::json_streams::{Tally, check_bytes, stream};
+use plaincall_testkit::untrusted::chunks;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use plaincall::call::{
-    CallError, Foreign, ModelText, Passage, PassageBuilder, repair, repair_reply,
+    CallError, ModelText, PromptText, PromptTextBuilder, Untrusted, repair, repair_reply,
 };
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Status, Stop, Teller, Tool};
@@ -131,12 +131,13 @@ impl Work<'_> {
         }
         if let Some(Repeated::Warn(name)) = repeated {
             let dialect = std::slice::from_ref(&self.talk.dialect);
-            let mut passage = PassageBuilder::new(dialect).map_err(AgentErrorKind::Dialect)?;
-            passage
-                .own("The very same call of ")
-                .foreign(&Foreign::new(&*name))
-                .own(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
-            message.push_str(passage.finish().text());
+            let mut prompt_text =
+                PromptTextBuilder::new(dialect).map_err(AgentErrorKind::Dialect)?;
+            prompt_text
+                .trusted("The very same call of ")
+                .untrusted(&Untrusted::new(&*name))
+                .trusted(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
+            message.push_str(prompt_text.finish().text());
         }
         if !message.is_empty() {
             self.say(message).await;
@@ -225,8 +226,8 @@ impl Work<'_> {
             return None;
         }
         let written = ModelText::new(turned.written.as_str());
-        let passage = repair_reply(&written, toolbox, &self.talk.dialect);
-        Some((passage.ok().flatten()?.into_text(), of))
+        let prompt_text = repair_reply(&written, toolbox, &self.talk.dialect);
+        Some((prompt_text.ok().flatten()?.into_text(), of))
     }
 
     /// What is to be said about the calls that were rejected because of how they were written, if there are any.
@@ -245,7 +246,7 @@ impl Work<'_> {
         });
         // A dialect that cannot work was refused when the agent was built.
         let message = repair(rejected, self.talk.run.toolbox(), &self.talk.dialect);
-        message.map(Passage::into_text).unwrap_or_default()
+        message.map(PromptText::into_text).unwrap_or_default()
     }
 
     pub(super) async fn say(&mut self, text: String) {

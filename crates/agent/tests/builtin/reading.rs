@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use plaincall::call::Foreign;
+use plaincall::call::Untrusted;
 use plaincall::{AllowAll, Run, Status, Stop};
 use plaincall_agent::plaincall;
 
@@ -461,7 +461,11 @@ async fn what_was_read_is_recorded_without_numbers() {
         let results = turn.finish(Stop::Natural).await;
         assert_eq!(results[0].status, Status::Ok, "{results:?}");
         let untrusted = results[0].untrusted.as_deref();
-        assert_eq!(untrusted, expected.map(Foreign::new).as_ref(), "{written}");
+        assert_eq!(
+            untrusted,
+            expected.map(Untrusted::new).as_ref(),
+            "{written}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plaincall::ToolSpec;
-use plaincall::call::{Foreign, PastCall, TurnPart, history};
+use plaincall::call::{PastCall, TurnPart, Untrusted, history};
 use plaincall::syntax::{Escaper, Syntax};
 use plaincall_agent::model::{
     ModelError, ModelErrorKind, ModelRequest, Role, Scripted, ScriptedReply,
@@ -113,7 +113,7 @@ fn good(style: &Style, request: &ModelRequest) -> Option<String> {
         .map(|index| {
             let step = &task.steps[index];
             let arguments = step.arguments.as_object().expect("an object");
-            TurnPart::Called(PastCall::new(Foreign::new(&*step.tool), arguments))
+            TurnPart::Called(PastCall::new(Untrusted::new(&*step.tool), arguments))
         })
         .collect();
     if calls.is_empty() {
@@ -252,7 +252,7 @@ async fn what_is_wrong_is_said() {
     let style = Style::all().remove(0);
     let call = |tool: &str, arguments: serde_json::Value| {
         let arguments = arguments.as_object().expect("an object").clone();
-        let call = PastCall::new(Foreign::new(tool.to_owned()), &arguments);
+        let call = PastCall::new(Untrusted::new(tool.to_owned()), &arguments);
         let parts = [TurnPart::Called(call)];
         let spec = known("").spec(tool);
         let written = history(&parts, &style.dialect(), |_| Some(&spec));

@@ -3,8 +3,8 @@
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::{Problems, Undeclared, first_pointer};
-use crate::finding::Finding;
 use crate::pointer::escape;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{Kinds, Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
@@ -128,7 +128,7 @@ impl<'s> Walk<'_, 's> {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
-            let problem = Finding::of_argument("wrong_value", pointer, span, message);
+            let problem = ReplyDiagnostic::of_argument("wrong_value", pointer, span, message);
             self.problems.too_many(problem);
         }
     }
@@ -147,7 +147,7 @@ impl<'s> Walk<'_, 's> {
             format!("; what may stand there is {}", enumerated(&names))
         };
         let message = format!("`{pointer}` may not stand there{takes}");
-        self.problems.push(Finding::of_argument(
+        self.problems.push(ReplyDiagnostic::of_argument(
             "undeclared_argument",
             pointer,
             span,

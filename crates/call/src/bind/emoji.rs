@@ -11,10 +11,10 @@ use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
-use crate::finding::Finding;
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::Misfit;
 use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
@@ -38,7 +38,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
                 "{} stands on the line, which must be empty: the form of the call is `{usage}`",
                 quoted(line.text.trim_matches(is_blank))
             );
-            problems.push(Finding::of_argument(
+            problems.push(ReplyDiagnostic::of_argument(
                 "line_not_empty",
                 "",
                 line.span,
@@ -108,7 +108,11 @@ impl<'c> Line<'c> {
 }
 
 /// Gives the words of the line to the parameters; returns what is too much.
-fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> Option<Finding> {
+fn positional(
+    usage: &Usage<'_>,
+    line: &Line<'_>,
+    arguments: &mut Arguments,
+) -> Option<ReplyDiagnostic> {
     let mut words = line.words();
     for item in &usage.line {
         let (at, word) = words.next()?;
@@ -132,7 +136,12 @@ fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> 
         quoted(surplus)
     );
     let span = line.span_of(at, surplus);
-    Some(Finding::of_argument("surplus_on_line", "", span, message))
+    Some(ReplyDiagnostic::of_argument(
+        "surplus_on_line",
+        "",
+        span,
+        message,
+    ))
 }
 
 /// Reads the words of the line as the schema asks, which may depend on the other arguments.
@@ -180,7 +189,7 @@ pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> O
     is_right.then_some(arguments)
 }
 
-fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> Finding {
+fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> ReplyDiagnostic {
     let name = usage.name;
     let message = if call.marker_in_value {
         format!(
@@ -192,7 +201,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
             "{name} takes no body, and the body begins with {begin}: close the call right behind its header; the form of the call is `{usage}`"
         )
     };
-    Finding::of_argument("body_not_blank", "", span, message)
+    ReplyDiagnostic::of_argument("body_not_blank", "", span, message)
 }
 
 fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
@@ -257,7 +266,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 tool.name,
                 takes(tool)
             );
-            problems.hopeless(Finding::of_argument(
+            problems.hopeless(ReplyDiagnostic::of_argument(
                 "body_not_json",
                 "",
                 body.span,
@@ -307,7 +316,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         };
         if !place(arguments, &name, text, span, spelling.reading) {
             let message = format!("`{pointer}` stands twice in the body");
-            problems.push(Finding::of_argument(
+            problems.push(ReplyDiagnostic::of_argument(
                 "duplicate_pointer",
                 &pointer,
                 span,

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::document::{Document, Segment, SegmentLine};
-use crate::finding::Finding;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::set::ToolSet;
 
 /// A document of which every call is held against the definition of its tool: what `plaincall parse --schema` prints
@@ -18,7 +18,7 @@ pub struct BoundDocument<'d> {
     document: &'d Document,
     calls: Vec<BoundCall<'d>>,
     /// What was found in the text and still holds, in order.
-    findings: Vec<&'d Finding>,
+    diagnostics: Vec<&'d ReplyDiagnostic>,
 }
 
 /// A call, and what its tool's definition makes of it.
@@ -27,7 +27,7 @@ pub struct BoundCall<'d> {
     /// The call.
     pub call: &'d ToolCall,
     /// Its arguments as the tool is to get them, or all that is wrong.
-    pub arguments: Result<Arguments, Vec<Finding>>,
+    pub arguments: Result<Arguments, Vec<ReplyDiagnostic>>,
 }
 
 impl Document {
@@ -37,19 +37,19 @@ impl Document {
             .calls()
             .map(|call| BoundCall::new(call, tools))
             .collect();
-        let mut findings: Vec<&Finding> = Vec::with_capacity(self.diagnostics.len());
-        // Both are in the order of the text; a finding of a call lies inside it.
-        for finding in &self.diagnostics {
-            let at = calls.partition_point(|one| one.call.span.end < finding.span.end);
-            let is_mended = calls.get(at).is_some_and(|one| one.mends(finding));
+        let mut diagnostics: Vec<&ReplyDiagnostic> = Vec::with_capacity(self.diagnostics.len());
+        // Both are in the order of the text; a diagnostic of a call lies inside it.
+        for diagnostic in &self.diagnostics {
+            let at = calls.partition_point(|one| one.call.span.end < diagnostic.span.end);
+            let is_mended = calls.get(at).is_some_and(|one| one.mends(diagnostic));
             if !is_mended {
-                findings.push(finding);
+                diagnostics.push(diagnostic);
             }
         }
         BoundDocument {
             document: self,
             calls,
-            findings,
+            diagnostics,
         }
     }
 }
@@ -61,16 +61,16 @@ impl<'d> BoundDocument<'d> {
     }
 
     /// What was found in the text and no definition mends, in the order in which the spans end.
-    pub fn findings(&self) -> impl Iterator<Item = &'d Finding> {
-        self.findings.iter().copied()
+    pub fn text_diagnostics(&self) -> impl Iterator<Item = &'d ReplyDiagnostic> {
+        self.diagnostics.iter().copied()
     }
 
     /// Everything that is found, in the order in which the spans end: what the text says and no definition mends, and
     /// what the definitions say.
-    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+    pub fn diagnostics(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
         let definitions = self.calls.iter().flat_map(BoundCall::problems);
-        let mut all: Vec<&Finding> = self.findings().chain(definitions).collect();
-        all.sort_by_key(|finding| finding.span.end);
+        let mut all: Vec<&ReplyDiagnostic> = self.text_diagnostics().chain(definitions).collect();
+        all.sort_by_key(|diagnostic| diagnostic.span.end);
         all.into_iter()
     }
 }
@@ -84,19 +84,19 @@ impl<'d> BoundCall<'d> {
         }
     }
 
-    /// Whether the definition says that a finding is no error (`spec/block.md` 7.7.1).
-    pub fn mends(&self, finding: &Finding) -> bool {
+    /// Whether the definition says that a diagnostic is no error (`spec/block.md` 7.7.1).
+    pub fn mends(&self, diagnostic: &ReplyDiagnostic) -> bool {
         self.arguments.is_ok()
-            && finding.spoils_arguments()
-            && self.call.span.start <= finding.span.start
-            && finding.span.end <= self.call.span.end
+            && diagnostic.spoils_arguments()
+            && self.call.span.start <= diagnostic.span.start
+            && diagnostic.span.end <= self.call.span.end
     }
 
     /// What the definition finds wrong and the text does not say already.
-    pub fn problems(&self) -> impl Iterator<Item = &Finding> {
+    pub fn problems(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
         let problems = self.arguments.as_ref().err().into_iter().flatten();
-        let findings = self.call.findings.iter();
-        let said: HashSet<_> = findings.map(|one| (one.code, one.span)).collect();
+        let diagnostics = self.call.diagnostics.iter();
+        let said: HashSet<_> = diagnostics.map(|one| (one.code, one.span)).collect();
         problems.filter(move |problem| !said.contains(&(problem.code, problem.span)))
     }
 }
@@ -113,11 +113,11 @@ impl Serialize for BoundDocument<'_> {
                 Segment::Text { .. } | Segment::Reasoning { .. } => SegmentLine(segment, None),
             })
             .collect();
-        let findings: Vec<&Finding> = self.all_findings().collect();
+        let diagnostics: Vec<&ReplyDiagnostic> = self.diagnostics().collect();
         let mut fields = serializer.serialize_struct("Document", 3)?;
         fields.serialize_field("syntax", &self.document.syntax.map(Syntax::name))?;
         fields.serialize_field("segments", &segments)?;
-        fields.serialize_field("diagnostics", &findings)?;
+        fields.serialize_field("diagnostics", &diagnostics)?;
         fields.end()
     }
 }

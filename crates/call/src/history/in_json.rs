@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::foreign::Foreign;
 use crate::history::{PastArguments, PastCall};
 use crate::json_text::on_one_line;
+use crate::untrusted::Untrusted;
 
 /// The call with a line end, not yet escaped. `object` is what its arguments are, if they are an object.
 pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) 
         told.insert("id".to_owned(), id.raw().into());
     }
     if !call.dependencies.is_empty() {
-        let ids: Vec<&str> = call.dependencies.iter().map(Foreign::raw).collect();
+        let ids: Vec<&str> = call.dependencies.iter().map(Untrusted::raw).collect();
         told.insert("dependencies".to_owned(), json!(ids));
     }
     let arguments = match (object, &call.arguments) {

@@ -5,9 +5,9 @@ use std::slice;
 
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
-use crate::foreign::Foreign;
-use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::history::in_json::json_string;
+use crate::untrusted::Untrusted;
+use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,26 +57,26 @@ impl CallStatus {
 
 /// How one call ended, to be told to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldResult<'t> {
+pub struct ResultMessage<'t> {
     /// The name of the tool, as it was called; empty if it is not known.
-    pub name: Foreign<'t>,
+    pub name: Untrusted<'t>,
     /// The id of the call; empty if it is not known.
-    pub id: Foreign<'t>,
+    pub id: Untrusted<'t>,
     /// How it ended; `None` if that is not known because nobody keeps it.
     pub status: Option<CallStatus>,
     /// What went wrong, and what to do about it.
-    pub error: Option<Foreign<'t>>,
+    pub error: Option<Untrusted<'t>>,
     /// What else the model has to know.
-    pub note: Option<Foreign<'t>>,
+    pub note: Option<Untrusted<'t>>,
     /// What the tool returned.
-    pub output: Option<Foreign<'t>>,
+    pub output: Option<Untrusted<'t>>,
     /// How long the whole output is, in bytes, if this one is cut.
     pub whole_bytes: Option<u64>,
 }
 
-impl<'t> ToldResult<'t> {
+impl<'t> ResultMessage<'t> {
     /// The result of a call of which nothing else is known.
-    pub fn new(name: Foreign<'t>, id: Foreign<'t>) -> Self {
+    pub fn new(name: Untrusted<'t>, id: Untrusted<'t>) -> Self {
         Self {
             name,
             id,
@@ -95,13 +95,13 @@ impl<'t> ToldResult<'t> {
     }
 
     /// Sets what the tool returned.
-    pub fn output(mut self, output: Foreign<'t>) -> Self {
+    pub fn output(mut self, output: Untrusted<'t>) -> Self {
         self.output = Some(output);
         self
     }
 
     /// Sets what went wrong.
-    pub fn error(mut self, error: Foreign<'t>) -> Self {
+    pub fn error(mut self, error: Untrusted<'t>) -> Self {
         self.error = Some(error);
         self
     }
@@ -113,24 +113,24 @@ impl<'t> ToldResult<'t> {
 /// A call without a result gets one that says so. Results that belong to no call follow at the end. Of several calls
 /// with one id the first gets the first result.
 pub fn in_call_order<'t>(
-    calls: impl IntoIterator<Item = (Foreign<'t>, Foreign<'t>)>,
-    results: Vec<ToldResult<'t>>,
-) -> Vec<ToldResult<'t>> {
-    let mut by_id: HashMap<Foreign<'t>, VecDeque<usize>> = HashMap::new();
+    calls: impl IntoIterator<Item = (Untrusted<'t>, Untrusted<'t>)>,
+    results: Vec<ResultMessage<'t>>,
+) -> Vec<ResultMessage<'t>> {
+    let mut by_id: HashMap<Untrusted<'t>, VecDeque<usize>> = HashMap::new();
     for (place, result) in results.iter().enumerate() {
         by_id.entry(result.id.clone()).or_default().push_back(place);
     }
-    let mut results: Vec<Option<ToldResult<'t>>> = results.into_iter().map(Some).collect();
-    let mut ordered: Vec<ToldResult<'t>> = Vec::new();
+    let mut results: Vec<Option<ResultMessage<'t>>> = results.into_iter().map(Some).collect();
+    let mut ordered: Vec<ResultMessage<'t>> = Vec::new();
     for (name, id) in calls {
         let place = by_id.get_mut(&id).and_then(VecDeque::pop_front);
         let result = place.and_then(|place| results.get_mut(place)?.take());
         ordered.push(match result {
-            Some(result) if result.name.is_empty() => ToldResult { name, ..result },
+            Some(result) if result.name.is_empty() => ResultMessage { name, ..result },
             Some(result) => result,
-            None => ToldResult::new(name, id)
+            None => ResultMessage::new(name, id)
                 .status(CallStatus::Unknown)
-                .error(Foreign::new("nobody has told what became of this call")),
+                .error(Untrusted::new("nobody has told what became of this call")),
         });
     }
     ordered.extend(results.into_iter().flatten());
@@ -144,8 +144,11 @@ pub fn in_call_order<'t>(
 ///
 /// # Errors
 /// Refuses a dialect that cannot work.
-pub fn results(results: &[ToldResult<'_>], dialect: &Dialect) -> Result<Passage, DialectError> {
-    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
+pub fn results(
+    results: &[ResultMessage<'_>],
+    dialect: &Dialect,
+) -> Result<PromptText, DialectError> {
+    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut teller = Teller {
         fence: fence_character(dialect)?,
         text: String::new(),
@@ -153,8 +156,8 @@ pub fn results(results: &[ToldResult<'_>], dialect: &Dialect) -> Result<Passage,
     for (place, result) in results.iter().enumerate() {
         teller.tell(result, place + 1, results.len());
     }
-    passage.foreign(&Foreign::new(teller.text));
-    Ok(passage.finish())
+    prompt_text.untrusted(&Untrusted::new(teller.text));
+    Ok(prompt_text.finish())
 }
 
 /// The character that fences are made of: the first that is in no marker so that the escape would part it.
@@ -189,7 +192,7 @@ impl Teller {
         self
     }
 
-    fn tell(&mut self, result: &ToldResult<'_>, number: usize, count: usize) {
+    fn tell(&mut self, result: &ResultMessage<'_>, number: usize, count: usize) {
         self.say(&format!("Result {number} of {count}:"));
         let status = result.status.map_or("", CallStatus::name);
         let mut separator = " ";

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use plaincall_syntax::Syntax;
 
 use super::notation::{Keywords, Notation, References, comment, describe, json};
-use crate::foreign::Foreign;
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
+use crate::untrusted::Untrusted;
 
 /// One tool as the list of tools shows it: its form, what it does, what it takes. Several lines.
 ///
 /// Its first line begins with `## `, and no other line does, whatever the definition says.
-pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
+pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Untrusted<'static> {
     let name = match syntax {
         Syntax::Block => comment(&tool.name),
         Syntax::Emoji => comment(&tool.usage().to_string()),
@@ -29,7 +29,7 @@ pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
             text.push('\n');
         }
     }
-    Foreign::new(text)
+    Untrusted::new(text)
 }
 
 fn describe_in_lines(text: &mut String, description: &str) {

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use crate::arguments::Arguments;
 use crate::bind::bind_arguments;
 use crate::call::ToolCall;
-use crate::finding::Finding;
 use crate::flatten::flatten;
 use crate::json_text;
 use crate::pointer::{Pointer, escape};
@@ -18,6 +17,7 @@ use crate::repair::example::{
 };
 use crate::repair::mended::mended;
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tree::ROOT;
@@ -182,12 +182,12 @@ impl Draft<'_, '_> {
         let unplaced = call.arguments.unplaced_pointers();
         let is_lost = |pointer: &&str| !pointer.contains([' ', '\t']);
         self.whole.extend(unplaced.filter(is_lost).map(key_of));
-        let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
-        for finding in spoiled {
-            let named = finding.message.rsplit(": ").next().unwrap_or_default();
+        let spoiled = call.diagnostics.iter().filter(|one| one.spoils_arguments());
+        for diagnostic in spoiled {
+            let named = diagnostic.message.rsplit(": ").next().unwrap_or_default();
             if matches!(
-                finding.code,
-                "duplicate_pointer" | "value_too_long" | "pointer_cut_off"
+                diagnostic.code,
+                "duplicate_pointer" | "value_too_long" | "truncated_pointer"
             ) {
                 self.whole.insert(key_of(named));
             }
@@ -297,7 +297,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    fn missing(&mut self, problems: &[Finding]) {
+    fn missing(&mut self, problems: &[ReplyDiagnostic]) {
         for problem in problems.iter().filter(|one| one.code == "missing_argument") {
             self.expected(&problem.pointer);
         }

@@ -9,10 +9,10 @@ use crate::bind::bind;
 use crate::call::ToolCall;
 use crate::call_error::CallError;
 use crate::document::Document;
-use crate::finding::Finding;
 use crate::pointer::{escape, unescape};
 use crate::repair::placeholder::{as_before, bytes, is_placeholder};
 use crate::repair::{block_example, emoji_example};
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
@@ -241,7 +241,7 @@ fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &
     let Err(problems) = bind(tool, call) else {
         return true;
     };
-    let is_expected = |problem: &Finding| {
+    let is_expected = |problem: &ReplyDiagnostic| {
         let mut placeholders = spelled.placeholders.iter();
         placeholders.any(|one| is_related(one, &problem.pointer))
     };
@@ -332,7 +332,7 @@ pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, point
 }
 
 /// The pointers of problems, each once.
-pub(super) fn pointers_of(problems: &[Finding]) -> Vec<&str> {
+pub(super) fn pointers_of(problems: &[ReplyDiagnostic]) -> Vec<&str> {
     let mut seen = HashSet::new();
     problems
         .iter()

@@ -7,13 +7,13 @@ use std::slice;
 use plaincall_syntax::{Dialect, DialectError, NearMiss};
 
 use crate::call::ToolCall;
-use crate::finding::Finding;
-use crate::foreign::passage::{Passage, PassageBuilder};
-use crate::foreign::{ModelText, OwnText};
 use crate::history::results::{fence_around, fence_character, word_of};
 use crate::nearest::shortened;
 use crate::repair::example::Example;
 use crate::repair::line_of;
+use crate::reply_diagnostic::ReplyDiagnostic;
+use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
+use crate::untrusted::{ModelText, Trusted};
 
 /// How many problems are told; of more, only how many there are.
 const PROBLEMS: usize = 10;
@@ -30,7 +30,7 @@ const BEGINNING: usize = 500;
 const END: usize = 150;
 
 pub(super) struct Message {
-    passage: PassageBuilder,
+    prompt_text: PromptTextBuilder,
     fence: char,
     problems: usize,
 }
@@ -38,7 +38,7 @@ pub(super) struct Message {
 impl Message {
     pub(super) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         Ok(Self {
-            passage: PassageBuilder::new(slice::from_ref(dialect))?,
+            prompt_text: PromptTextBuilder::new(slice::from_ref(dialect))?,
             fence: fence_character(dialect)?,
             problems: 0,
         })
@@ -47,36 +47,37 @@ impl Message {
     /// Begins the part about a call, which may follow another.
     pub(super) fn begin_call(&mut self, follows: bool) {
         if follows {
-            self.passage.own("\n");
+            self.prompt_text.trusted("\n");
         }
         self.problems = 0;
     }
 
     pub(super) fn more_calls(&mut self) {
-        self.passage.own("\nMore calls were wrong too.\n");
+        self.prompt_text.trusted("\nMore calls were wrong too.\n");
     }
 
     pub(super) fn heading(&mut self, name: &str, id: &str) {
         let name = word_of(&shortened(name, NAME_BYTES));
-        self.passage.own("This call was not run: tool ");
-        self.passage.foreign(&line_of(&name, usize::MAX));
+        self.prompt_text.trusted("This call was not run: tool ");
+        self.prompt_text.untrusted(&line_of(&name, usize::MAX));
         if !id.is_empty() {
             let id = word_of(&shortened(id, NAME_BYTES));
-            self.passage.own(", id ");
-            self.passage.foreign(&line_of(&id, usize::MAX));
+            self.prompt_text.trusted(", id ");
+            self.prompt_text.untrusted(&line_of(&id, usize::MAX));
         }
-        self.passage.own("\n");
+        self.prompt_text.trusted("\n");
     }
 
     pub(super) fn no_call(&mut self) {
-        self.passage
-            .own("Your reply has no call, only text that looks like one. Nothing was run.\n");
+        self.prompt_text
+            .trusted("Your reply has no call, only text that looks like one. Nothing was run.\n");
     }
 
     /// The text of the call: exactly, or its beginning and its end.
     pub(super) fn written(&mut self, call: &ToolCall) {
         let Some(source) = call.source() else {
-            self.passage.own("You wrote a call that is too long.\n");
+            self.prompt_text
+                .trusted("You wrote a call that is too long.\n");
             return;
         };
         let source = source.trim_end_matches(['\n', '\r']);
@@ -88,19 +89,19 @@ impl Message {
             [begin.unwrap_or_default(), end.unwrap_or_default()]
         };
         let fence = fence_around(&parts.concat(), self.fence);
-        self.passage
-            .own(OwnText::vouch(format!("You wrote:\n{fence}\n")));
-        self.passage.model(&ModelText::new(parts[0]));
+        self.prompt_text
+            .trusted(Trusted::assert(format!("You wrote:\n{fence}\n")));
+        self.prompt_text.model(&ModelText::new(parts[0]));
         if !parts[1].is_empty() {
             let left_out = source.len() - parts[0].len() - parts[1].len();
-            self.own(&format!("\n… ({left_out} bytes left out) …\n"));
-            self.passage.model(&ModelText::new(parts[1]));
+            self.trusted(&format!("\n… ({left_out} bytes left out) …\n"));
+            self.prompt_text.model(&ModelText::new(parts[1]));
         }
-        self.own(&format!("\n{fence}\n"));
+        self.trusted(&format!("\n{fence}\n"));
     }
 
     fn own(&mut self, text: &str) {
-        self.passage.own(OwnText::vouch(text));
+        self.prompt_text.trusted(Trusted::assert(text));
     }
 
     /// One thing that is wrong, with the pointer to it if the sentence does not name it.
@@ -111,24 +112,24 @@ impl Message {
             let _ = write!(line, "`{}`: ", shortened(pointer, NAME_BYTES));
         }
         line.push_str(sentence);
-        self.passage.own("- ");
-        self.passage.foreign(&line_of(&line, SENTENCE_BYTES));
-        self.passage.own("\n");
+        self.prompt_text.trusted("- ");
+        self.prompt_text.untrusted(&line_of(&line, SENTENCE_BYTES));
+        self.prompt_text.trusted("\n");
     }
 
     pub(super) fn own_problem(&mut self, sentence: &str) {
         self.begin_problem();
-        self.own(&format!("- {sentence}\n"));
+        self.trusted(&format!("- {sentence}\n"));
     }
 
     fn begin_problem(&mut self) {
         if self.problems == 0 {
-            self.passage.own("What is wrong:\n");
+            self.prompt_text.trusted("What is wrong:\n");
         }
         self.problems += 1;
     }
 
-    pub(super) fn problems(&mut self, call: &ToolCall, problems: &[Finding]) {
+    pub(super) fn problems(&mut self, call: &ToolCall, problems: &[ReplyDiagnostic]) {
         for problem in problems.iter().take(PROBLEMS) {
             let pointer = match problem.pointer.as_str() {
                 "" => call.arguments.unplaced_at(problem.span).unwrap_or_default(),
@@ -140,8 +141,8 @@ impl Message {
     }
 
     /// The errors in the text of a call; `first` if it has lost them.
-    pub(super) fn findings(&mut self, call: &ToolCall, first: &str) {
-        let errors = || call.findings.iter().filter(|one| one.spoils_arguments());
+    pub(super) fn diagnostics(&mut self, call: &ToolCall, first: &str) {
+        let errors = || call.diagnostics.iter().filter(|one| one.spoils_arguments());
         if errors().next().is_none() {
             self.problem("", &shortened(first, PROBLEM_BYTES));
         }
@@ -154,7 +155,7 @@ impl Message {
 
     fn more(&mut self, count: usize) {
         if count > 0 {
-            self.own(&format!("- and {count} more\n"));
+            self.trusted(&format!("- and {count} more\n"));
         }
     }
 
@@ -162,7 +163,7 @@ impl Message {
         if near.is_empty() {
             return;
         }
-        self.passage.own("Check these lines:\n");
+        self.prompt_text.trusted("Check these lines:\n");
         let mut line = 1;
         let mut counted = 0;
         for miss in near.iter().take(NEAR_MISSES) {
@@ -175,11 +176,11 @@ impl Message {
                 None => "unknown marker ",
                 Some(_) => "",
             };
-            self.own(&format!("- line {line}: {unknown}`"));
-            self.passage
+            self.trusted(&format!("- line {line}: {unknown}`"));
+            self.prompt_text
                 .model(&ModelText::new(shortened(written, NAME_BYTES)));
             let meant = &miss.meant;
-            self.own(&match miss.format {
+            self.trusted(&match miss.format {
                 None => format!("`; did you mean `{meant}`?\n"),
                 Some(_) => format!(
                     "` begins a call in another format, which is not read; begin a call with `{meant}`\n"
@@ -193,26 +194,26 @@ impl Message {
         let Some(example) = example else {
             return;
         };
-        self.passage.own("A right call looks like this:\n");
+        self.prompt_text.trusted("A right call looks like this:\n");
         // It has been rendered, and what is the model's in it went through the escape.
-        self.own(&example.text);
+        self.trusted(&example.text);
         if example.has_placeholders {
-            self.passage
-                .own("Write it again, with a value in the place of each <…>.");
+            self.prompt_text
+                .trusted("Write it again, with a value in the place of each <…>.");
         } else {
-            self.passage.own("Write it again.");
+            self.prompt_text.trusted("Write it again.");
         }
         match example.left_out {
             0 => {}
             1 => {
-                self.passage.own(" One argument is not shown.");
+                self.prompt_text.trusted(" One argument is not shown.");
             }
-            count => self.own(&format!(" {count} arguments are not shown.")),
+            count => self.trusted(&format!(" {count} arguments are not shown.")),
         }
-        self.passage.own("\n");
+        self.prompt_text.trusted("\n");
     }
 
-    pub(super) fn finish(self) -> Passage {
-        self.passage.finish()
+    pub(super) fn finish(self) -> PromptText {
+        self.prompt_text.finish()
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::arguments::Arguments;
 use crate::bind::bind;
 use crate::call::{ToolCall, problems_of_text};
-use crate::finding::Finding;
 use crate::nearest::nearest_name;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
@@ -59,7 +59,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// All problems at once; `unknown_tool` and those of the text if there is no such tool.
-    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<Finding>> {
+    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
         if let Some(tool) = self.get(&call.name) {
             return bind(tool, call);
         }
@@ -76,9 +76,9 @@ impl ToolSet {
         self.tools.iter().map(|tool| tool.name.as_str())
     }
 
-    pub(crate) fn problem(&self, call: &ToolCall) -> Finding {
+    pub(crate) fn problem(&self, call: &ToolCall) -> ReplyDiagnostic {
         let message = self.unknown(&call.name);
-        Finding::of_argument(Finding::UNKNOWN_TOOL, "", call.header_span, message)
+        ReplyDiagnostic::of_argument(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
     }
 }
 

@@ -1,17 +1,17 @@
-//! A definition as untrusted text (`spec/foreign.md` 1).
+//! A definition as untrusted text (`spec/untrusted.md` 1).
 
 use serde_json::Value;
 
-use crate::foreign::Foreign;
 use crate::tool::ToolSpec;
+use crate::untrusted::Untrusted;
 
 impl ToolSpec {
     /// All the words of the definition as one text: name, description and schema, in the order in which a model reads them,
     /// since a call may be spread over them.
-    pub fn as_untrusted(&self) -> Foreign<'static> {
+    pub fn as_untrusted(&self) -> Untrusted<'static> {
         let mut words = vec![self.name.as_str(), &self.description];
         gather(self.schema().document(), &mut words);
-        Foreign::new(words.join("\n"))
+        Untrusted::new(words.join("\n"))
     }
 }
 

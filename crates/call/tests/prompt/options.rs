@@ -90,13 +90,13 @@ fn what_is_not_wanted_is_not_taught() {
     assert!(texts(PromptOptions::new())[0].contains("dep1,dep2"));
 }
 
-/// Each tool of the list is foreign text, and nothing else is.
+/// Each tool of the list is untrusted text, and nothing else is.
 #[test]
 fn listed_tools_are_foreign() {
     let tools = tools_of("bare");
     let made = prompt(&tools, &Dialect::block(), &PromptOptions::new());
     let made = made.expect("a dialect that works");
-    let parts = made.passage().parts().iter();
-    let foreign = parts.filter(|part| part.origin == Origin::Foreign);
-    assert_eq!(foreign.count(), tools.len());
+    let parts = made.prompt_text().parts().iter();
+    let untrusted = parts.filter(|part| part.origin == Origin::Untrusted);
+    assert_eq!(untrusted.count(), tools.len());
 }

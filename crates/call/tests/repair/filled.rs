@@ -1,7 +1,7 @@
 //! What a model does with a call that it is shown: it copies it and puts values in the place of the placeholders.
 
 use plaincall_call::{
-    Arguments, Document, Finding, ToolCall, ToolSpec, UsageBody, bind, bind_arguments,
+    Arguments, Document, ReplyDiagnostic, ToolCall, ToolSpec, UsageBody, bind, bind_arguments,
 };
 use plaincall_syntax::{Call, Dialect, Syntax, render};
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ pub(crate) fn filled(tool: &ToolSpec, call: &ToolCall, dialect: &Dialect) -> Res
             bind(tool, document.calls().next().expect("a call"))
         }
     };
-    let sentences = |problems: Vec<Finding>| {
+    let sentences = |problems: Vec<ReplyDiagnostic>| {
         let problems = problems.iter().map(ToString::to_string);
         problems.collect::<Vec<_>>().join("; ")
     };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anstyle::{AnsiColor, Style};
 use plaincall_call::{
-    Arguments, BoundCall, Collected, Collector, Finding, Limits, Span, ToolCall, ToolSet,
+    Arguments, BoundCall, Collected, Collector, Limits, ReplyDiagnostic, Span, ToolCall, ToolSet,
 };
 use plaincall_syntax::{
     ByteParser, Dialect, Event, EventKind, Severity, Slot, Syntax, Termination,
@@ -103,7 +103,7 @@ impl Parts<'_> {
             EventKind::ValueDelta(_) | EventKind::ValueEnd => ("value", VALUE),
             EventKind::CallEnd(_) => ("end", CALL),
             EventKind::Diagnostic(diagnostic) => {
-                let finding = Finding::from(diagnostic);
+                let finding = ReplyDiagnostic::from(diagnostic);
                 self.said.insert((finding.code, finding.span));
                 self.note(&finding);
                 return Ok(());
@@ -129,7 +129,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    fn note(&mut self, finding: &Finding) {
+    fn note(&mut self, finding: &ReplyDiagnostic) {
         if self.detail == Detail::Findings {
             let style = match finding.severity {
                 Severity::Error => WRONG,
@@ -145,7 +145,7 @@ impl Parts<'_> {
     /// Notes what is still to be said about a call.
     fn end_call(&mut self, call: &ToolCall) {
         let bound = self.tools.map(|tools| BoundCall::new(call, tools));
-        for finding in &call.findings {
+        for finding in &call.diagnostics {
             let is_mended = bound.as_ref().is_some_and(|bound| bound.mends(finding));
             if !is_mended && !self.said.contains(&(finding.code, finding.span)) {
                 self.note(finding);
@@ -158,8 +158,8 @@ impl Parts<'_> {
             self.rows.note(DIM, &format!("id {}", call.id));
         }
         if self.detail == Detail::Values {
-            let is_good =
-                call.syntax == Syntax::Block && !call.findings.iter().any(Finding::is_error);
+            let is_good = call.syntax == Syntax::Block
+                && !call.diagnostics.iter().any(ReplyDiagnostic::is_error);
             let arguments = match &bound {
                 Some(bound) => bound.arguments.as_ref().ok(),
                 None => Some(&call.arguments).filter(|_| is_good),

@@ -28,7 +28,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         }
         "header_too_long" if is_emoji => "put what is long into the body",
         "header_too_long" => "put what is long into an argument",
-        "header_cut_off" | "pointer_cut_off" => "the call is lost: it has to be written again",
+        "truncated_header" | "truncated_pointer" => "the call is lost: it has to be written again",
         "missing_newline" => "end the line in front of the next marker",
         "unusual_name" => {
             "if the tool can have another name, use the letters A to Z, digits, `_`, `-` and `.` alone"
@@ -77,7 +77,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         "stray_reasoning_close" | MAYBE_REASONING => {
             "if the text begins inside reasoning, read it with `--in-reasoning`; if it is no reasoning, with `--no-reasoning`"
         }
-        "reasoning_cut_off" => "calls inside reasoning do not count",
+        "truncated_reasoning" => "calls inside reasoning do not count",
         "leading_slash" => "leave the first `/` out",
         "invisible_character" => "write the name again without the character that nobody sees",
         "duplicate_id" => "give every call an id of its own",

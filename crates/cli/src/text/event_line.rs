@@ -1,6 +1,6 @@
 //! A parser's event as one line of JSON.
 
-use plaincall_call::{BoundCall, Finding, Span};
+use plaincall_call::{BoundCall, ReplyDiagnostic, Span};
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ impl<'a> EventLine<Bound<'a>> {
 
 impl EventLine<Value> {
     /// The line of a diagnostic, or of what a definition finds wrong with a call.
-    pub(crate) fn of_finding(finding: &Finding) -> Self {
+    pub(crate) fn of_finding(finding: &ReplyDiagnostic) -> Self {
         let mut rest = Map::new();
         if !finding.pointer.is_empty() {
             rest.insert("pointer".to_owned(), finding.pointer.as_str().into());

@@ -1,6 +1,6 @@
 //! Everything that is found in a text, with what to do about it.
 
-use plaincall_call::{Document, Finding, Severity, Span, ToolSet};
+use plaincall_call::{Document, ReplyDiagnostic, Severity, Span, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
 
 use crate::status::Failure;
@@ -25,7 +25,7 @@ pub(crate) struct Findings {
 
 /// Something that was found, and what to do about it.
 pub(crate) struct Found {
-    pub(crate) finding: Finding,
+    pub(crate) finding: ReplyDiagnostic,
     pub(crate) help: Option<String>,
     /// The marker or the name that was probably meant.
     pub(crate) meant: Option<String>,
@@ -37,8 +37,9 @@ impl Findings {
             |dialect| Document::parse(&source.text, dialect).map_err(|error| refused(&error));
         let as_given = read(dialect)?;
         // The calls in reasoning are no calls of a run; all else is judged as a run reads it.
-        let is_in_reasoning = |finding: &Finding| finding.code == Finding::CALL_IN_REASONING;
-        let in_reasoning: Vec<Finding> = as_given
+        let is_in_reasoning =
+            |finding: &ReplyDiagnostic| finding.code == ReplyDiagnostic::CALL_IN_REASONING;
+        let in_reasoning: Vec<ReplyDiagnostic> = as_given
             .diagnostics
             .iter()
             .filter(|finding| is_in_reasoning(finding))
@@ -119,7 +120,7 @@ impl Findings {
 }
 
 /// The warning about bytes of the source that are not UTF-8.
-fn not_utf8(source: &Source) -> Option<Finding> {
+fn not_utf8(source: &Source) -> Option<ReplyDiagnostic> {
     let (count, first) = source.replaced()?;
     let places = counted(count, "place");
     let message = format!(
@@ -173,13 +174,13 @@ pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<St
 }
 
 /// What stands in the text and still holds, and what the definitions of the tools find.
-fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
+fn held(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Found>) {
     let bound = document.bind(tools);
-    let findings = bound.findings().cloned().collect();
+    let findings = bound.text_diagnostics().cloned().collect();
     let mut problems = Vec::new();
     for call in bound.calls() {
         for problem in call.problems() {
-            let name = (problem.code == Finding::UNKNOWN_TOOL).then_some(&call.call.name);
+            let name = (problem.code == ReplyDiagnostic::UNKNOWN_TOOL).then_some(&call.call.name);
             let nearest = name.and_then(|name| tools.nearest(name));
             problems.push(Found {
                 help: advice(problem.code, Some(call.call.syntax), ""),

@@ -2,7 +2,7 @@
 
 use plaincall::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
-    CallError, Document, Effect, Finding, MissingEnd, ReplyCheck, Severity, Span, Stop,
+    CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Severity, Span, Stop,
     SuspectMarker, Termination, ToolCall, ToolSet, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Code, Dialect, DialectError, Section};
@@ -24,7 +24,7 @@ pub(crate) struct AsRun<'r> {
 
 /// What a run finds in a text.
 pub(crate) struct Rejections {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<ReplyDiagnostic>,
     /// Where calls begin that have no end marker.
     pub(crate) unclosed: Vec<usize>,
 }
@@ -149,8 +149,8 @@ pub(super) fn finding(
     span: Span,
     section: Section,
     message: String,
-) -> Finding {
-    Finding {
+) -> ReplyDiagnostic {
+    ReplyDiagnostic {
         code,
         severity,
         span,

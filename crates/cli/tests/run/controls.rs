@@ -84,7 +84,7 @@ fn named(name: &str) -> String {
 }
 
 /// What of the bytes on a terminal the command does not write itself.
-fn foreign(raw: &str) -> Vec<String> {
+fn untrusted(raw: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = raw;
     while let Some(c) = rest.chars().next() {
@@ -242,8 +242,11 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
                 },
             );
             let raw = terminal.finish_raw();
-            let foreign = foreign(&raw);
-            assert!(foreign.is_empty(), "{command:?}: {foreign:?} in\n{raw:?}");
+            let untrusted = untrusted(&raw);
+            assert!(
+                untrusted.is_empty(),
+                "{command:?}: {untrusted:?} in\n{raw:?}"
+            );
             // What is hostile is seen, if it is shown.
             seen += usize::from(raw.contains("owned"));
         }

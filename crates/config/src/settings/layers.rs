@@ -26,9 +26,9 @@ impl Layers {
     /// The layers as one tree, in which each value knows its origin. A model, an MCP server and a list are taken whole from
     /// the nearest layer that has them. Rules are kept together: those of the project that deny come first, its others last.
     pub fn merge(mut self) -> Node {
-        let (own, foreign) = (take_rules(&mut self.user), take_rules(&mut self.project));
+        let (own, untrusted) = (take_rules(&mut self.user), take_rules(&mut self.project));
         let (first, last): (Vec<_>, Vec<_>) =
-            foreign.into_iter().partition(|rule| is(rule, "deny"));
+            untrusted.into_iter().partition(|rule| is(rule, "deny"));
         let rules: Vec<Node> = first.into_iter().chain(own).chain(last).collect();
         let mut merged = self.defaults;
         for layer in [self.user, self.project, self.environment, self.options] {

@@ -1,6 +1,6 @@
 //! Whether a call may be sent, and what the model is told if not.
 
-use plaincall_call::{CallError, ModelText, Passage, ToolCall, repair, repair_reply};
+use plaincall_call::{CallError, ModelText, PromptText, ToolCall, repair, repair_reply};
 
 use crate::cut_mark::CutMark;
 use crate::refusal::Refusal;
@@ -29,7 +29,7 @@ impl Complaint {
     pub(super) fn of_call(call: &ToolCall, error: &CallError, plan: &ReplyPlan) -> Self {
         // A dialect that could not work was refused when the reply began.
         let message = repair([(call, error)], plan, &plan.spoken.told);
-        let message = message.map(Passage::into_text).unwrap_or_default();
+        let message = message.map(PromptText::into_text).unwrap_or_default();
         let is_quoted = plan.guard().mentions(&call.name).is_some();
         let error = match (is_quoted, plan.repair_rounds) {
             (true, _) => {
@@ -54,7 +54,7 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint>
     let near = repair_reply(&ModelText::new(written), plan, &plan.spoken.told);
     let near = near.ok().flatten();
     let near = near.filter(|_| !plan.is_quotation(written));
-    let near = near.map(Passage::into_text);
+    let near = near.map(PromptText::into_text);
     if near.is_none() && !is_missing {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, Foreign, ToolLookup, ToolSpec};
+use plaincall_call::{EchoGuard, ToolLookup, ToolSpec, Untrusted};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::key::Secret;
@@ -45,7 +45,7 @@ impl ReplyPlan {
     pub(crate) fn guard(&self) -> EchoGuard {
         let mut guard = self.spoken.guard.clone();
         for text in self.untrusted.iter() {
-            guard.hear(&Foreign::new(text));
+            guard.hear(&Untrusted::new(text));
         }
         guard
     }

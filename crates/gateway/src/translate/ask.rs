@@ -1,6 +1,6 @@
 //! What is asked of this one reply.
 
-use plaincall_call::{Foreign, PassageBuilder};
+use plaincall_call::{PromptTextBuilder, Untrusted};
 use plaincall_wire::openai::ResponseFormat;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(super) fn ask(
     offer: &Offer,
     form: Option<&ResponseFormat<'_>>,
     kept: Option<&ResponseFormat<'_>>,
-    passage: &PassageBuilder,
+    prompt_text: &PromptTextBuilder,
 ) -> Option<String> {
     // An answer in a form of its own is not one in words.
     let has_form = kept.is_some_and(|form| form.kind.as_deref() != Some("text"));
@@ -38,7 +38,7 @@ pub(super) fn ask(
         words.extend(form_in_words(form).map(|form| format!("{line}{form}")));
     }
     let words = Some(words).filter(|words| !words.is_empty())?;
-    Some(passage.foreign_alone(Foreign::new(words)).into_owned())
+    Some(prompt_text.escape(Untrusted::new(words)).into_owned())
 }
 
 /// The form of an answer that is no call.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use plaincall_call::{
-    Foreign, PassageBuilder, PastCall, ToldResult, TurnPart, history, in_call_order, results,
+    PastCall, PromptTextBuilder, ResultMessage, TurnPart, Untrusted, history, in_call_order,
+    results,
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
@@ -22,17 +23,17 @@ const LABEL: &str = "\nThe user writes:\n\n";
 /// Takes the messages one after another and gives those for the model.
 pub(super) struct Conversation<'o, 'r> {
     dialect: &'o Dialect,
-    /// A passage without anything, to be copied.
-    passage: &'o PassageBuilder,
+    /// A prompt text without anything, to be copied.
+    prompt_text: &'o PromptTextBuilder,
     offer: &'o Offer,
     secret: &'o Secret,
     developer_is_system: bool,
     told: Vec<Message<'r>>,
     /// The calls of the last turn, by name and id, and the results that have come for them.
-    calls: Vec<(Foreign<'r>, Foreign<'r>)>,
+    calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
     /// Why the last turn ended before another call.
     cut: Option<CutMark>,
-    results: Vec<ToldResult<'r>>,
+    results: Vec<ResultMessage<'r>>,
     /// What stands in results beside texts: pictures and the like.
     other_parts: Vec<ContentPart<'r>>,
 }
@@ -46,7 +47,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     ) -> Self {
         Self {
             dialect: &spoken.told,
-            passage: &spoken.passage,
+            prompt_text: &spoken.prompt_text,
             offer,
             secret,
             developer_is_system,
@@ -108,8 +109,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     /// Keeps the result of a call until the next message that is none.
     fn result(&mut self, message: Message<'r>) {
-        let name = Foreign::new(message.name.unwrap_or_default());
-        let id = Foreign::new(message.tool_call_id.unwrap_or_default());
+        let name = Untrusted::new(message.name.unwrap_or_default());
+        let id = Untrusted::new(message.tool_call_id.unwrap_or_default());
         let text = match message.content {
             None => Cow::Borrowed(""),
             Some(Content::Text(text)) => text,
@@ -119,7 +120,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 text
             }
         };
-        let result = ToldResult::new(name, id).output(Foreign::new(text));
+        let result = ResultMessage::new(name, id).output(Untrusted::new(text));
         self.results.push(result);
     }
 
@@ -133,7 +134,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let mut told = in_call_order(calls, given);
         // The model has given no ids and has seen none: its calls are known by their order.
         for result in told.iter_mut().take(called) {
-            result.id = Foreign::new("");
+            result.id = Untrusted::new("");
         }
         let mut text = results(&told, self.dialect)?.into_text();
         if let Some(cut) = self.cut.take() {
@@ -163,10 +164,10 @@ impl<'o, 'r> Conversation<'o, 'r> {
         };
         let said = Some(said).filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
-        turn.extend(said.map(|text| TurnPart::Said(Foreign::new(text))));
+        turn.extend(said.map(|text| TurnPart::Said(Untrusted::new(text))));
         for call in &calls {
-            let name = Foreign::new(&*call.name);
-            let arguments = Foreign::new(&*call.arguments);
+            let name = Untrusted::new(&*call.name);
+            let arguments = Untrusted::new(&*call.arguments);
             turn.push(TurnPart::Called(PastCall::from_text(name, arguments)));
         }
         let find = |name: &str| self.offer.get(name);
@@ -177,7 +178,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             .and_then(|call| CutMark::find(self.secret, &call.id, &call.arguments));
         self.calls = calls
             .into_iter()
-            .map(|call| (Foreign::new(call.name), Foreign::new(call.id)))
+            .map(|call| (Untrusted::new(call.name), Untrusted::new(call.id)))
             .collect();
         let others = (!others.is_empty()).then_some(Content::Parts(others));
         message.content = joined(others, Some(text.into()));
@@ -185,7 +186,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 
     fn escaped_text(&self, text: Cow<'r, str>) -> Cow<'r, str> {
-        self.passage.foreign_alone(Foreign::new(text))
+        self.prompt_text.escape(Untrusted::new(text))
     }
 
     fn escaped(&self, content: Content<'r>) -> Content<'r> {
@@ -204,17 +205,21 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 part.unknown.set("refusal", Json::new(&refusal));
             }
         }
-        let mut passage = self.passage.clone();
+        let mut prompt_text = self.prompt_text.clone();
         // The texts of all parts will stand together, so they are escaped together.
         let has_text =
             |part: &&mut ContentPart<'r>| part.text.as_deref().is_some_and(|text| !text.is_empty());
         for part in parts.iter_mut().filter(has_text) {
             let text = part.text.take().unwrap_or_default();
-            passage.foreign(&Foreign::new(text.clone()));
+            prompt_text.untrusted(&Untrusted::new(text.clone()));
             part.text = Some(text);
         }
-        let passage = passage.finish();
-        let starts: Vec<usize> = passage.parts().iter().map(|part| part.span.start).collect();
+        let prompt_text = prompt_text.finish();
+        let starts: Vec<usize> = prompt_text
+            .parts()
+            .iter()
+            .map(|part| part.span.start)
+            .collect();
         for (place, part) in parts.iter_mut().filter(has_text).enumerate() {
             let from = if place == 0 {
                 0
@@ -224,8 +229,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
             let to = starts
                 .get(place + 1)
                 .copied()
-                .unwrap_or(passage.text().len());
-            let text = passage.text().get(from..to).unwrap_or_default();
+                .unwrap_or(prompt_text.text().len());
+            let text = prompt_text.text().get(from..to).unwrap_or_default();
             part.text = Some(Cow::Owned(text.to_owned()));
         }
         Content::Parts(parts)

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    Document, Foreign, PastCall, Stop, ToolSet, TurnPart, history, read_tool_definitions,
+    Document, PastCall, Stop, ToolSet, TurnPart, Untrusted, history, read_tool_definitions,
 };
 use plaincall_gateway::{
     ArgumentMode, Caller, Markers, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret,
@@ -14,10 +14,10 @@ use plaincall_gateway::{
 };
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::cases::{Playing, cases};
-use plaincall_testkit::foreign::{chunks, markers_in};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::untrusted::{chunks, markers_in};
 use serde_json::{Value, json};
 
 use crate::replies::expected;
@@ -240,7 +240,7 @@ fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let Value::Object(arguments) = arguments else {
         return String::new();
     };
-    let name = Foreign::new(tool["name"].as_str().unwrap());
+    let name = Untrusted::new(tool["name"].as_str().unwrap());
     let turn = [TurnPart::Called(PastCall::new(name, &arguments))];
     let find = |name: &str| setting.set.get(name);
     let text = history(&turn, dialect, find).unwrap().into_text();

@@ -6,7 +6,7 @@ use plaincall_call::{Document, Stop, ToolSet, ToolSpec, Unclosed, read_tool_defi
 use plaincall_gateway::{ArgumentMode, ModelSettings};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
-use plaincall_testkit::foreign::chunks;
+use plaincall_testkit::untrusted::chunks;
 use serde_json::{Value, json};
 
 use crate::replies::back::next_message;

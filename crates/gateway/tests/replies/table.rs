@@ -486,7 +486,7 @@ fn headers_that_are_too_long() {
         };
         let plan = plan(&json!({}), &settings);
         for size in [3, 7, usize::MAX] {
-            let pieces = plaincall_testkit::foreign::chunks(&text, &[size]);
+            let pieces = plaincall_testkit::untrusted::chunks(&text, &[size]);
             let outcome = heard(&plan, &pieces, "stop");
             assert_eq!(outcome.heard.content, expected, "pieces of {size}");
             assert_eq!(outcome.counts.stray_markers, 1);

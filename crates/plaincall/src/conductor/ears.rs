@@ -4,7 +4,7 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Echo, EchoGuard, Foreign, SuspectMarker};
+use plaincall_call::{Echo, EchoGuard, SuspectMarker, Untrusted};
 use plaincall_plan::CallIndex;
 
 use super::Conductor;
@@ -41,7 +41,7 @@ impl Ears {
     }
 
     /// Whether a text has to be kept until the next turn, because a call could be copied from it.
-    fn keeps(&self, text: &Foreign<'_>) -> bool {
+    fn keeps(&self, text: &Untrusted<'_>) -> bool {
         self.kept <= self.most && self.guard.what_counts(text).is_some()
     }
 
@@ -55,7 +55,7 @@ impl Ears {
         }
     }
 
-    fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> HeldReason) {
+    fn hear(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
         self.guard.hear(text);
         self.heard.push(what());
     }
@@ -74,7 +74,7 @@ impl Conductor {
     pub(super) fn hear(
         &mut self,
         name: Arc<str>,
-        text: Option<Arc<Foreign<'static>>>,
+        text: Option<Arc<Untrusted<'static>>>,
         at: Duration,
     ) {
         let Some(ears) = &mut self.ears else {
@@ -165,9 +165,9 @@ impl Conductor {
         let whole = kept.clone();
         // What no tool has said the model is not told.
         let ears = self.ears.as_ref().filter(|_| entry.attempts > 0);
-        let is_kept = |text: &Foreign<'_>| ears.is_some_and(|ears| ears.keeps(text));
+        let is_kept = |text: &Untrusted<'_>| ears.is_some_and(|ears| ears.keeps(text));
         for text in [&mut kept.output, &mut kept.error] {
-            *text = text.take().filter(|text| is_kept(&Foreign::new(&**text)));
+            *text = text.take().filter(|text| is_kept(&Untrusted::new(&**text)));
         }
         kept.untrusted = kept.untrusted.take().filter(|text| is_kept(text));
         kept.note = None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Foreign, ReplyItem, Stop};
+use plaincall_call::{Arguments, ReplyItem, Stop, Untrusted};
 use plaincall_plan::CallIndex;
 
 use crate::call_arguments::SubmittedArguments;
@@ -17,7 +17,7 @@ pub(crate) enum Input {
     Hear {
         name: Arc<str>,
         /// What of it counts.
-        text: Option<Arc<Foreign<'static>>>,
+        text: Option<Arc<Untrusted<'static>>>,
     },
     Tell {
         by: Teller,

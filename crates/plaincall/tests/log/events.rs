@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{Foreign, Limits, SuspectMarker};
+use plaincall::call::{Limits, SuspectMarker, Untrusted};
 use plaincall::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
     Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, Echoes, Effect, Heard,
@@ -369,7 +369,7 @@ fn heard(text: Option<&str>) -> RunEvent {
     RunEvent::Heard(Heard {
         number: 0,
         name: text.unwrap_or("page").into(),
-        text: text.map(|text| Arc::new(Foreign::new(text.to_owned()))),
+        text: text.map(|text| Arc::new(Untrusted::new(text.to_owned()))),
         at: at(1),
     })
 }

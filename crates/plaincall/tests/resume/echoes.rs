@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plaincall::call::Foreign;
+use plaincall::call::Untrusted;
 use plaincall::{
     AdmittedBy, AllowAll, Dialect, Echoes, LineEncoder, Log, Parameter, ParameterKind, Policy, Run,
     RunEvent, Settlement, Status, Stop, Tool, ToolSpec, Toolbox, read_log,
@@ -219,7 +219,7 @@ async fn given_within_a_turn_that_is_cut_off() {
     let mut run = builder.build().unwrap();
     let mut turn = run.turn();
     turn.feed(&pieces[0]);
-    turn.hear("page", &Foreign::new(quoted("", "b", "look")));
+    turn.hear("page", &Untrusted::new(quoted("", "b", "look")));
     turn.feed(&pieces[1][..10]);
     drop(turn);
     run.close().await.unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::call::Foreign;
+use plaincall::call::Untrusted;
 use plaincall::{
     CallResult, Effect, Log, LogError, RunEvent, Settlement, Status, TurnResults, read_log,
 };
@@ -49,7 +49,7 @@ pub(crate) async fn play(scene: &Scene, log: Log, settlement: Settlement) -> (Se
         let read = again.map_or(0, |again| again.text.len());
         // What was given before a turn stands before it in the log.
         for (name, text) in reply.heard.iter().filter(|_| again.is_none()) {
-            run.hear(name, &Foreign::new(text.as_str()));
+            run.hear(name, &Untrusted::new(text.as_str()));
         }
         let mut turn = if again.is_some() {
             run.go_on()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use interleaved::call::Foreign;
+use interleaved::call::Untrusted;
 use interleaved::{AllowAll, Log, Policy, Run, RunBuilder, Stop, Submitted, Turn, read_log};
 use tempfile::NamedTempFile;
 use tokio::choose;
@@ -77,7 +77,7 @@ pub(crate) async fn play(scene: Scene, world: World) {
         let is_dropped = scene.has(Mishap::Drop) && choose(2) == 0;
         if choose(6) == 0 {
             let page = format!("!!!GADGET_START:{}\n", TOOLS[choose(TOOLS.len())]);
-            run.hear("page", &Foreign::new(page));
+            run.hear("page", &Untrusted::new(page));
         }
         let mut turn = run.turn();
         let mut parent = None;

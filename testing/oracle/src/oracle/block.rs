@@ -77,7 +77,7 @@ pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Line, &'stati
         return Err("header_too_long");
     }
     if line.cut == Cut::Input {
-        return Err("header_cut_off");
+        return Err("truncated_header");
     }
     let name = written.split(':').next().unwrap_or_default();
     let name = name.trim_matches(BLANKS);
@@ -281,7 +281,7 @@ fn pointer_line(reader: &mut Reader<'_>, marker: &Found) -> usize {
     match line.cut {
         _ if too_long => reader.say("pointer_too_long", span),
         Cut::Marker => reader.say("missing_newline", span),
-        Cut::Input => reader.say("pointer_cut_off", span),
+        Cut::Input => reader.say("truncated_pointer", span),
         Cut::LineEnd => {}
     }
     reader.piece(Kind::Ignored, end..line.end);

@@ -22,7 +22,7 @@ pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Header, &'sta
     let behind = &reader.text[start.span.end..];
     let length = match behind.find([']', '\n']) {
         Some(length) if length <= LIMIT => length,
-        None if behind.len() <= LIMIT => return Err("header_cut_off"),
+        None if behind.len() <= LIMIT => return Err("truncated_header"),
         _ => return Err("header_too_long"),
     };
     if behind[length..].starts_with('\n') {

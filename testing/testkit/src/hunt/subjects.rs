@@ -1,9 +1,10 @@
 //! What is held against a text: all that reads what a model, a user or a server wrote.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Document, EchoGuard, Foreign, JsonStream, Limits, ModelText,
-    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, bind, bind_arguments,
-    coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions, repair_reply,
+    Arguments, Collected, Collector, Document, EchoGuard, JsonStream, Limits, ModelText,
+    PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, Untrusted, bind,
+    bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions,
+    repair_reply,
 };
 use plaincall_syntax::{
     ByteParser, Call, Dialect, Escaper, Event, Parser, Syntax, near_misses, render,
@@ -93,11 +94,11 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
             JsonStream::new(&open, Limits::default())
         });
     };
-    let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
-    let passage = move |input: &Input| {
+    let builder = PromptTextBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let prompt_text = move |input: &Input| {
         let mut builder = builder.clone();
         for chunk in cut(&input.text, size) {
-            builder.foreign(&Foreign::new(chunk));
+            builder.untrusted(&Untrusted::new(chunk));
         }
     };
     vec![
@@ -105,7 +106,7 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
         named("the byte door", Box::new(by_bytes)),
         named("calls and their JSON by a schema", Box::new(by_schema)),
         named("calls and their JSON", Box::new(without_schema)),
-        named("a passage", Box::new(passage)),
+        named("a prompt text", Box::new(prompt_text)),
     ]
 }
 
@@ -115,7 +116,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
     let back = escaper.clone();
     let [near, parsed, replied, written] = [0; 4].map(|_| dialect.clone());
     let known = tool();
-    let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let builder = PromptTextBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
     let guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(WORKS);
     let call = call();
     let mut subjects = vec![
@@ -127,16 +128,16 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         subject("a document and its calls", move |input| {
             document(&input.text, &parsed);
         }),
-        subject("a passage of many texts", move |input| {
+        subject("a prompt text of many texts", move |input| {
             let mut builder = builder.clone();
-            builder.foreign(&Foreign::new(&*input.text));
+            builder.untrusted(&Untrusted::new(&*input.text));
             for text in cut(&input.text, 1) {
-                builder.foreign(&Foreign::new(text)).own(":");
+                builder.untrusted(&Untrusted::new(text)).trusted(":");
             }
         }),
         subject("the search for an echo", move |input| {
             let mut guard = guard.clone();
-            guard.hear(&Foreign::new(&*input.text));
+            guard.hear(&Untrusted::new(&*input.text));
             let _ = guard.echo_of(&call);
         }),
         subject("the repair of a reply", move |input| {

@@ -1,11 +1,11 @@
 //! Any calls in any dialect: what is rendered is read again as it was, and nothing else is read.
 
 use plaincall_call::{
-    Document, Foreign, ModelText, Origin, Parameter, ParameterKind, PastCall, ToolSpec, TurnPart,
+    Document, ModelText, Origin, Parameter, ParameterKind, PastCall, ToolSpec, TurnPart, Untrusted,
     bind, history,
 };
 use plaincall_syntax::{Dialect, Syntax};
-use plaincall_testkit::foreign::{FORMS, breach, dialect};
+use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -231,15 +231,15 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 fn past(told: &Told) -> PastCall<'_> {
-    let name = Foreign::new(&*told.name);
+    let name = Untrusted::new(&*told.name);
     let mut call = match &told.arguments {
         Given::Object(object) => PastCall::new(name, object),
-        Given::Text(text) => PastCall::from_text(name, Foreign::new(&**text)),
+        Given::Text(text) => PastCall::from_text(name, Untrusted::new(&**text)),
     };
     if let Some(id) = &told.id {
-        call = call.id(Foreign::new(&**id));
+        call = call.id(Untrusted::new(&**id));
     }
-    call.depends_on(told.dependencies.iter().map(|id| Foreign::new(&**id)))
+    call.depends_on(told.dependencies.iter().map(|id| Untrusted::new(&**id)))
 }
 
 /// The object that the arguments are, if they are one that keeps every digit and member.
@@ -267,29 +267,37 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
         turn.extend(
             texts
                 .get(place)
-                .map(|text| TurnPart::Said(Foreign::new(&**text))),
+                .map(|text| TurnPart::Said(Untrusted::new(&**text))),
         );
         turn.push(TurnPart::Called(past(call)));
     }
-    let passage = history(&turn, &dialect, find).expect("a dialect that works");
-    assert_eq!(breach(&passage, &dialect), None, "{words}");
-    let rendered: Vec<&str> = passage
+    let prompt_text = history(&turn, &dialect, find).expect("a dialect that works");
+    assert_eq!(breach(&prompt_text, &dialect), None, "{words}");
+    let rendered: Vec<&str> = prompt_text
         .parts()
         .iter()
-        .filter(|part| part.origin == Origin::Own)
-        .map(|part| &passage.text()[part.span.range()])
+        .filter(|part| part.origin == Origin::Trusted)
+        .map(|part| &prompt_text.text()[part.span.range()])
         .filter(|text| *text != "\n")
         .collect();
 
-    let document = Document::parse(passage.text(), &dialect).expect("a dialect that works");
+    let document = Document::parse(prompt_text.text(), &dialect).expect("a dialect that works");
     let read: Vec<_> = document.calls().collect();
-    assert_eq!(read.len(), rendered.len(), "{words}\n{}", passage.text());
+    assert_eq!(
+        read.len(),
+        rendered.len(),
+        "{words}\n{}",
+        prompt_text.text()
+    );
 
     // Which of the calls were rendered is seen by telling each alone.
     let mut found = read.iter();
     for told in calls {
         let alone = history(&[TurnPart::Called(past(told))], &dialect, find).expect("a dialect");
-        let is_call = alone.parts().iter().all(|part| part.origin == Origin::Own);
+        let is_call = alone
+            .parts()
+            .iter()
+            .all(|part| part.origin == Origin::Trusted);
         let alone_read = Document::parse(alone.text(), &dialect).expect("a dialect that works");
         assert_eq!(
             alone_read.calls().count(),
@@ -311,7 +319,7 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
         let call = found.next().expect("a call for each that was rendered");
         let object = object_of(&told.arguments).expect("what is rendered is an object");
         assert_eq!(call.name, told.name);
-        assert!(call.is_closed(), "{words}\n{}", passage.text());
+        assert!(call.is_closed(), "{words}\n{}", prompt_text.text());
         if call.syntax == Syntax::Block {
             match told.id.as_deref().filter(|id| !id.is_empty()) {
                 Some(id) => assert_eq!(call.id, id),
@@ -323,7 +331,7 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
                 Ok(bound) => assert_eq!(bound.to_value(), Value::Object(object), "{words}"),
                 Err(problems) => {
                     let is_missing = problems.iter().all(|one| one.code == "missing_argument");
-                    assert!(is_missing, "{words}: {problems:?}\n{}", passage.text());
+                    assert!(is_missing, "{words}: {problems:?}\n{}", prompt_text.text());
                 }
             },
             (None, Syntax::Block) => assert_eq!(call.arguments.to_value(), Value::Object(object)),
@@ -386,7 +394,7 @@ fn what_the_model_wrote_stays_byte_for_byte() {
             .iter()
             .map(|text| TurnPart::Written(ModelText::new(*text)))
             .collect();
-        let passage = history(&parts, &dialect(words), |_| None).expect("a dialect that works");
-        assert_eq!(passage.text(), written.concat(), "{words}");
+        let prompt_text = history(&parts, &dialect(words), |_| None).expect("a dialect that works");
+        assert_eq!(prompt_text.text(), written.concat(), "{words}");
     }
 }

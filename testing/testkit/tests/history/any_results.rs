@@ -1,8 +1,8 @@
 //! Any results: the text of the results, without the escape, gives them back exactly.
 
-use plaincall_call::{CallStatus, Document, Foreign, ToldResult, in_call_order, results};
+use plaincall_call::{CallStatus, Document, ResultMessage, Untrusted, in_call_order, results};
 use plaincall_syntax::Escaper;
-use plaincall_testkit::foreign::{FORMS, breach, dialect};
+use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -168,27 +168,32 @@ impl<'t> Reader<'t> {
 
 fn check(words: &str, told: &[Told]) {
     let dialect = dialect(words);
-    let given: Vec<ToldResult<'_>> = told
+    let given: Vec<ResultMessage<'_>> = told
         .iter()
         .map(|one| {
-            let foreign = |text: &Option<String>| text.clone().map(Foreign::new);
-            ToldResult {
+            let untrusted = |text: &Option<String>| text.clone().map(Untrusted::new);
+            ResultMessage {
                 status: CallStatus::from_name(&one.status),
-                error: foreign(&one.error),
-                note: foreign(&one.note),
-                output: foreign(&one.output),
+                error: untrusted(&one.error),
+                note: untrusted(&one.note),
+                output: untrusted(&one.output),
                 whole_bytes: one.whole_bytes,
-                ..ToldResult::new(Foreign::new(&*one.name), Foreign::new(&*one.id))
+                ..ResultMessage::new(Untrusted::new(&*one.name), Untrusted::new(&*one.id))
             }
         })
         .collect();
-    let passage = results(&given, &dialect).expect("a dialect that works");
-    assert_eq!(breach(&passage, &dialect), None, "{words}");
-    let document = Document::parse(passage.text(), &dialect).expect("a dialect that works");
-    assert_eq!(document.calls().count(), 0, "{words}: {}", passage.text());
+    let prompt_text = results(&given, &dialect).expect("a dialect that works");
+    assert_eq!(breach(&prompt_text, &dialect), None, "{words}");
+    let document = Document::parse(prompt_text.text(), &dialect).expect("a dialect that works");
+    assert_eq!(
+        document.calls().count(),
+        0,
+        "{words}: {}",
+        prompt_text.text()
+    );
 
     let escaper = Escaper::new(&dialect).expect("a dialect that works");
-    let plain = escaper.unescape(passage.text());
+    let plain = escaper.unescape(prompt_text.text());
     let mut reader = Reader(&plain);
     for (place, expected) in told.iter().enumerate() {
         let heading = format!("Result {} of {}:", place + 1, told.len());
@@ -240,11 +245,11 @@ proptest! {
         ended in prop::collection::vec("[abc]", 0..6),
     ) {
         let told = ended.iter().zip(0..).map(|(id, number): (&String, u32)| {
-            ToldResult::new(Foreign::new(""), Foreign::new(&**id)).output(Foreign::new(number.to_string()))
+            ResultMessage::new(Untrusted::new(""), Untrusted::new(&**id)).output(Untrusted::new(number.to_string()))
         });
-        let pairs = calls.iter().map(|id| (Foreign::new("t"), Foreign::new(&**id)));
+        let pairs = calls.iter().map(|id| (Untrusted::new("t"), Untrusted::new(&**id)));
         let found = in_call_order(pairs, told.collect());
-        let ids = |text: &str| Foreign::new(text.to_owned());
+        let ids = |text: &str| Untrusted::new(text.to_owned());
         prop_assert!(found.len() >= calls.len().max(ended.len()));
         for (call, result) in calls.iter().zip(&found) {
             prop_assert_eq!(&result.id, &ids(call));

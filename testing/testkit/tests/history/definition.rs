@@ -1,11 +1,11 @@
 //! The examples of `spec/history.md` and `spec/repair.md`.
 
 use plaincall_call::{
-    CallStatus, Document, Foreign, ModelText, PastCall, ReplyCheck, Stop, ToldResult, ToolSpec,
-    TurnPart, Unclosed, history, read_tool_definitions, repair, repair_reply, results,
+    CallStatus, Document, ModelText, PastCall, ReplyCheck, ResultMessage, Stop, ToolSpec, TurnPart,
+    Unclosed, Untrusted, history, read_tool_definitions, repair, repair_reply, results,
 };
 use plaincall_testkit::examples;
-use plaincall_testkit::foreign::{breach, dialect};
+use plaincall_testkit::untrusted::{breach, dialect};
 use serde_json::Value;
 
 fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {
@@ -21,26 +21,26 @@ fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {
         .iter()
         .map(|(kind, value)| match *kind {
             "written" => TurnPart::Written(ModelText::new(text(value))),
-            "said" => TurnPart::Said(Foreign::new(text(value))),
+            "said" => TurnPart::Said(Untrusted::new(text(value))),
             "call" => {
-                let name = Foreign::new(text(&value["name"]));
+                let name = Untrusted::new(text(&value["name"]));
                 let mut call = match &value["arguments"] {
                     Value::Object(object) => PastCall::new(name, object),
-                    other => PastCall::from_text(name, Foreign::new(text(other))),
+                    other => PastCall::from_text(name, Untrusted::new(text(other))),
                 };
                 if let Some(id) = value["id"].as_str() {
-                    call = call.id(Foreign::new(id));
+                    call = call.id(Untrusted::new(id));
                 }
                 let ids = value["dependencies"].as_array().into_iter().flatten();
-                TurnPart::Called(call.depends_on(ids.map(|id| Foreign::new(text(id)))))
+                TurnPart::Called(call.depends_on(ids.map(|id| Untrusted::new(text(id)))))
             }
             other => panic!("what is {other:?}?"),
         })
         .collect();
     let find = |name: &str| tools.iter().find(|tool| tool.name == name);
-    let passage = history(&parts, &dialect(words), find).expect("a dialect that works");
-    assert_eq!(breach(&passage, &dialect(words)), None);
-    passage.into_text()
+    let prompt_text = history(&parts, &dialect(words), find).expect("a dialect that works");
+    assert_eq!(breach(&prompt_text, &dialect(words)), None);
+    prompt_text.into_text()
 }
 
 fn told(content: &str, words: &str) -> String {
@@ -48,11 +48,11 @@ fn told(content: &str, words: &str) -> String {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    let told: Vec<ToldResult<'_>> = lines
+    let told: Vec<ResultMessage<'_>> = lines
         .iter()
         .map(|line| {
-            let text = |key: &str| line[key].as_str().map(Foreign::new);
-            ToldResult {
+            let text = |key: &str| line[key].as_str().map(Untrusted::new);
+            ResultMessage {
                 name: text("name").expect("a name"),
                 id: text("id").expect("an id"),
                 status: line["status"].as_str().and_then(CallStatus::from_name),
@@ -63,9 +63,9 @@ fn told(content: &str, words: &str) -> String {
             }
         })
         .collect();
-    let passage = results(&told, &dialect(words)).expect("a dialect that works");
-    assert_eq!(breach(&passage, &dialect(words)), None);
-    passage.into_text()
+    let prompt_text = results(&told, &dialect(words)).expect("a dialect that works");
+    assert_eq!(breach(&prompt_text, &dialect(words)), None);
+    prompt_text.into_text()
 }
 
 fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
@@ -80,15 +80,17 @@ fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
         let Err(error) = check.bind(call, &tools[..], stop) else {
             continue;
         };
-        let passage = repair([(call, &error)], &tools[..], &dialect);
-        let passage = passage.expect("a dialect that works");
-        assert_eq!(breach(&passage, &dialect), None);
-        return passage.into_text();
+        let prompt_text = repair([(call, &error)], &tools[..], &dialect);
+        let prompt_text = prompt_text.expect("a dialect that works");
+        assert_eq!(breach(&prompt_text, &dialect), None);
+        return prompt_text.into_text();
     }
-    let passage = repair_reply(&ModelText::new(reply), &tools[..], &dialect);
-    let passage = passage.expect("a dialect that works").expect("near misses");
-    assert_eq!(breach(&passage, &dialect), None);
-    passage.into_text()
+    let prompt_text = repair_reply(&ModelText::new(reply), &tools[..], &dialect);
+    let prompt_text = prompt_text
+        .expect("a dialect that works")
+        .expect("near misses");
+    assert_eq!(breach(&prompt_text, &dialect), None);
+    prompt_text.into_text()
 }
 
 fn check(file: &str, least: usize) {

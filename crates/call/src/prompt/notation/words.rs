@@ -1,7 +1,7 @@
 //! Words of the notation, and how tightly they hold together.
 
-use crate::foreign::Foreign;
 pub(in crate::prompt) use crate::json_text::on_one_line as json;
+use crate::untrusted::Untrusted;
 
 /// How tightly a piece of notation holds together, tightest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,5 +93,9 @@ pub(super) fn line_end(indent: usize) -> String {
 
 /// A text on one line, to stand behind `//`.
 pub(in crate::prompt) fn comment(text: &str) -> String {
-    Foreign::new(text).on_one_line().raw().trim_end().to_owned()
+    Untrusted::new(text)
+        .on_one_line()
+        .raw()
+        .trim_end()
+        .to_owned()
 }

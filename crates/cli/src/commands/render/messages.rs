@@ -4,8 +4,8 @@ use std::path::Path;
 use std::slice;
 
 use plaincall_call::{
-    Foreign, PassageBuilder, PastCall, ToldResult, ToolSet, TurnPart, history, in_call_order,
-    results,
+    PastCall, PromptTextBuilder, ResultMessage, ToolSet, TurnPart, Untrusted, history,
+    in_call_order, results,
 };
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ pub(super) struct Teller {
 struct Untold {
     /// The calls, by name and id.
     calls: Vec<(String, String)>,
-    results: Vec<ToldResult<'static>>,
+    results: Vec<ResultMessage<'static>>,
 }
 
 impl Teller {
@@ -96,8 +96,8 @@ impl Teller {
         for mut message in messages {
             if message.role == "tool" {
                 let id = message.tool_call_id.take().unwrap_or_default();
-                let result = ToldResult::new(Foreign::new(""), Foreign::new(id));
-                let output = Foreign::new(message.text());
+                let result = ResultMessage::new(Untrusted::new(""), Untrusted::new(id));
+                let output = Untrusted::new(message.text());
                 untold.results.push(result.output(output));
                 continue;
             }
@@ -122,24 +122,24 @@ impl Teller {
     fn turn(&self, said: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
         if !said.is_empty() {
-            parts.push(TurnPart::Said(Foreign::new(said)));
+            parts.push(TurnPart::Said(Untrusted::new(said)));
         }
         for ToolCall { id, function } in calls {
-            let name = Foreign::new(&function.name);
+            let name = Untrusted::new(&function.name);
             let past = match &function.arguments {
-                Value::Null => PastCall::from_text(name, Foreign::new("")),
-                Value::String(text) => PastCall::from_text(name, Foreign::new(text)),
+                Value::Null => PastCall::from_text(name, Untrusted::new("")),
+                Value::String(text) => PastCall::from_text(name, Untrusted::new(text)),
                 Value::Object(object) => PastCall::new(name, object),
-                other => PastCall::from_text(name, Foreign::new(other.to_string())),
+                other => PastCall::from_text(name, Untrusted::new(other.to_string())),
             };
             let id = id.as_ref().filter(|id| !id.is_empty());
             parts.push(TurnPart::Called(match id {
-                Some(id) => past.id(Foreign::new(id)),
+                Some(id) => past.id(Untrusted::new(id)),
                 None => past,
             }));
         }
-        let passage = history(&parts, &self.dialect, |name| self.tools.get(name));
-        Ok(passage.map_err(|error| refused(&error))?.into_text())
+        let prompt_text = history(&parts, &self.dialect, |name| self.tools.get(name));
+        Ok(prompt_text.map_err(|error| refused(&error))?.into_text())
     }
 
     /// Escapes what a message says: what comes from outside holds no marker that is meant.
@@ -160,10 +160,10 @@ impl Teller {
     }
 
     fn escaped(&self, text: String) -> Result<String, Failure> {
-        let mut passage =
-            PassageBuilder::new(slice::from_ref(&self.dialect)).map_err(|error| refused(&error))?;
-        passage.foreign(&Foreign::new(text));
-        Ok(passage.finish().into_text())
+        let mut prompt_text = PromptTextBuilder::new(slice::from_ref(&self.dialect))
+            .map_err(|error| refused(&error))?;
+        prompt_text.untrusted(&Untrusted::new(text));
+        Ok(prompt_text.finish().into_text())
     }
 
     /// Tells the results of the last calls, if there are any.
@@ -172,16 +172,16 @@ impl Teller {
             return Ok(());
         }
         let named = untold.calls.into_iter();
-        let named = named.map(|(name, id)| (Foreign::new(name), Foreign::new(id)));
+        let named = named.map(|(name, id)| (Untrusted::new(name), Untrusted::new(id)));
         let ordered = in_call_order(named, untold.results);
-        let passage = results(&ordered, &self.dialect).map_err(|error| refused(&error))?;
+        let prompt_text = results(&ordered, &self.dialect).map_err(|error| refused(&error))?;
         let mut message = Message {
             role: "user".to_owned(),
             tool_calls: None,
             tool_call_id: None,
             rest: Map::new(),
         };
-        message.set_text(passage.into_text());
+        message.set_text(prompt_text.into_text());
         output.json_line(&message)
     }
 }

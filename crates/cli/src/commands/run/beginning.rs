@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plaincall::call::Foreign;
+use plaincall::call::Untrusted;
 use plaincall::{Log, LogError, Order, Policy, Run};
 use plaincall_syntax::Dialect;
 
@@ -42,7 +42,7 @@ pub(crate) struct Beginning {
     /// What was said about the calls that were cut off.
     pub(crate) answers: BTreeMap<u32, RecoveryAnswer>,
     /// The texts that the model was given, with their names, as far as the log does not hold them.
-    pub(crate) heard: Vec<(String, Foreign<'static>)>,
+    pub(crate) heard: Vec<(String, Untrusted<'static>)>,
 }
 
 /// What a log comes to.
@@ -261,7 +261,7 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
 }
 
 /// The texts of these files, with their names. What is no UTF-8 in them is nothing that a model could have copied.
-fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Foreign<'static>)>, Failure> {
+fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>, Failure> {
     let texts = paths.iter().map(|path| {
         if path == Path::new(STANDARD_INPUT) {
             let message = "name files with `--heard`: a run that is taken up again may have to read them once more";
@@ -269,7 +269,7 @@ fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Foreign<'static>)>, Fail
         }
         let (name, bytes) = read_whole(path)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok((name, Foreign::new(text)))
+        Ok((name, Untrusted::new(text)))
     });
     texts.collect()
 }

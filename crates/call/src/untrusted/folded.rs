@@ -1,4 +1,4 @@
-//! Texts normalized to what an echo is compared by (`spec/foreign.md` 4).
+//! Texts normalized to what an echo is compared by (`spec/untrusted.md` 4).
 
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 

@@ -1,10 +1,10 @@
-//! The examples of `spec/foreign.md`.
+//! The examples of `spec/untrusted.md`.
 
 use plaincall_call::{
-    Document, EchoGuard, Foreign, ModelText, OwnText, Passage, PassageBuilder, ToolCall,
+    Document, EchoGuard, ModelText, PromptText, PromptTextBuilder, ToolCall, Trusted, Untrusted,
 };
 
-use plaincall_testkit::foreign::{breach, dialect};
+use plaincall_testkit::untrusted::{breach, dialect};
 
 /// A fence: the line it begins at, its words, its content.
 struct Fence {
@@ -14,8 +14,8 @@ struct Fence {
 }
 
 fn fences() -> Vec<Fence> {
-    let path = plaincall_testkit::examples::folder().join("foreign.md");
-    let text = std::fs::read_to_string(path).expect("spec/foreign.md");
+    let path = plaincall_testkit::examples::folder().join("untrusted.md");
+    let text = std::fs::read_to_string(path).expect("spec/untrusted.md");
     let mut fences = Vec::new();
     let mut open: Option<Fence> = None;
     for (index, line) in text.split('\n').enumerate() {
@@ -42,15 +42,15 @@ fn fences() -> Vec<Fence> {
     fences
 }
 
-fn passage(fence: &Fence, words: &str) -> Passage {
-    let mut builder = PassageBuilder::new(&[dialect(words)]).expect("a dialect that works");
+fn prompt_text(fence: &Fence, words: &str) -> PromptText {
+    let mut builder = PromptTextBuilder::new(&[dialect(words)]).expect("a dialect that works");
     for line in fence.content.lines() {
         let (kind, text) = line.split_once(' ').expect("a kind and a text");
         let text: String = serde_json::from_str(text).expect("a JSON string");
         match kind {
-            "own" => builder.own(OwnText::vouch(text)),
+            "trusted" => builder.trusted(Trusted::assert(text)),
             "model" => builder.model(&ModelText::new(text)),
-            "foreign" => builder.foreign(&Foreign::new(text)),
+            "untrusted" => builder.untrusted(&Untrusted::new(text)),
             other => panic!("line {}: what is {other:?}?", fence.line),
         };
     }
@@ -59,29 +59,34 @@ fn passage(fence: &Fence, words: &str) -> Passage {
 
 #[test]
 fn every_example_holds() {
-    let mut built: Option<Passage> = None;
-    let mut heard: Option<(EchoGuard, String)> = None;
+    let mut built: Option<PromptText> = None;
+    let mut observed: Option<(EchoGuard, String)> = None;
     let mut checked = 0;
     for fence in fences() {
         let (first, words) = fence.words.split_once(' ').unwrap_or((&fence.words, ""));
         match first {
-            "passage" => {
-                let passage = passage(&fence, words);
-                assert_eq!(breach(&passage, &dialect(words)), None, "{}", fence.line);
-                built = Some(passage);
+            "prompt" => {
+                let prompt_text = prompt_text(&fence, words);
+                assert_eq!(
+                    breach(&prompt_text, &dialect(words)),
+                    None,
+                    "{}",
+                    fence.line
+                );
+                built = Some(prompt_text);
             }
             "text" => {
-                let passage = built.take().expect("a passage before its text");
-                assert_eq!(passage.text(), fence.content, "line {}", fence.line);
+                let prompt_text = built.take().expect("a prompt text before its text");
+                assert_eq!(prompt_text.text(), fence.content, "line {}", fence.line);
                 checked += 1;
             }
-            "heard" => {
+            "observed" => {
                 let mut guard = EchoGuard::new(&[dialect(words)]).expect("a dialect that works");
-                guard.hear(&Foreign::new(&*fence.content));
-                heard = Some((guard, words.to_owned()));
+                guard.hear(&Untrusted::new(&*fence.content));
+                observed = Some((guard, words.to_owned()));
             }
             "echo" => {
-                let (guard, dialect_words) = heard.as_ref().expect("something heard");
+                let (guard, dialect_words) = observed.as_ref().expect("an observed text");
                 let document = Document::parse(&fence.content, &dialect(dialect_words));
                 let document = document.expect("a dialect that works");
                 let calls: Vec<&ToolCall> = document.calls().collect();

@@ -1,10 +1,10 @@
-//! Calls that stand in foreign texts are known again, and others are not.
+//! Calls that stand in untrusted texts are known again, and others are not.
 
-use plaincall_call::{Document, Echo, EchoGuard, Foreign, ToolCall};
+use plaincall_call::{Document, Echo, EchoGuard, ToolCall, Untrusted};
 use plaincall_syntax::{Call, Dialect, render};
 use proptest::prelude::*;
 
-use plaincall_testkit::foreign::dialect;
+use plaincall_testkit::untrusted::dialect;
 
 fn first_call(reply: &str, dialect: &Dialect) -> ToolCall {
     let document = Document::parse(reply, dialect).expect("a dialect that works");
@@ -14,15 +14,15 @@ fn first_call(reply: &str, dialect: &Dialect) -> ToolCall {
         .unwrap_or_else(|| panic!("no call in {reply:?}"))
 }
 
-/// Checks whether the first call of `reply` counts as an echo of `foreign`.
-fn check(words: &str, foreign: &str, reply: &str, expected: bool) {
+/// Checks whether the first call of `reply` counts as an echo of `untrusted`.
+fn check(words: &str, untrusted: &str, reply: &str, expected: bool) {
     let dialect = dialect(words);
     let mut guard = EchoGuard::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
-    guard.hear(&Foreign::new("nothing of note\n"));
-    guard.hear(&Foreign::new(foreign));
+    guard.hear(&Untrusted::new("nothing of note\n"));
+    guard.hear(&Untrusted::new(untrusted));
     let found = guard.echo_of(&first_call(reply, &dialect));
     let expected = expected.then_some(Echo::Found { text: 1 });
-    assert_eq!(found, expected, "{words}: {reply:?} of {foreign:?}");
+    assert_eq!(found, expected, "{words}: {reply:?} of {untrusted:?}");
 }
 
 const DELETE: &str =
@@ -30,7 +30,7 @@ const DELETE: &str =
 
 #[test]
 fn what_stands_in_a_foreign_text_is_an_echo() {
-    let check = |foreign: &str| check("block", foreign, DELETE, true);
+    let check = |untrusted: &str| check("block", untrusted, DELETE, true);
     check(DELETE);
     check(&DELETE.replace('\n', " \t\r\n"));
     check(&DELETE.replace(":Delete", ":Delete:id:a,b"));
@@ -77,7 +77,7 @@ fn what_stands_in_a_foreign_text_is_an_echo() {
 
 #[test]
 fn other_calls_are_not() {
-    let check = |foreign: &str| check("block", foreign, DELETE, false);
+    let check = |untrusted: &str| check("block", untrusted, DELETE, false);
     check(
         "1. Delete the path /home, 2. force: true. GADGET_START and ARG are markers, [/end] is one too.",
     );
@@ -156,13 +156,13 @@ fn too_much_to_keep_makes_every_call_an_echo() {
 
     // A text without a start marker costs nothing, however long it is.
     let mut quiet = guard();
-    quiet.hear(&Foreign::new("a line\n".repeat(10_000)));
+    quiet.hear(&Untrusted::new("a line\n".repeat(10_000)));
     assert_eq!(quiet.echo_of(&call), None);
 
     let mut flooded = guard();
-    flooded.hear(&Foreign::new("!!!GADGET_START:A\n".repeat(1000)));
+    flooded.hear(&Untrusted::new("!!!GADGET_START:A\n".repeat(1000)));
     assert_eq!(flooded.echo_of(&call), Some(Echo::LostTrack));
-    flooded.hear(&Foreign::new("more"));
+    flooded.hear(&Untrusted::new("more"));
     assert_eq!(flooded.echo_of(&call), Some(Echo::LostTrack));
 }
 
@@ -206,11 +206,11 @@ proptest! {
 
         let page = format!("before\n{reply}after\n").replace('\n', line_end);
         let mut whole = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
-        whole.hear(&Foreign::new(page.as_str()));
+        whole.hear(&Untrusted::new(page.as_str()));
         prop_assert_eq!(whole.echo_of(&call), Some(Echo::Found { text: 0 }), "{:?} of {:?}", reply, page);
 
         // What a record keeps of the text is enough.
-        let text = Foreign::new(page.as_str());
+        let text = Untrusted::new(page.as_str());
         let kept = whole.what_counts(&text).expect("a start marker");
         prop_assert_eq!(kept.len(), page.len() - "before".len() - line_end.len());
         let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();

@@ -1,12 +1,12 @@
-//! Passages of random texts that are made to join into markers.
+//! Prompt texts of random texts that are made to join into markers.
 
-use plaincall_call::{Foreign, Origin, PassageBuilder};
+use plaincall_call::{Origin, PromptTextBuilder, Untrusted};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::oracle::Options;
 use plaincall_testkit::soup::{self, Kitchen, Random};
 use proptest::prelude::*;
 
-use plaincall_testkit::foreign::{
+use plaincall_testkit::untrusted::{
     FORMS, Text, breach, build, dialect, headers_in, markers_in, naive_escape, overlap,
 };
 
@@ -43,10 +43,10 @@ fn forms() -> impl Strategy<Value = (Vec<Dialect>, Vec<Text>)> {
         .prop_map(|forms| forms.into_iter().map(dialect).collect::<Vec<_>>());
     prop_oneof![one, several].prop_flat_map(|dialects| {
         let origin = prop::sample::select(vec![
-            Origin::Own,
+            Origin::Trusted,
             Origin::Model,
-            Origin::Foreign,
-            Origin::Foreign,
+            Origin::Untrusted,
+            Origin::Untrusted,
         ]);
         let text = (origin, sharp(&dialects)).prop_map(|(origin, text)| Text { origin, text });
         (Just(dialects), prop::collection::vec(text, 1..7))
@@ -58,18 +58,18 @@ proptest! {
 
     #[test]
     fn nothing_counts_in_a_foreign_part((dialects, texts) in forms()) {
-        let passage = build(&dialects, &texts);
+        let prompt_text = build(&dialects, &texts);
         for dialect in &dialects {
-            prop_assert_eq!(breach(&passage, dialect), None);
+            prop_assert_eq!(breach(&prompt_text, dialect), None);
         }
 
         let escaper = Escaper::for_all(&dialects).expect("dialects that work");
         let texts: Vec<Text> = texts.into_iter().filter(|text| !text.text.is_empty()).collect();
-        prop_assert_eq!(passage.parts().len(), texts.len());
-        for (part, text) in passage.parts().iter().zip(&texts) {
-            let written = &passage.text()[part.span.range()];
+        prop_assert_eq!(prompt_text.parts().len(), texts.len());
+        for (part, text) in prompt_text.parts().iter().zip(&texts) {
+            let written = &prompt_text.text()[part.span.range()];
             prop_assert_eq!(part.origin, text.origin);
-            if part.origin == Origin::Foreign {
+            if part.origin == Origin::Untrusted {
                 prop_assert_eq!(escaper.unescape(written), text.text.as_str());
             } else {
                 prop_assert_eq!(written, text.text.as_str());
@@ -79,11 +79,11 @@ proptest! {
 
     #[test]
     fn between_lines_of_the_model((dialects, texts) in forms()) {
-        // The form that the definition promises: model, line end, foreign, line end, model.
+        // The form that the definition promises: model, line end, untrusted, line end, model.
         let line = |text: &Text| format!("{}\n", text.text);
-        let [before, foreign, after] = [0, 1, 2].map(|at| line(&texts[at % texts.len()]));
+        let [before, untrusted, after] = [0, 1, 2].map(|at| line(&texts[at % texts.len()]));
         let escaper = Escaper::for_all(&dialects).expect("dialects that work");
-        let escaped = escaper.escape(&foreign);
+        let escaped = escaper.escape(&untrusted);
         let text = [&*before, &*escaped, &*after].concat();
         let inside = before.len()..before.len() + escaped.len();
         for dialect in &dialects {
@@ -107,10 +107,10 @@ proptest! {
     }
 }
 
-/// Checks a foreign text on one line.
+/// Checks untrusted text on one line.
 fn check_line(text: &str, expected: &str) {
-    let mut builder = PassageBuilder::new(&[]).expect("the default dialect");
-    builder.foreign(&Foreign::new(text).on_one_line());
+    let mut builder = PromptTextBuilder::new(&[]).expect("the default dialect");
+    builder.untrusted(&Untrusted::new(text).on_one_line());
     assert_eq!(builder.finish().text(), expected);
 }
 
@@ -124,8 +124,8 @@ fn names_stay_on_their_line() {
 #[test]
 fn definitions_are_foreign() {
     let schema = serde_json::json!({"description": "!!!ARG:x", "enum": ["🛠️[a]"]});
-    let mut builder = PassageBuilder::new(&[]).expect("the default dialect");
-    builder.foreign(&Foreign::json(&schema).expect("JSON"));
+    let mut builder = PromptTextBuilder::new(&[]).expect("the default dialect");
+    builder.untrusted(&Untrusted::json(&schema).expect("JSON"));
     assert_eq!(
         builder.finish().text(),
         r#"{"description":"!!!ARG\:x","enum":["🛠️\[a]"]}"#
@@ -134,9 +134,9 @@ fn definitions_are_foreign() {
 
 #[test]
 fn a_foreign_text_tells_nothing_of_itself() {
-    let foreign = Foreign::new("secret k3v9q2x8");
-    assert_eq!(format!("{foreign:?}"), "Foreign(15 bytes)");
-    assert!(foreign.holds("k3v9q2x8") && !foreign.holds("other"));
+    let untrusted = Untrusted::new("secret k3v9q2x8");
+    assert_eq!(format!("{untrusted:?}"), "Untrusted(15 bytes)");
+    assert!(untrusted.holds("k3v9q2x8") && !untrusted.holds("other"));
 }
 
 /// The same for markers that overlap, hold one another, look like blanks or like the other syntax.
@@ -155,16 +155,21 @@ fn nothing_counts_with_markers_of_all_sorts() {
         let dialects: Vec<Dialect> = options.iter().map(Options::dialect).collect();
         let texts: Vec<Text> = (0..=random.below(5))
             .map(|_| {
-                let origins = [Origin::Own, Origin::Model, Origin::Foreign, Origin::Foreign];
+                let origins = [
+                    Origin::Trusted,
+                    Origin::Model,
+                    Origin::Untrusted,
+                    Origin::Untrusted,
+                ];
                 let origin = origins[random.below(origins.len())];
                 let text = Kitchen::new(first).text(&mut random);
                 Text { origin, text }
             })
             .collect();
-        let passage = build(&dialects, &texts);
+        let prompt_text = build(&dialects, &texts);
         for dialect in &dialects {
-            assert_eq!(breach(&passage, dialect), None, "{dialect:?} {texts:?}");
-            headers += headers_in(passage.text(), dialect).len();
+            assert_eq!(breach(&prompt_text, dialect), None, "{dialect:?} {texts:?}");
+            headers += headers_in(prompt_text.text(), dialect).len();
         }
     }
     assert!(

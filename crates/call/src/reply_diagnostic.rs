@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 /// It is written in JSON as `{"code", "severity", "span", "pointer", "message"}`, without an empty `pointer`
 /// (`spec/common.md` 11).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct ReplyDiagnostic {
     /// Its stable code (`spec/common.md` 3, `spec/block.md` 7.9).
     pub code: &'static str,
     /// Whether it makes its call wrong.
@@ -31,7 +31,7 @@ pub struct Finding {
     pub section: Section,
 }
 
-impl Finding {
+impl ReplyDiagnostic {
     /// The error that two calls of one turn have the same id.
     pub const DUPLICATE_ID: &'static str = "duplicate_id";
 
@@ -75,14 +75,14 @@ impl Finding {
         self.is_error() && self.code != Self::DUPLICATE_ID
     }
 
-    /// Puts a finding where its span ends, behind those that end at the same place.
-    pub(crate) fn insert(self, findings: &mut Vec<Self>) {
-        let at = findings.partition_point(|other| other.span.end <= self.span.end);
-        findings.insert(at, self);
+    /// Puts a diagnostic where its span ends, behind those that end at the same place.
+    pub(crate) fn insert(self, diagnostics: &mut Vec<Self>) {
+        let at = diagnostics.partition_point(|other| other.span.end <= self.span.end);
+        diagnostics.insert(at, self);
     }
 }
 
-impl From<&Diagnostic> for Finding {
+impl From<&Diagnostic> for ReplyDiagnostic {
     fn from(diagnostic: &Diagnostic) -> Self {
         Self {
             code: diagnostic.code.name(),
@@ -95,7 +95,7 @@ impl From<&Diagnostic> for Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for ReplyDiagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
     }

@@ -7,7 +7,7 @@ use plaincall_syntax::Dialect;
 use proptest::prelude::*;
 use serde_json::json;
 
-use plaincall_testkit::foreign::{FORMS, breach, dialect, headers_in, overlap};
+use plaincall_testkit::untrusted::{FORMS, breach, dialect, headers_in, overlap};
 
 /// Pieces of what a definition may hold.
 const PIECES: &[&str] = &[
@@ -92,19 +92,19 @@ fn check(tools: &[ToolSpec]) {
     for form in forms() {
         // Whoever reads it in the dialect that it teaches.
         let own = made(tools, &form);
-        assert_eq!(breach(own.passage(), &form), None, "{form:?}");
+        assert_eq!(breach(own.prompt_text(), &form), None, "{form:?}");
         // No tool forges another one, and none stands where our own words do.
         let list = own.part(PromptPart::Tools).expect("a list");
         let heads = list
             .lines()
             .filter(|line| line.replace('\\', "").starts_with("## "));
         assert_eq!(heads.count(), tools.len(), "{list}");
-        let foreign = own
-            .passage()
+        let untrusted = own
+            .prompt_text()
             .parts()
             .iter()
-            .filter(|part| part.origin == Origin::Foreign);
-        assert_eq!(foreign.count(), tools.len());
+            .filter(|part| part.origin == Origin::Untrusted);
+        assert_eq!(untrusted.count(), tools.len());
         // Our own calls are all there, and no others.
         let calls = |made: &Prompt| headers_in(made.text(), &form).len();
         assert_eq!(calls(&own), calls(&made(&[], &form)), "{}", own.text());

@@ -1,6 +1,6 @@
-//! Random disguises of a call in an untrusted text: the copy is held whatever they are (`spec/foreign.md` 4).
+//! Random disguises of a call in an untrusted text: the copy is held whatever they are (`spec/untrusted.md` 4).
 
-use plaincall_call::{Document, Echo, EchoGuard, Foreign};
+use plaincall_call::{Document, Echo, EchoGuard, Untrusted};
 use plaincall_syntax::{Call, Dialect, render};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::Choices;
@@ -160,7 +160,7 @@ fn a_disguised_call_is_held() {
         let mut guard =
             EchoGuard::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
         assert_eq!(guard.echo_of(call), None);
-        guard.hear(&Foreign::new(page.as_str()));
+        guard.hear(&Untrusted::new(page.as_str()));
         assert_eq!(
             guard.echo_of(call),
             Some(Echo::Found { text: 0 }),
@@ -191,8 +191,8 @@ fn ordinary_text_holds_no_call() {
         "{\"name\": \"Delete\", \"description\": \"starts a call\"}",
     ];
     for text in ordinary {
-        assert_eq!(guard.what_counts(&Foreign::new(text)), None, "{text}");
-        guard.hear(&Foreign::new(text));
+        assert_eq!(guard.what_counts(&Untrusted::new(text)), None, "{text}");
+        guard.hear(&Untrusted::new(text));
     }
     let reply = "!!!GADGET_START:Delete\n!!!ARG:path\n/home\n!!!GADGET_END";
     let document = Document::parse(reply, &dialect).expect("a dialect that works");

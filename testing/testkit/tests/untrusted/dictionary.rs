@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plaincall_testkit::foreign::{FORMS, dialect};
+use plaincall_testkit::untrusted::{FORMS, dialect};
 
 fn dictionary() -> String {
     let markers: BTreeSet<String> = FORMS
@@ -13,7 +13,7 @@ fn dictionary() -> String {
         .map(|marker| marker.text)
         .collect();
     let others = ["\n", "\r\n", "]", "/end]", "\\", ":", " /]"].map(str::to_owned);
-    let mut text = String::from("# Written by `cargo test -p plaincall-testkit foreign`.\n");
+    let mut text = String::from("# Written by `cargo test -p plaincall-testkit untrusted`.\n");
     for entry in markers.into_iter().chain(others) {
         let bytes = entry.bytes().fold(String::new(), |mut bytes, byte| {
             write!(bytes, "\\x{byte:02X}").expect("a string takes everything");

@@ -1,14 +1,14 @@
-//! Foreign text: passages, and what must hold for them (`spec/foreign.md` 3), asked the slow and obvious way.
+//! Untrusted text: prompt texts, and what must hold for them (`spec/untrusted.md` 3), asked the slow and obvious way.
 
 use std::ops::Range;
 
-use plaincall_call::{Foreign, ModelText, Origin, OwnText, Passage, PassageBuilder};
+use plaincall_call::{ModelText, Origin, PromptText, PromptTextBuilder, Trusted, Untrusted};
 use plaincall_syntax::Dialect;
 
 use crate::examples;
 use crate::merged::{Kind, merged};
 
-/// Every form of dialect that foreign text may meet, in the words of `spec/README.md`.
+/// Every form of dialect that untrusted text may meet, in the words of `spec/README.md`.
 pub const FORMS: &[&str] = &[
     "block",
     "block escaped",
@@ -67,19 +67,19 @@ pub fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
     one.start < two.end && two.start < one.end
 }
 
-/// What touches a foreign part although nothing may, if anything does.
+/// What touches an untrusted part although nothing may, if anything does.
 ///
 /// # Panics
 /// When the dialect cannot work.
-pub fn breach(passage: &Passage, dialect: &Dialect) -> Option<String> {
-    let text = passage.text();
-    let foreign: Vec<Range<usize>> = passage
+pub fn breach(prompt_text: &PromptText, dialect: &Dialect) -> Option<String> {
+    let text = prompt_text.text();
+    let untrusted: Vec<Range<usize>> = prompt_text
         .parts()
         .iter()
-        .filter(|part| part.origin == Origin::Foreign)
+        .filter(|part| part.origin == Origin::Untrusted)
         .map(|part| part.span.range())
         .collect();
-    let touched = |span: &Range<usize>| foreign.iter().any(|part| overlap(part, span));
+    let touched = |span: &Range<usize>| untrusted.iter().any(|part| overlap(part, span));
     let marker = markers_in(text, dialect).into_iter().find(touched);
     let header = headers_in(text, dialect).into_iter().find(touched);
     marker
@@ -87,7 +87,7 @@ pub fn breach(passage: &Passage, dialect: &Dialect) -> Option<String> {
         .or_else(|| header.map(|span| format!("the header {:?} in {text:?}", &text[span])))
 }
 
-/// One text of a passage.
+/// One text of a prompt text.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// Who wrote it.
@@ -115,22 +115,22 @@ pub fn chunks<'t>(text: &'t str, sizes: &[usize]) -> Vec<&'t str> {
     found
 }
 
-/// The passage of these texts.
+/// The prompt text of these texts.
 ///
 /// # Panics
 /// When a dialect cannot work.
-pub fn build(dialects: &[Dialect], texts: &[Text]) -> Passage {
-    let mut builder = PassageBuilder::new(dialects).expect("dialects that work");
+pub fn build(dialects: &[Dialect], texts: &[Text]) -> PromptText {
+    let mut builder = PromptTextBuilder::new(dialects).expect("dialects that work");
     for Text { origin, text } in texts {
         match origin {
-            Origin::Own => {
-                builder.own(OwnText::vouch(text.as_str()));
+            Origin::Trusted => {
+                builder.trusted(Trusted::assert(text.as_str()));
             }
             Origin::Model => {
                 builder.model(&ModelText::new(text.as_str()));
             }
-            Origin::Foreign => {
-                builder.foreign(&Foreign::new(text.as_str()));
+            Origin::Untrusted => {
+                builder.untrusted(&Untrusted::new(text.as_str()));
             }
         }
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plaincall_call::{
-    CallError, Document, Echo, EchoGuard, Effect, Foreign, ModelText, OwnText, Passage,
-    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSpec, Unclosed,
+    CallError, Document, Echo, EchoGuard, Effect, ModelText, PromptText, PromptTextBuilder,
+    ReplyCheck, Stop, ToolCall, ToolSpec, Trusted, Unclosed, Untrusted,
 };
 use plaincall_syntax::{Dialect, near_misses};
 use serde::Deserialize;
 
-use plaincall_testkit::foreign::{breach, dialect, headers_in, markers_in, overlap};
+use plaincall_testkit::untrusted::{breach, dialect, headers_in, markers_in, overlap};
 
 #[derive(Deserialize)]
 struct Table {
@@ -104,7 +104,7 @@ impl Where {
 enum Writer {
     Own,
     Model,
-    Foreign,
+    Untrusted,
 }
 
 fn default_dialect() -> String {
@@ -116,14 +116,14 @@ fn folder() -> &'static Path {
 }
 
 fn table() -> Vec<Attack> {
-    let path = folder().join("tests/foreign/attacks.toml");
+    let path = folder().join("tests/untrusted/attacks.toml");
     let text = std::fs::read_to_string(path).expect("the table");
     let table: Table = toml::from_str(&text).expect("the table's form");
     table.attack
 }
 
 impl Attack {
-    /// The pieces of its passage.
+    /// The pieces of its prompt text.
     fn pieces(&self) -> Vec<(Writer, String)> {
         if !self.pieces.is_empty() {
             return self.pieces.clone();
@@ -137,22 +137,22 @@ impl Attack {
         } else {
             self.text.clone()
         };
-        vec![(Writer::Foreign, "x".repeat(self.fill) + &text)]
+        vec![(Writer::Untrusted, "x".repeat(self.fill) + &text)]
     }
 
-    fn passage(&self, dialect: &Dialect) -> Passage {
-        let mut builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(&self.id);
+    fn prompt_text(&self, dialect: &Dialect) -> PromptText {
+        let mut builder = PromptTextBuilder::new(std::slice::from_ref(dialect)).expect(&self.id);
         for (writer, text) in self.pieces() {
             match writer {
                 Writer::Own => {
-                    builder.own(OwnText::vouch(text));
+                    builder.trusted(Trusted::assert(text));
                 }
                 Writer::Model => {
                     builder.model(&ModelText::new(text));
                 }
-                Writer::Foreign => {
+                Writer::Untrusted => {
                     for chunk in self.chunks(&text) {
-                        builder.foreign(&Foreign::new(chunk));
+                        builder.untrusted(&Untrusted::new(chunk));
                     }
                 }
             }
@@ -168,18 +168,18 @@ impl Attack {
         }
     }
 
-    /// The passage as it would be without any care, and where its foreign parts stand.
+    /// The prompt text as it would be without any care, and where its untrusted parts stand.
     fn careless(&self) -> (String, Vec<std::ops::Range<usize>>) {
         let mut text = String::new();
-        let mut foreign = Vec::new();
+        let mut untrusted = Vec::new();
         for (writer, piece) in self.pieces() {
             let start = text.len();
             text.push_str(&piece);
-            if writer == Writer::Foreign {
-                foreign.push(start..text.len());
+            if writer == Writer::Untrusted {
+                untrusted.push(start..text.len());
             }
         }
-        (text, foreign)
+        (text, untrusted)
     }
 
     fn guard(&self, dialect: &Dialect) -> EchoGuard {
@@ -191,7 +191,7 @@ impl Attack {
             for (_, text) in self.pieces() {
                 match self.definition {
                     Some(place) => guard.hear(&place.definition(&text).as_untrusted()),
-                    None => guard.hear(&Foreign::new(text)),
+                    None => guard.hear(&Untrusted::new(text)),
                 }
             }
         }
@@ -214,17 +214,17 @@ impl Attack {
     fn carry_out(&self) {
         let id = &self.id;
         let dialect = dialect(&self.dialect);
-        let passage = self.passage(&dialect);
-        // Whatever the layer: nothing foreign ever counts.
-        assert_eq!(breach(&passage, &dialect), None, "{id}");
+        let prompt_text = self.prompt_text(&dialect);
+        // Whatever the layer: nothing untrusted ever counts.
+        assert_eq!(breach(&prompt_text, &dialect), None, "{id}");
         match self.stopped_by {
             Layer::Escape => {
-                let (text, foreign) = self.careless();
+                let (text, untrusted) = self.careless();
                 let mut found = markers_in(&text, &dialect);
                 found.extend(headers_in(&text, &dialect));
-                let is_real = |span| foreign.iter().any(|part| overlap(part, span));
+                let is_real = |span| untrusted.iter().any(|part| overlap(part, span));
                 assert!(found.iter().any(is_real), "{id}: no attack at all");
-                assert_ne!(passage.text(), text, "{id}");
+                assert_ne!(prompt_text.text(), text, "{id}");
             }
             Layer::KeyedMarkers => {
                 assert!(headers_in(&self.text, &dialect).is_empty(), "{id}");
@@ -256,7 +256,7 @@ impl Attack {
                 let expected = Some(Echo::Found { text: 0 });
                 assert_eq!(mentioned(&self.guard(&dialect)), expected, "{id}");
                 let mut other = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
-                other.hear(&Foreign::new(self.text.replace("Delet", "Look")));
+                other.hear(&Untrusted::new(self.text.replace("Delet", "Look")));
                 assert_eq!(mentioned(&other), None, "{id}: whatever is mentioned");
             }
             Layer::Names => {
@@ -286,7 +286,7 @@ impl Attack {
                 assert_eq!(ToolSpec::new(&*call.name).effect, Effect::Write, "{id}");
             }
             Layer::NotDefended => {
-                assert_eq!(passage.text(), self.text, "{id}: it is defended");
+                assert_eq!(prompt_text.text(), self.text, "{id}: it is defended");
                 let security = folder().join("../../SECURITY.md");
                 let security = std::fs::read_to_string(security).expect("SECURITY.md");
                 let (_, plainly) = security

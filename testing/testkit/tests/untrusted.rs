@@ -1,4 +1,4 @@
-//! Foreign text: the properties of `spec/foreign.md`, and a table of attacks.
+//! Untrusted text: the properties of `spec/untrusted.md`, and a table of attacks.
 
 #![allow(
     clippy::expect_used,
@@ -12,5 +12,5 @@ mod definition;
 mod dictionary;
 mod disguises;
 mod echoes;
-mod passages;
 mod prompt;
+mod prompt_texts;
