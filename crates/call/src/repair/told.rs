@@ -94,13 +94,13 @@ impl Message {
         self.prompt_text.model(&ModelText::new(parts[0]));
         if !parts[1].is_empty() {
             let left_out = source.len() - parts[0].len() - parts[1].len();
-            self.trusted(&format!("\n… ({left_out} bytes left out) …\n"));
+            self.write(&format!("\n… ({left_out} bytes left out) …\n"));
             self.prompt_text.model(&ModelText::new(parts[1]));
         }
-        self.trusted(&format!("\n{fence}\n"));
+        self.write(&format!("\n{fence}\n"));
     }
 
-    fn own(&mut self, text: &str) {
+    fn write(&mut self, text: &str) {
         self.prompt_text.trusted(Trusted::assert(text));
     }
 
@@ -119,7 +119,7 @@ impl Message {
 
     pub(super) fn own_problem(&mut self, sentence: &str) {
         self.begin_problem();
-        self.trusted(&format!("- {sentence}\n"));
+        self.write(&format!("- {sentence}\n"));
     }
 
     fn begin_problem(&mut self) {
@@ -155,7 +155,7 @@ impl Message {
 
     fn more(&mut self, count: usize) {
         if count > 0 {
-            self.trusted(&format!("- and {count} more\n"));
+            self.write(&format!("- and {count} more\n"));
         }
     }
 
@@ -176,11 +176,11 @@ impl Message {
                 None => "unknown marker ",
                 Some(_) => "",
             };
-            self.trusted(&format!("- line {line}: {unknown}`"));
+            self.write(&format!("- line {line}: {unknown}`"));
             self.prompt_text
                 .model(&ModelText::new(shortened(written, NAME_BYTES)));
             let meant = &miss.meant;
-            self.trusted(&match miss.format {
+            self.write(&match miss.format {
                 None => format!("`; did you mean `{meant}`?\n"),
                 Some(_) => format!(
                     "` begins a call in another format, which is not read; begin a call with `{meant}`\n"
@@ -196,7 +196,7 @@ impl Message {
         };
         self.prompt_text.trusted("A right call looks like this:\n");
         // It has been rendered, and what is the model's in it went through the escape.
-        self.trusted(&example.text);
+        self.write(&example.text);
         if example.has_placeholders {
             self.prompt_text
                 .trusted("Write it again, with a value in the place of each <…>.");
@@ -208,7 +208,7 @@ impl Message {
             1 => {
                 self.prompt_text.trusted(" One argument is not shown.");
             }
-            count => self.trusted(&format!(" {count} arguments are not shown.")),
+            count => self.write(&format!(" {count} arguments are not shown.")),
         }
         self.prompt_text.trusted("\n");
     }
