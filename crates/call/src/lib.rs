@@ -82,7 +82,7 @@ pub use prompt::{Prompt, PromptPart, prompt};
 pub use render_call::{JsonCall, RenderCallError, render_call};
 pub use repair::{repair, repair_reply};
 pub use reply_diagnostic::ReplyDiagnostic;
-pub use reply_reader::{ReplyItem, ReplyItems, ReplyReader};
+pub use reply_reader::{ReplyEnd, ReplyItem, ReplyItems, ReplyReader};
 pub use schema::Schema;
 pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};

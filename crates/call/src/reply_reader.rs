@@ -43,7 +43,8 @@ use crate::tool::lookup::ToolLookup;
 ///     }
 /// }
 /// assert_eq!(calls, [r#"wait {"seconds":5}"#]);
-/// assert!(reader.finish(Stop::Natural).is_empty());
+/// let end = reader.finish(Stop::Natural);
+/// assert!(end.items.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -116,6 +117,16 @@ impl ReplyItem<'_> {
             Self::Event(event) => ReplyItem::Event(event.into_owned()),
         }
     }
+}
+
+/// The end of a reply, from [`ReplyReader::finish`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReplyEnd {
+    /// The last items.
+    pub items: Vec<ReplyItem<'static>>,
+    /// How the reply ended.
+    pub stop: Stop,
 }
 
 impl<T: ToolLookup> ReplyReader<T> {
@@ -196,8 +207,8 @@ impl<T: ToolLookup> ReplyReader<T> {
         }
     }
 
-    /// Ends the reply, and returns its last items. `stop` is how it ended.
-    pub fn finish(&mut self, stop: Stop) -> Vec<ReplyItem<'static>> {
+    /// Ends the reply and returns its last items. `stop` is how it ended.
+    pub fn finish(&mut self, stop: Stop) -> ReplyEnd {
         let mut waiting = VecDeque::new();
         if let Some(parser) = self.parser.take() {
             for event in parser.finish() {
@@ -205,7 +216,10 @@ impl<T: ToolLookup> ReplyReader<T> {
             }
             self.state.end_text(&mut waiting);
         }
-        waiting.into()
+        ReplyEnd {
+            items: waiting.into(),
+            stop,
+        }
     }
 
     /// The tools.

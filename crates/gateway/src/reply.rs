@@ -597,7 +597,7 @@ impl<O: Outlet> Reply<O> {
             None if is_cut => "length",
             None => "stop",
         };
-        for item in self.reader.finish(self.round.stop) {
+        for item in self.reader.finish(self.round.stop).items {
             if let Some(before) = self.take(item) {
                 return self.end_before(before);
             }

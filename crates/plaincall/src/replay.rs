@@ -173,7 +173,7 @@ impl Replay<'_> {
                 self.give(Input::Text { source, read }, delta.at);
             }
             RunEvent::Over(over) => {
-                let read = self.reader.finish(over.stop);
+                let read = self.reader.finish(over.stop).items;
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(over.stop);
                 }

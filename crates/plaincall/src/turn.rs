@@ -167,7 +167,7 @@ impl<'run> Turn<'run> {
             return;
         }
         self.stop = Some(stop);
-        let read = self.run.reader.finish(stop);
+        let read = self.run.reader.finish(stop).items;
         self.remember(&read);
         if self.run.listener.is_some() {
             self.read.extend(read.iter().cloned());

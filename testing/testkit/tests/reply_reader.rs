@@ -83,7 +83,7 @@ fn read(reader: &ReplyReader<ToolSet>, chunks: &[&[u8]], stop: Stop) -> Vec<Stri
     for chunk in chunks {
         items.extend(reader.feed(chunk).map(ReplyItem::into_owned));
     }
-    items.extend(reader.finish(stop));
+    items.extend(reader.finish(stop).items);
     lines(items.into_iter())
 }
 
