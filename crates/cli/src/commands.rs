@@ -38,9 +38,9 @@ use crate::visible::{harmless, is_invisible};
 
 /// Tool calling for any model that can write text.
 ///
-/// A model writes its tool calls as plain text, in the block syntax (`!!!GADGET_START:` … `!!!GADGET_END`) or in the
-/// emoji-bracket syntax (`🛠️[name arguments]` … `🛠️[/end]`). These commands read such text, check it, write it and
-/// rewrite it.
+/// A model writes tool calls as plain text, in the block syntax (`!!!GADGET_START:` … `!!!GADGET_END`) or in the
+/// emoji-bracket syntax (`🛠️[name arguments]` … `🛠️[/end]`). Use these commands to parse, check and write calls, to run
+/// them, and to connect models and clients to tools.
 #[derive(Debug, Parser)]
 #[command(
     name = "plaincall",
@@ -52,9 +52,9 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// When to use colours.
+    /// When to use colors.
     ///
-    /// `auto` uses them on a terminal, unless the environment variable `NO_COLOR` is set.
+    /// `auto` uses colors on a terminal unless the environment variable `NO_COLOR` is set.
     #[arg(
         long,
         global = true,

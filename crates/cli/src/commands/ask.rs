@@ -23,41 +23,41 @@ use crate::tools_file;
 
 /// Ask a model a question, with tools.
 ///
-/// The model writes text and calls; the calls run while it writes, their results go back to it, until it answers. The
-/// answer alone goes to the standard output, everything else to the standard error: text before calls, a line for each
-/// call, what is asked, and at the end what it took.
+/// The model writes text and calls. The calls run while it writes, and their results go back to it, until it answers.
+/// The answer goes to standard output. Everything else goes to standard error: text before calls, a line for each call,
+/// approvals, and a summary.
 ///
-/// What comes through a pipe or from a file on the standard input is given to the model beside the question, as a document;
-/// without a question it is the question. Documents, questions and results are texts from outside: no call in them counts,
-/// and a call that the model copies from one is held for a person.
+/// Text from a pipe or a file on standard input is attached to the question as a document; without a question, it is
+/// the question. Documents, questions and results are untrusted text: calls in them never run, and a call that the
+/// model copies from them needs approval.
 ///
-/// Which model, which tools and how far it may go comes from the configuration (`plaincall config` shows it) and from the
-/// options. Rules decide first which calls may run. Where they say nothing, tools that may change something ask on the
-/// terminal itself; without a terminal they are denied, unless `--yes` allows them.
+/// The model, the tools and the limits come from the configuration (see `plaincall config`) and the options. Rules
+/// apply first. If no rule matches, calls of tools that may change something need approval on the terminal; without a
+/// terminal they are denied unless you pass `--yes`.
 ///
-/// Ctrl-C cancels at once: the request to the model, the tools with all that they have started. A second one does not
-/// wait for them.
+/// Ctrl-C cancels the request and stops the tools with all processes that they have started. A second Ctrl-C exits
+/// immediately.
 ///
-/// Exit status: 0 with an answer; 1 if there is none, because the model or a tool failed or a limit was reached; 2 for wrong
-/// usage or configuration; 124 if the time was over; 130 after Ctrl-C, 143 after SIGTERM.
+/// Exit status: 0 with an answer; 1 without one, because the model or a tool failed or a limit was reached; 2 for wrong
+/// usage or configuration; 124 after a timeout; 130 after Ctrl-C, 143 after SIGTERM.
 #[derive(Args, Debug)]
 pub(crate) struct AskOptions {
-    /// The question; several words are one question. Without it, it is read from the standard input.
+    /// The question. Several words form one question. Default: standard input.
     #[arg(value_name = "QUESTION")]
     question: Vec<String>,
 
-    /// A file that is given to the model beside the question; may be repeated.
+    /// A file to attach to the question. May be repeated.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
 
-    /// Print the record in the place of the answer: one JSON object for everything that happens.
+    /// Print the events of the run as JSON instead of the answer, one object per line.
     ///
-    /// The last line is none of the record: an object with `"event": "answer"`, `text`, `turns` and `usage`, or one with
-    /// `"event": "failed"`, `kind` and `message`.
+    /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage`, or with `"event":
+    /// "failed"`, `kind` and `message`.
     #[arg(long)]
     json: bool,
 
-    /// Show what each tool returns, up to 20 lines of it.
+    /// Show the output of each tool. At most 20 lines.
     #[arg(long, short)]
     verbose: bool,
 

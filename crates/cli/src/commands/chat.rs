@@ -28,20 +28,20 @@ use crate::visible::harmless;
 /// How long the end may take before something is said of it.
 const SOON: Duration = Duration::from_millis(500);
 
-/// Talk with a model, with tools.
+/// Chat with a model, with tools.
 ///
-/// Each line is a question; a pasted text stays one, and a line that ends with a backslash goes on in the next. While the
-/// model answers, Ctrl-C stops the answer and not the program. At the prompt Ctrl-C twice, or Ctrl-D, ends it. `/help` lists
-/// the commands: `/tools`, `/model`, `/show`, `/save` and others.
+/// Each line is a message. Pasted text stays one message, and a backslash at the end of a line continues it on the next
+/// line. While the model answers, Ctrl-C stops the answer. At the prompt, Ctrl-D or Ctrl-C twice ends the program.
+/// `/help` lists the commands: `/tools`, `/model`, `/show`, `/save` and others.
 ///
-/// Models, tools and rules come from the configuration and the options, as for `ask`. Lines may come through a pipe too: then
-/// each is a question, and the answers alone go to the standard output; there Ctrl-C ends the program.
+/// Models, tools and rules come from the configuration and the options, as for `ask`. In a pipe, each line is a
+/// message, only the answers go to standard output, and Ctrl-C ends the program.
 ///
-/// Exit status: 0; 1 if a question that came through a pipe had no answer; 2 for wrong usage or configuration; 130 after
-/// Ctrl-C where lines come through a pipe, 143 after SIGTERM, 129 after a closed terminal.
+/// Exit status: 0; 1 if a message from a pipe got no answer; 2 for wrong usage or configuration; 130 after Ctrl-C in a
+/// pipe, 143 after SIGTERM, 129 after the terminal was closed.
 #[derive(Args, Debug)]
 pub(crate) struct ChatOptions {
-    /// Show what each tool returns, up to 20 lines of it.
+    /// Show the output of each tool. At most 20 lines.
     #[arg(long, short)]
     verbose: bool,
 

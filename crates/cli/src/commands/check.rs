@@ -21,26 +21,23 @@ use crate::text::rejections::AsRun;
 use crate::text::source::{Counter, Source};
 use crate::visible::harmless;
 
-/// Show what is wrong in a text, underlined in the source.
+/// Report the errors of a text, with source excerpts.
 ///
-/// It names every diagnostic with its line and column, near misses of markers, calls in other formats, and what `run`
-/// rejects: calls without an end marker, calls that depend on themselves or on each other. With `--schema` also unknown
-/// tools, missing arguments and arguments that are not what the definition of the tool asks for. Without it, what
-/// depends on the tool is a warning.
+/// Report every diagnostic with its line and column, near misses (text that looks like a marker but is not one), calls
+/// in other formats, and calls that `run` rejects: calls without an end marker and calls with circular dependencies.
+/// With `--schema`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
+/// tool are warnings.
 ///
-/// The text is judged as `run` judges a file: `<think>` at its beginning opens reasoning.
+/// The text is parsed as `run` parses a file: `<think>` at the beginning starts reasoning.
 ///
-/// With `--explain` it also lists how the text was read. With `--every-split` it also checks that the result does not
-/// depend on how the text is cut into chunks.
-///
-/// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read; 130 after Ctrl-C.
+/// Exit status: 0 without errors, even with warnings; 1 with errors, or if a file could not be read; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct CheckOptions {
-    /// The texts to check; `-` or none is standard input.
+    /// The files to check. Default: standard input (`-`).
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// What to print: `text` for people, or `json`, one object a text.
+    /// The output format: `text` for people, or `json`, one object per text.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CheckFormat,
 
@@ -48,19 +45,19 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) deny_warnings: bool,
 
-    /// Say how the text was read: each part of it with its place, what it was taken for, and the values of arguments.
-    ///
-    /// What was found names the section of `spec/` behind it.
+    /// Also list how the text was parsed: each part with its line number and type, and the values of arguments.
+    /// Diagnostics name the section of `spec/` that they come from.
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Parse the text in chunks of every size up to 64 bytes and split at every byte, and compare the results.
+    /// Also check that the result does not depend on how the text is split into chunks.
     ///
-    /// Texts of up to 512 bytes are also split at every pair of bytes. Above 16 KiB the splits are sampled evenly.
+    /// Parse the text in chunks of every size up to 64 bytes and split it at every byte. Texts of up to 512 bytes are
+    /// also split at every pair of bytes. For texts longer than 16 KiB, evenly spaced samples of the splits are tested.
     #[arg(long)]
     pub(crate) every_split: bool,
 
-    /// Read `<think>` as text, as `run --no-reasoning` does.
+    /// Treat `<think>` as text, as `run --no-reasoning` does.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
     pub(crate) no_reasoning: bool,
 
@@ -74,10 +71,10 @@ pub(crate) struct CheckOptions {
 /// What `check` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// The source with what was found underlined.
+    /// Source excerpts with the errors underlined.
     Text,
-    /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
-    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`.
+    /// One JSON object per text: `file`, `calls`, `errors`, `warnings`, and `diagnostics`, each with `code`,
+    /// `severity`, `span`, `line`, `column`, `message` and, if known, `pointer`, `help` and `meant`.
     Json,
 }
 

@@ -15,35 +15,37 @@ use crate::status::{Failure, Outcome, Status};
 use crate::terminal::palette::{DIM, PLAIN};
 use crate::visible::harmless;
 
-/// Show the configuration that `ask` and `chat` have here, and where each value comes from.
+/// Show the configuration of `ask` and `chat`, and the source of each value.
 ///
-/// It is made of layers, and the nearest that has a value counts: options, the environment (`PLAINCALL_MODEL`,
-/// `PLAINCALL_LIMITS_TURNS` and so on), the project's file, the user's own file, and the defaults. The user's file is
-/// `plaincall/config.toml` in the directory that `XDG_CONFIG_HOME` names, or in `~/.config`. The project's file is the first
-/// `plaincall.toml` in the working directory or above it.
+/// The configuration has layers. In order of precedence: options, environment variables (`PLAINCALL_MODEL`,
+/// `PLAINCALL_LIMITS_TURNS` and so on), the project configuration, your user configuration, and the defaults. The user
+/// configuration is `plaincall/config.toml` in `XDG_CONFIG_HOME`, or in `~/.config`. The project configuration is the
+/// first `plaincall.toml` in the working directory or one of its parents.
 ///
-/// A project's file comes from the author of the project. Until you trust it, only its rules that deny and those that ask
-/// count. You trust the text that you have seen, and those of the files that it names: changing one of them revokes trust,
-/// and a note says so. No project's file may say where a key is. One that belongs to another user does not count at all.
+/// The project configuration comes from the author of the project. Until you trust it, only its `deny` and `ask` rules
+/// apply. Trust covers the content of this file and of the files that it names: changing any of them revokes trust,
+/// with a note. A project configuration can never name the source of a key. It is ignored if it belongs to another
+/// user.
 ///
-/// What may be a secret is not shown, by `--trust` either: no keys, no values of `env`, `headers` and `extra`, no arguments
-/// of MCP servers behind the first, no queries of addresses.
+/// Possible secrets are not shown, not even by `--trust`: keys, values of `env`, `headers` and `extra`, arguments of
+/// MCP servers after the first, and queries of URLs.
 ///
-/// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.
+/// Exit status: 0; 1 if something cannot be read or written; 2 for invalid configuration or wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigOptions {
     /// Print one JSON object: `files`, and `values`, each with `path`, `value`, `from` and `origin`.
     #[arg(long)]
     json: bool,
 
-    /// Print the JSON Schema of a configuration file.
+    /// Print the JSON Schema of the configuration file.
     #[arg(long, conflicts_with = "json")]
     schema: bool,
 
-    /// Show the project's file and the files that it names, ask on the terminal, and trust them from now on.
+    /// Show the project configuration and the files that it names, ask for confirmation on the terminal, and trust
+    /// them.
     ///
-    /// Without a terminal nothing is trusted, and the fingerprint of these texts is printed. With it as the value of
-    /// this option nobody is asked.
+    /// Without a terminal, print a fingerprint of these files and trust nothing. Pass the fingerprint as the value of
+    /// this option to trust them without confirmation.
     #[arg(
         long,
         value_name = "FINGERPRINT",
@@ -54,7 +56,7 @@ pub(crate) struct ConfigOptions {
     )]
     trust: Option<String>,
 
-    /// Do not trust the project's file any more.
+    /// Stop trusting the project configuration.
     #[arg(long, conflicts_with_all = ["json", "schema", "trust"])]
     distrust: bool,
 

@@ -19,23 +19,22 @@ use crate::terminal::interrupts::until_interrupted;
 use crate::terminal::words::count;
 use crate::visible::harmless;
 
-/// Test a parser against the examples of the definition.
+/// Test a parser against the examples of the specification.
 ///
-/// Starts COMMAND, which is a parser of one or both syntaxes, and sends it each example as one line of JSON on its
-/// standard input. The parser answers each with one line of JSON on its standard output. The form of both is described
-/// in `conformance/README.md`.
+/// Start COMMAND, a parser of one or both syntaxes, and send it each example as one line of JSON on its standard input.
+/// The parser answers each with one line of JSON on its standard output. `conformance/README.md` describes both
+/// formats.
 ///
-/// Examples of the class `free`, where the defining documents leave the result open, are left out unless `--free` is
-/// given.
+/// Examples of the class `free`, whose result the defining documents leave open, are skipped without `--free`.
 ///
-/// Exit status: 0 if no check failed; 1 if one did, or the parser ended or did not answer in time; 2 for wrong usage.
+/// Exit status: 0 if no check failed; 1 if one failed, or the parser exited or timed out; 2 for wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ConformOptions {
     /// The parser and its arguments.
     #[arg(value_name = "COMMAND", last = true, required_unless_present_any = ["answer", "print"])]
     command: Vec<OsString>,
 
-    /// Use the examples of this topic only. May be repeated.
+    /// Use only the examples of this topic. May be repeated.
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<Topic>,
 
@@ -43,7 +42,7 @@ pub(crate) struct ConformOptions {
     #[arg(long)]
     free: bool,
 
-    /// Use the examples whose id begins with this text only, such as `block/2.2`.
+    /// Use only the examples whose id starts with this text, such as `block/2.2`.
     #[arg(long, value_name = "PREFIX")]
     id: Option<String>,
 
@@ -51,23 +50,23 @@ pub(crate) struct ConformOptions {
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     show: usize,
 
-    /// How long an answer may take, in seconds.
+    /// The time limit per answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 
-    /// Print the selected examples, one JSON object a line, and run nothing.
+    /// Print the selected examples, one JSON object per line, and run nothing.
     #[arg(long, conflicts_with_all = ["command", "answer"])]
     print: bool,
 
-    /// Be the parser: answer the lines of standard input with Plaincall's own parser.
+    /// Act as the parser: answer the lines of standard input with Plaincall's own parser.
     #[arg(long, conflicts_with_all = ["command", "topic", "free", "id"])]
     answer: bool,
 }
 
-/// The topics: files of examples.
+/// A topic, which is a file of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Topic {
-    /// What both syntaxes share.
+    /// The rules that both syntaxes share.
     Common,
     /// The block syntax.
     Block,

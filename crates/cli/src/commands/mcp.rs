@@ -16,7 +16,7 @@ use crate::status::{Failure, Outcome, Status, remark};
 use crate::terminal::interrupts::Interrupts;
 use crate::tools_file;
 
-/// Offer tools to MCP clients.
+/// Serve tools to MCP clients.
 #[derive(Args, Debug)]
 pub(crate) struct McpCommand {
     #[command(subcommand)]
@@ -29,41 +29,40 @@ pub(crate) enum McpAction {
     Serve(McpServeOptions),
 }
 
-/// Offer the tools of a file to an MCP client, over standard input and output.
+/// Run an MCP server with the tools of a file, over standard input and output.
 ///
-/// The client starts this command and speaks the protocol with it; nothing else is printed on standard output. The
-/// tools, their limits and the rules about them are those of the file. What a tool may do is told to the client as a
-/// hint.
+/// The MCP client starts this command; only protocol messages are written to standard output. The tools, their limits
+/// and their rules come from the file. The effect of a tool is sent to the client as an annotation.
 ///
-/// Nobody can be asked about a call. Tools with the effect `read` or `idempotent` run; one that writes runs only if a rule
-/// of the file or `--allow` lets it. What does not run is refused with a reason.
+/// No approval is possible here. Tools with the effect `read` or `idempotent` run; tools that may change something run
+/// only if a rule of the file or `--allow` permits it. Other calls are rejected with a reason.
 ///
-/// The tools work in the directory of the tools file, unless they name another. All calls share one scratch directory
-/// (`{directory:run}`), in which they can pass files to each other.
+/// Tools run in the directory of the tools file, unless they name another. All calls share one scratch directory
+/// (`{directory:run}`), which they can use to exchange files.
 ///
-/// Exit status: 0 when the client has closed its end; 1 if the tools cannot be read or the client speaks another
-/// protocol; 130 or 143 after a signal. Nothing that was started is left running.
+/// Exit status: 0 when the client disconnects; 1 if the tools cannot be read or the client speaks another protocol; 130
+/// or 143 after a signal. All processes that were started are stopped.
 #[derive(Args, Debug)]
 pub(crate) struct McpServeOptions {
-    /// The file with the tools (`tools.toml`).
+    /// The tools file (`tools.toml`).
     #[arg(long, value_name = "FILE")]
     tools: PathBuf,
 
-    /// Let this tool run although it may change something; `*` stands for any part of a name. May be repeated.
+    /// Allow calls of this tool even if it may change something. `*` matches any characters. May be repeated.
     ///
-    /// It is a rule behind those of the file, so what they deny stays denied.
+    /// The rules of the file take precedence, so calls that they deny are still denied.
     #[arg(long, value_name = "NAME")]
     allow: Vec<String>,
 
-    /// Let all tools run that may change something, and calls about which a rule wants somebody to be asked.
+    /// Allow all calls that would need approval.
     ///
-    /// What a rule denies stays denied.
+    /// Calls that a rule denies are still denied.
     #[arg(long)]
     yes: bool,
 
     /// Use this directory as the scratch directory (`{directory:run}`), and keep it.
     ///
-    /// It is made if it does not exist. Default: a temporary one, which is removed at the end.
+    /// It is created if it does not exist. Default: a temporary directory, removed at the end.
     #[arg(long, value_name = "DIR")]
     run_directory: Option<PathBuf>,
 }

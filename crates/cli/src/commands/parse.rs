@@ -26,54 +26,54 @@ use crate::text::reading::{parser, read, refused, reply_check};
 
 /// Find the calls in a text.
 ///
-/// In a pipe it prints one JSON object a text, on one line: its segments (text, reasoning, calls), which cover it
-/// without a gap, and its diagnostics. Spans count bytes. On a terminal it lists the parts of the text while it arrives,
-/// each with its place and what it was taken for.
+/// In a pipe, print one line of JSON per text: its segments (text, reasoning, calls), which cover the text without
+/// gaps, and its diagnostics. Spans are byte offsets. On a terminal, list the parts of the text as they arrive, with
+/// their line numbers and types.
 ///
-/// With `--schema` every call is held against the definition of its tool: its arguments are read as that says, and what
-/// does not fit, or names no tool, is a diagnostic.
+/// With `--schema`, validate each call against its tool definition: convert the arguments to the types of the
+/// definition, and report unknown tools and invalid arguments as diagnostics.
 ///
-/// `--format openai` has no place for the dependencies of a call: they are named on standard error, and the call is
-/// printed without them.
+/// `--format openai` cannot express dependencies between calls. Such calls are printed without their dependencies, with
+/// a warning on standard error.
 ///
-/// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read, a line of
-/// `--jsonl` was wrong, or `--format openai` left out a call or its dependencies.
+/// Exit status: 0 if the input could be read, even if it has errors; 1 if a file could not be read, a line of `--jsonl`
+/// was invalid, or `--format openai` skipped a call or its dependencies.
 #[derive(Args, Debug)]
 #[command(after_long_help = PARSE_FORMS)]
 pub(crate) struct ParseOptions {
-    /// The texts to read; `-` or none is standard input.
+    /// The files to read. Default: standard input (`-`).
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// What to print; without it `text` on a terminal and `json` anywhere else.
+    /// The output format. Default: `text` on a terminal, `json` otherwise.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ParseFormat>,
 
-    /// Print JSON, on a terminal too: the same as `--format json`.
+    /// Print JSON, even on a terminal. Same as `--format json`.
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
 
-    /// Read one JSON document a line, each a text of its own, and print one JSON object for each, in order.
+    /// Read one JSON document per line, and print one JSON object for each, in order.
     ///
-    /// A line is a string, or an object with the key `text`; its key `id` is passed through. A line that is neither
-    /// gives `{"error": …}`; the others go on.
+    /// Each line is a string, or an object with a `text` key and an optional `id`, which is copied to the output. For
+    /// an invalid line, print `{"error": …}` and continue.
     #[arg(long)]
     pub(crate) jsonl: bool,
 
-    /// Print the parser's events, one JSON object a line, as soon as each is certain.
+    /// Print parser events as they occur, one JSON object per line.
     #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
     pub(crate) events: bool,
 
-    /// Give the parser this many bytes at a time.
+    /// Feed the parser this many bytes at a time.
     ///
-    /// What is found is always the same; only the events of text and values are cut differently.
+    /// The calls are the same for every size. Only the boundaries of text and value events change.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) chunk: Option<NonZeroUsize>,
 
-    /// Take the text for whole, where it comes from a pipe too.
+    /// Treat the input as complete, even if it comes from a pipe.
     ///
-    /// `--format openai` leaves out a call that the end of the text closed, unless the text is known to be whole. A
-    /// file is; what comes through a pipe is only with this option.
+    /// A call without an end marker at the end of the input is included in `--format openai` only if the input is
+    /// complete. A file is complete; a pipe is not, because its writer may have failed.
     #[arg(long)]
     pub(crate) complete: bool,
 
@@ -93,14 +93,14 @@ diagnostics cover the text without a gap. With `--schema`, behind the end of eac
 finds as `diagnostic`, with `pointer` where it is about an argument, and `call` with `call`, the call as `--format json` \
 has it; its span is that of the whole call.";
 
-/// What `parse` prints.
+/// The output format of `parse`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ParseFormat {
-    /// One JSON object a text.
+    /// One JSON object per text.
     Json,
-    /// The calls as an OpenAI `tool_calls` array. A wrong call is left out and named on standard error.
+    /// The calls as an OpenAI `tool_calls` array. Invalid calls are skipped and reported on standard error.
     Openai,
-    /// The parts of the text, each with its place and what it was taken for.
+    /// The parts of the text, with their line numbers and types.
     Text,
 }
 

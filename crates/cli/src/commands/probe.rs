@@ -23,24 +23,24 @@ use crate::visible::harmless;
 
 /// Measure how well a model writes calls, and in which syntax.
 ///
-/// Twelve tasks of rising difficulty are given to the model, in each syntax and style of markers, several times: one call,
-/// many arguments, code as a value, nested arguments, calls that need one another, a result to act on, a marker in a value
-/// and more. A task is right if the tools were called with exactly what was asked for, and if the answer holds what only
-/// they could tell; no model judges. The tools do nothing: no file is written, nothing is sent.
+/// The model gets twelve tasks of increasing difficulty, several times in each dialect: one call, many arguments, code
+/// as a value, nested arguments, dependent calls, results to act on, a marker in a value and more. A task passes if the
+/// tools were called exactly as requested and the answer contains what only their results reveal. No model judges the
+/// answers. The tools do nothing: they write no files and send no data.
 ///
-/// At the end there is a table and a recommendation, as lines for the configuration. Ctrl-C ends it with what is known by
-/// then. `--dialects` chooses among `block`, `block-keyed` (a random key in the markers, so that no text from outside can
-/// hold one), `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`), `emoji` and `emoji-keyed`.
+/// At the end, `probe` prints a table and a recommended configuration. Ctrl-C ends it early, with the results so far.
+/// The dialects are `block`, `block-keyed` (with a random key in the markers, so that untrusted text cannot contain
+/// one), `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`), `emoji` and `emoji-keyed`.
 ///
-/// Exit status: 0 with a recommendation; 1 if the model did nothing right by calls or its server cannot be asked; 2 for wrong usage;
-/// 130 after Ctrl-C.
+/// Exit status: 0 with a recommendation; 1 if the model solved no task with calls or its server cannot be reached; 2
+/// for wrong usage; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeOptions {
-    /// The address of the model's server, up to `/v1`. `PLAINCALL_KEY` is its key.
+    /// The base URL of the model server, up to `/v1`. Its API key is read from `PLAINCALL_KEY`.
     #[arg(value_name = "URL")]
     url: String,
 
-    /// What the server calls the model.
+    /// The model id that the server uses.
     #[arg(value_name = "MODEL")]
     model: String,
 
@@ -48,35 +48,35 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "KIND")]
     kind: Option<Api>,
 
-    /// How often each task is tried in each style.
+    /// How many times to try each task in each dialect.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// Only these tasks, separated by commas.
+    /// The tasks to run, separated by commas. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = task_names())]
     tasks: Vec<String>,
 
-    /// Only these ways of writing calls, separated by commas.
+    /// The dialects to test, separated by commas. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = style_names())]
     dialects: Vec<String>,
 
-    /// How many tasks are tried at the same time.
+    /// Run at most this many tasks at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     concurrency: NonZeroUsize,
 
-    /// How freely the model chooses its words; what its server does by itself if this is not set.
+    /// The sampling temperature. Default: the server's.
     #[arg(long, value_name = "NUMBER")]
     temperature: Option<f64>,
 
-    /// How many tokens a reply may have.
+    /// The maximum number of tokens per reply.
     #[arg(long, value_name = "N")]
     max_tokens: Option<NonZeroU32>,
 
-    /// How long one task may take: seconds, or a number with `ms`, `s`, `m` or `h`.
+    /// The time limit per task: seconds, or a number with `ms`, `s`, `m` or `h`.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     timeout: Time,
 
-    /// Print all that was found out as one JSON object.
+    /// Print all measurements as one JSON object.
     #[arg(long)]
     json: bool,
 }

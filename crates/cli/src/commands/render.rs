@@ -15,40 +15,37 @@ use crate::status::{Failure, Outcome, Status};
 use crate::text::input::each;
 use crate::text::reading::refused;
 
-/// Write what a model is told: calls, the prompt, earlier messages.
+/// Write calls, the system prompt or the message history as a model sees them.
 ///
-/// `--as` says what; without it, calls. It reads JSON: what `parse` prints, calls from there alone, or OpenAI tool calls
-/// (an array, one call, or a message that holds `tool_calls`); several values may follow each other. A whole document
-/// comes back with its text.
+/// For `--as calls`, the input is JSON: the output of `parse`, calls from it, or OpenAI tool calls (an array, one call,
+/// or a message with `tool_calls`). Several values may follow each other. A whole document is written with its text.
 ///
-/// A call that cannot be written so that it is read again as the same call is named on standard error with the
-/// reason; the others are written. With `--schema` the definition of its tool says how it is read, so a text may be any
-/// text, null and empty lists can be written, and what the tool would not take is refused. A call that by what `parse`
-/// says the end of its text ended is left out and named too: it may be half a call, and with an end marker it would look
-/// whole.
+/// A call that would not parse back to the same call is skipped, with the reason on standard error. With `--schema`,
+/// the tool definitions give the types of the arguments: text may then have any content, null and empty lists can be
+/// written, and calls with invalid arguments are skipped. A call that `parse` closed at the end of its input is skipped
+/// too, because it may be truncated.
 ///
-/// Exit status: 0 if everything was written; 1 if something was left out.
+/// Exit status: 0 if everything was written; 1 if something was skipped.
 #[derive(Args, Debug)]
 pub(crate) struct RenderOptions {
-    /// What to read; `-` or none is standard input. `--as prompt` reads nothing but the definitions of `--schema`.
+    /// The files to read. Default: standard input (`-`). `--as prompt` reads only the definitions of `--schema`.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// What to write.
-    #[arg(long = "as", value_name = "WHAT", default_value = "calls")]
+    #[arg(long = "as", value_name = "KIND", default_value = "calls")]
     what: Rendered,
 
-    /// Say nothing in the prompt of ids and dependencies.
+    /// Omit call ids and dependencies from the prompt.
     #[arg(long)]
     no_dependencies: bool,
 
-    /// Ask in the prompt for at most one call in a reply.
+    /// Ask for at most one call per reply in the prompt.
     #[arg(long)]
     one_call: bool,
 
-    /// Take the text that a document comes from for whole, so that a block call that its end closed is written.
-    ///
-    /// A call of the emoji syntax without its end marker is not written even so.
+    /// Treat the source of a document as complete, so that a block call closed at its end is written. An emoji call
+    /// without its end marker is still skipped.
     #[arg(long)]
     complete: bool,
 
@@ -64,10 +61,10 @@ pub(crate) struct RenderOptions {
 enum Rendered {
     /// Calls, from JSON.
     Calls,
-    /// What a model is told so that it can write calls to the tools of `--schema`.
+    /// The system prompt that teaches a model to call the tools of `--schema`.
     Prompt,
-    /// The messages of a conversation, from JSON as OpenAI writes it, as JSON, one a line: calls and results are text.
-    /// What does not come from the system or the developer is escaped.
+    /// The messages of a conversation, from OpenAI JSON, as one JSON message per line, with calls and results as text.
+    /// Markers in content that is not from the system or the developer are escaped.
     Messages,
 }
 

@@ -36,88 +36,89 @@ const STANDARD_INPUT: &str = "-";
 
 /// Run the calls of a reply.
 ///
-/// Each call starts as soon as it is complete and what it depends on has ended, while the rest of the reply is still
-/// being read. On a terminal the text scrolls, with a line for each call that has ended, and below it stand the calls that
-/// have not; in a pipe there is a line for each start and each end. Then come the results in the order of the calls, and a
+/// Each call starts as soon as it is complete and its dependencies have ended, while the rest of the reply is still
+/// being read. A terminal shows the text, a line for each call that has ended, and a live list of the calls that have
+/// not. A pipe gets one line for each start and each end. The results follow in the order of the calls, and then a
 /// timeline.
 ///
-/// A call that the end of the text closed is run only if the text is known to be whole: a file is, what comes through
-/// a pipe is only with `--complete`.
+/// A call without an end marker at the end of the input runs only if the input is complete. A file is complete; input
+/// from a pipe is complete only with `--complete`.
 ///
-/// The rules of the tools file decide first which calls may run. Where they say nothing, tools that may change something
-/// (`effect = "write"`, or none given) ask on the terminal itself, never on the standard input. Without a terminal they
-/// are rejected, unless `--yes` allows them. A call that also stands in a file named with `--heard` is held for a
-/// person in any case.
+/// The rules of the tools file apply first. If no rule matches, calls of tools that may change something (`effect =
+/// "write"`, the default) need approval on the terminal; standard input is not used for this. Without a terminal they
+/// are rejected unless you pass `--yes`. A call that also appears in a file named with `--untrusted` always needs
+/// approval.
 ///
-/// With `--log` a run that is cut off, by a crash, a kill or a power cut, can be taken up again by `--resume`. One that
-/// was called off and came to its end is over.
+/// After a crash or a power failure, `--resume` continues a run that has a log (`--log`). A cancelled run cannot be
+/// resumed.
 ///
-/// Ctrl-C calls the run off: tools are stopped with all that they have started, and the results are shown. A second
-/// Ctrl-C ends them at once. `SIGTERM` and a closed terminal do as Ctrl-C does; under `nohup` a closed terminal does
-/// nothing.
+/// Ctrl-C cancels the run: the tools and all processes that they have started are stopped, and the results are shown. A
+/// second Ctrl-C exits immediately. SIGTERM and closing the terminal also cancel; under `nohup`, closing the terminal
+/// has no effect.
 ///
-/// Exit status: 0 if every call ended `ok`, also if there was none; 1 otherwise, or if a file could not be read or the log
-/// not be written; 2 for wrong usage; 130 after Ctrl-C, 143 after `SIGTERM`, 129 after a closed terminal.
+/// Exit status: 0 if every call ended with `ok`, or if there were none; 1 otherwise, or if a file could not be read or
+/// the log could not be written; 2 for wrong usage; 130 after Ctrl-C, 143 after SIGTERM, 129 after the terminal was
+/// closed.
 #[derive(Args, Debug)]
 pub(crate) struct RunOptions {
-    /// The reply; `-` or none is standard input.
+    /// The reply. Default: standard input (`-`).
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The file with the tools (`tools.toml`).
+    /// The tools file (`tools.toml`).
     ///
-    /// Only the file that is named here is read; one that lies beside the reply is not. With `--resume` it is the one
-    /// that the run began with, which must not have changed, or the one that is named.
+    /// Only this file is read; a file next to the reply is not. With `--resume`, the default is the file that the run
+    /// began with, which must not have changed.
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub(crate) tools: Option<PathBuf>,
 
-    /// Read so many bytes a second, as a model writes them.
+    /// Read this many bytes per second, to simulate a model.
     #[arg(long, value_name = "BYTES", value_parser = pace)]
     pub(crate) pace: Option<NonZeroU64>,
 
-    /// Take the text for whole, where it comes from a pipe too.
+    /// Treat the input as complete, even if it comes from a pipe.
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
+    /// Approve all calls that need approval.
     ///
-    /// A rule that denies a call still does, and a call that stands in a text from outside is still asked about. With `--resume` it holds too if the run began with it.
+    /// Calls that a rule denies are still denied, and calls that also appear in untrusted text still need approval.
+    /// With `--resume`, also applies if the run began with it.
     #[arg(long)]
     pub(crate) yes: bool,
 
-    /// A file that the model was given, such as a document; may be repeated.
+    /// A file that the model has read, such as a document. May be repeated.
     ///
-    /// A call that also stands in it may only have been copied from it, so a person is asked about it, whatever
-    /// its tool does and whatever rules and `--yes` say. Without a terminal it is rejected. The log keeps what of the
-    /// file could be copied, so that `--resume` need not be told again; there it names further files.
+    /// The model may have copied a call from it instead of writing the call itself. Such a call needs approval, even if
+    /// its tool only reads, a rule allows it, or you pass `--yes`. Without a terminal it is rejected. The log keeps the
+    /// part of the file that can be copied, so `--resume` does not need the option again; with it you can name further
+    /// files.
     #[arg(long, value_name = "FILE")]
-    pub(crate) heard: Vec<PathBuf>,
+    pub(crate) untrusted: Vec<PathBuf>,
 
-    /// Run so many calls at the same time at most; 0 is any number.
-    ///
-    /// Without it: what the tools file says, or else 32.
+    /// Run at most this many calls at the same time. 0 means no limit. Default: the value in the tools file, else 32.
     #[arg(long, value_name = "N", value_parser = concurrency)]
     pub(crate) concurrency: Option<u32>,
 
-    /// Print the record, the lines of a log: one JSON object for everything that happens.
+    /// Print the events of the run as JSON, one object per line, in the format of a log.
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write the record into this new file while the run goes on, so that it can be taken up again after a crash.
+    /// Write a log of the run to this new file, so that the run can be resumed after a crash.
     ///
-    /// What may have changed something is on the disk before anything else is told of it. If the log cannot be written
-    /// any more, nothing more is started.
+    /// For calls of tools that may change something, the start is flushed to disk before the tool runs, and the result
+    /// before it is used. If the log cannot be written, no further calls start.
     #[arg(long, value_name = "FILE", help_heading = "Log")]
     pub(crate) log: Option<PathBuf>,
 
-    /// Take up the run of this log, which was cut off: by a crash, a kill, a power cut.
+    /// Resume the run of this log after a crash or a power failure.
     ///
-    /// Calls that have ended are not run again. Those that were cut off are, if their tools only read or can be repeated.
-    /// About the others somebody is asked on the terminal, or `--again`, `--done` and `--not-done` say it; without a
-    /// word they are left open (`unknown`), and the run can be taken up once more.
+    /// Calls that have ended do not run again. Interrupted calls run again if their tools only read or are idempotent.
+    /// For other interrupted calls, Plaincall asks on the terminal, or use `--again`, `--done` and `--not-done`.
+    /// Without an answer they stay `unknown`, and the run can be resumed again.
     ///
-    /// The log says where the reply and the tools file are, and with which options the run began. The reply must begin
-    /// with what was read of it. If it came through a pipe, `-` takes its rest from the standard input.
+    /// The log names the reply, the tools file and the options of the run. The reply must begin with the part that was
+    /// already read. If it came from a pipe, pass `-` and give the rest on standard input.
     #[arg(
         long,
         value_name = "LOG",
@@ -129,48 +130,48 @@ pub(crate) struct RunOptions {
     )]
     pub(crate) resume: Option<PathBuf>,
 
-    /// Start this call, which was cut off, once more.
+    /// Run this interrupted call again. May be repeated.
     #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
     pub(crate) again: Vec<String>,
 
-    /// Take this call, which was cut off, for done.
+    /// Treat this interrupted call as completed. May be repeated.
     #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
     pub(crate) done: Vec<String>,
 
-    /// Take this call, which was cut off, for not done; it is not started again.
+    /// Treat this interrupted call as not executed, and do not run it again. May be repeated.
     #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
     pub(crate) not_done: Vec<String>,
 
-    /// Show outputs whole; otherwise long ones are cut.
+    /// Show outputs in full. Default: long outputs are truncated.
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
 
-    /// Use this directory as the run's scratch directory (`{directory:run}`), and keep it.
+    /// Use this directory as the scratch directory of the run (`{directory:run}`), and keep it.
     ///
-    /// It is made if it does not exist. Default: a temporary one, which is removed at the end. With `--resume` it takes the
-    /// place of the one that the run had.
+    /// It is created if it does not exist. Default: a temporary directory, removed at the end. With `--resume`,
+    /// replaces the directory of the run.
     #[arg(long, value_name = "DIR")]
     pub(crate) run_directory: Option<PathBuf>,
 
-    /// What to do with calls without an end marker.
+    /// What to do with calls without an end marker. Default: `reject`.
     ///
-    /// `reject` is the default: such a call runs only if its tool has the effect `read`, or, in the block syntax, if
-    /// `--complete` says that the text is complete. `run` is for models that forget end markers: the next call, the end
-    /// of a file, or the end of a text that is complete then ends a call of any tool.
+    /// With `reject`, such a call runs only if its tool has the effect `read` or, in the block syntax, if the input is
+    /// complete because of `--complete`. `run` is for models that forget end markers: a call of any tool also ends at
+    /// the next call, at the end of a file, or at the end of complete input.
     #[arg(long, value_name = "CHOICE")]
     pub(crate) unclosed: Option<UnclosedChoice>,
 
-    /// Start no emoji call written behind one that did not end `ok`.
+    /// Do not start emoji calls written after a call that failed.
     #[arg(long, help_heading = "Emoji")]
     pub(crate) stop_on_error: bool,
 
-    /// Run emoji calls side by side, not in the order in which they are written.
+    /// Run emoji calls in parallel instead of in the order of the text.
     #[arg(long, help_heading = "Emoji", conflicts_with = "stop_on_error")]
     pub(crate) parallel: bool,
 
-    /// Read `<think>` as text.
+    /// Treat `<think>` as text.
     ///
-    /// Without this option it begins reasoning where it is the first non-blank text of the reply.
+    /// Default: `<think>` starts reasoning if it is the first non-blank text of the reply.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
     pub(crate) no_reasoning: bool,
 

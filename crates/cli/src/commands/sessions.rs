@@ -25,11 +25,11 @@ const SHOWN: usize = 60;
 
 /// List, show and remove sessions.
 ///
-/// A session is a conversation that is kept: `ask` and `chat` begin one with `--session NAME`, and go on with it by the same
-/// option, or by `--continue` with the one that was used last. It is kept as the log of its run, which only its owner can
-/// read, in the directory that `plaincall config` shows as `sessions`. Other tools for logs can be used on it.
+/// A session is a saved conversation. `ask` and `chat` start one with `--session NAME`, and continue it with the same
+/// option or, if it is the most recent, with `--continue`. A session is stored as the log of its run, readable only by
+/// its owner, in the directory that `plaincall config` shows as `sessions`. Other commands for logs also work on it.
 ///
-/// Exit status: 0; 1 if a session is not there or cannot be read; 2 for wrong usage or configuration.
+/// Exit status: 0; 1 if a session does not exist or cannot be read; 2 for wrong usage or configuration.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsOptions {
     #[command(subcommand)]
@@ -41,25 +41,25 @@ pub(crate) struct SessionsOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the sessions, the one used last first.
+    /// List the sessions, most recent first.
     List {
-        /// Print one JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said in a session, and what its calls did.
+    /// Show the messages and calls of a session.
     Show {
-        /// Its name.
+        /// The name of the session.
         #[arg(value_name = "NAME")]
         name: String,
 
-        /// Show arguments and outputs whole.
+        /// Show arguments and outputs in full.
         #[arg(long)]
         full: bool,
     },
     /// Remove sessions.
     Remove {
-        /// Their names.
+        /// The names of the sessions.
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
     },

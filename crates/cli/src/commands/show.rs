@@ -22,28 +22,28 @@ use crate::text::input::read_whole;
 /// How many rows of a text are shown.
 const ROWS: usize = 12;
 
-/// Show what the record of a run tells.
+/// Show the log of a run.
 ///
-/// It prints each reply with its calls in their places, what happened to each call (its arguments, who let it run, its
-/// attempts, its result, or why it was skipped), a timeline, and how many calls ended how. A call without an end was cut
-/// off; what taking up the run again does about it stands beside it.
+/// Show each reply with its calls, what happened to each call (arguments, approval, attempts, result, or why it was
+/// skipped), a timeline, and a summary of the outcomes. A call without an end was interrupted; its entry states what
+/// `run --resume` would do.
 ///
-/// With `--html` it writes the same as one page for a browser instead: it needs no network, and its lists, graph and
+/// `--html` writes the same as a single page for a browser. The page needs no network, and its lists, graph and
 /// timeline can be searched and filtered.
 ///
-/// Exit status: 0 if the record could be read, whatever it tells, also if a crash has left its last line unfinished; 1
-/// if the file could not be read, or not to its end: then what stands before the damage is shown.
+/// Exit status: 0 if the log could be read, even if a crash left its last line incomplete; 1 if the file could not be
+/// read or is damaged. In a damaged log, the part before the damage is shown.
 #[derive(Args, Debug)]
 pub(crate) struct ShowOptions {
-    /// The record; `-` is standard input.
+    /// The log. `-` is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Write a page for a browser to this file, over one that is there; `-` is standard output.
+    /// Write an HTML page to this file and replace an existing one. `-` is standard output.
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Show arguments and outputs whole; otherwise long ones are cut. The page always has the whole.
+    /// Show arguments and outputs in full. Default: long ones are truncated. The HTML page is always complete.
     #[arg(long, conflicts_with = "html")]
     pub(crate) full: bool,
 }

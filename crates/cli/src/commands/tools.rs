@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::settings::{Configuration, Equipment};
 use crate::status::{Failure, Outcome};
 
-/// Look at tools, and try them by hand.
+/// List, call and check tools.
 #[derive(Args, Debug)]
 pub(crate) struct ToolsCommand {
     #[command(subcommand)]
@@ -30,13 +30,13 @@ pub(crate) enum ToolsAction {
     Check(check::CheckOptions),
 }
 
-/// Which tools are meant.
+/// The tools to use.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct SourceOptions {
-    /// A file with tools that are commands (`tools.toml`); may be repeated.
+    /// A file with command-line tools (`tools.toml`). May be repeated.
     ///
-    /// If this option, `--builtin` or `--mcp` names tools, these are the tools; else those of the configuration are.
+    /// `--tools`, `--builtin` and `--mcp` replace the tools of the configuration.
     #[arg(long, value_name = "FILE")]
     tools: Vec<PathBuf>,
 
@@ -44,7 +44,7 @@ pub(crate) struct SourceOptions {
     #[arg(long, value_name = "DIR")]
     builtin: Option<PathBuf>,
 
-    /// A file with MCP servers (`mcpServers`), whose tools are meant; may be repeated.
+    /// A file with MCP servers (`mcpServers`). May be repeated.
     #[arg(long, value_name = "FILE")]
     mcp: Vec<PathBuf>,
 

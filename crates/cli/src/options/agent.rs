@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::options::{FileOptions, TeachingOptions};
 
-/// Which model is asked, with which tools, and how far it may go.
+/// The model, tools and limits of an agent.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AgentOptions {
-    /// The model: one of the configuration, or `ollama:ID`, `openai:ID`, `anthropic:ID`; `replay:FILE` answers with
-    /// recorded replies. With `--url` what its server calls it.
+    /// The model: a name from the configuration, `ollama:ID`, `openai:ID`, `anthropic:ID`, or `replay:FILE` for
+    /// recorded replies. With `--url`, the model id that the server uses.
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub(crate) model: Option<String>,
 
-    /// The address of the model's server, up to `/v1`, for a model that is not in the configuration. `PLAINCALL_KEY` is its
-    /// key.
+    /// The base URL of a model server that is not in the configuration, up to `/v1`. Its API key is read from
+    /// `PLAINCALL_KEY`.
     #[arg(long, value_name = "URL", requires = "model", help_heading = "Model")]
     pub(crate) url: Option<String>,
 
-    /// The API of the server of `--url`. Default: `openai`.
+    /// The API of the server at `--url`. Default: `openai`.
     #[arg(long, value_name = "KIND", requires = "url", help_heading = "Model")]
     pub(crate) kind: Option<Api>,
 
@@ -34,53 +34,52 @@ pub(crate) struct AgentOptions {
     pub(crate) teaching: TeachingOptions,
 
     /// The system prompt.
-    #[arg(long, value_name = "WORDS", help_heading = "Model")]
+    #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub(crate) system: Option<String>,
 
-    /// A file with tools that are commands (`tools.toml`), in the place of those of the configuration; may be repeated.
+    /// A file with command-line tools (`tools.toml`), instead of those in the configuration. May be repeated.
     #[arg(long, value_name = "FILE", help_heading = "Tools")]
     pub(crate) tools: Vec<PathBuf>,
 
-    /// Offer the built-in tools, confined to this directory.
+    /// Enable the built-in tools, confined to this directory.
     #[arg(long, value_name = "DIR", help_heading = "Tools")]
     pub(crate) builtin: Option<PathBuf>,
 
-    /// A file with MCP servers (`mcpServers`), in the place of those of the configuration; may be repeated.
+    /// A file with MCP servers (`mcpServers`), instead of those in the configuration. May be repeated.
     #[arg(long, value_name = "FILE", help_heading = "Tools")]
     pub(crate) mcp: Vec<PathBuf>,
 
-    /// Offer no tools, whatever the configuration says.
+    /// Disable all tools, including those in the configuration.
     #[arg(long, conflicts_with_all = ["tools", "builtin", "mcp"], help_heading = "Tools")]
     pub(crate) no_tools: bool,
 
-    /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
+    /// Approve all calls that need approval.
     ///
-    /// A rule that denies a call still does, and a call that also stands in untrusted text is still asked
-    /// about.
+    /// Calls that a rule denies are still denied, and calls that also appear in untrusted text still need approval.
     #[arg(long, help_heading = "Tools")]
     pub(crate) yes: bool,
 
-    /// Run so many calls at the same time at most; 0 is any number.
+    /// Run at most this many calls at the same time. 0 means no limit.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) concurrency: Option<u32>,
 
-    /// How many replies the model may write to one question.
+    /// The maximum number of replies per question.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_turns: Option<NonZeroU32>,
 
-    /// How many calls it may write for one question.
+    /// The maximum number of calls per question.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_calls: Option<NonZeroU32>,
 
-    /// How many tokens may be read and written for one question.
+    /// The maximum number of input and output tokens per question.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_tokens: Option<NonZeroU32>,
 
-    /// How often the model is told what is wrong with its calls.
+    /// The maximum number of repair messages per question.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_repairs: Option<u32>,
 
-    /// How long one question may take: seconds, or a number with `ms`, `s`, `m` or `h`.
+    /// The time limit per question: seconds, or a number with `ms`, `s`, `m` or `h`.
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     pub(crate) timeout: Option<Time>,
 
@@ -89,7 +88,7 @@ pub(crate) struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// The options as a layer of settings.
+    /// Returns the options as a configuration layer.
     pub(crate) fn layer(&self) -> Node {
         let paths = |paths: &[PathBuf]| {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();

@@ -7,14 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::Failure;
 
-/// How a text is read and written.
+/// The dialect of a text.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Syntax")]
 pub(crate) struct DialectOptions {
-    /// The syntax; `auto` is that of the first call.
-    ///
-    /// Without it: `block` if a marker is set, else `auto`.
+    /// The syntax. `auto` uses the syntax of the first call. Default: `block` if a marker is set, else `auto`.
     #[arg(long, value_name = "SYNTAX")]
     pub(crate) syntax: Option<SyntaxChoice>,
 
@@ -30,19 +28,19 @@ pub(crate) struct DialectOptions {
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) arg_prefix: Option<String>,
 
-    /// Where markers of the block syntax count inside a call.
+    /// Where markers of the block syntax are recognized inside a call.
     #[arg(long, value_name = "WHERE", default_value = "line-start")]
     pub(crate) markers: MarkerPlaces,
 
-    /// Accept the emoji marker in its canonical form alone.
+    /// Accept only the canonical form of the emoji marker.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Let ` /]` close an emoji call that has no body.
+    /// Accept ` /]` as the end of an emoji call without a body.
     #[arg(long)]
     pub(crate) self_closing: bool,
 
-    /// Read and write the escape: a backslash before the last character of a marker makes it content.
+    /// Enable escapes: a backslash before the last character of a marker makes it content.
     #[arg(long)]
     pub(crate) escaped: bool,
 
@@ -50,18 +48,18 @@ pub(crate) struct DialectOptions {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 
-    /// The markers between which the text is reasoning, in which calls do not count.
+    /// The markers around reasoning. Calls inside reasoning are ignored.
     ///
-    /// `run` reads a reply: there the open marker counts only as the first non-blank text.
+    /// For `run`, the open marker is recognized only as the first non-blank text of the reply.
     #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
     pub(crate) reasoning: Option<Vec<String>>,
 
-    /// Begin inside reasoning.
+    /// Start inside reasoning.
     #[arg(long)]
     pub(crate) in_reasoning: bool,
 }
 
-/// How the syntax is chosen.
+/// The syntax of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SyntaxChoice {
@@ -69,7 +67,7 @@ pub(crate) enum SyntaxChoice {
     Block,
     /// The emoji-bracket syntax.
     Emoji,
-    /// That of the first call.
+    /// The syntax of the first call.
     Auto,
 }
 
@@ -77,7 +75,7 @@ pub(crate) enum SyntaxChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum MarkerPlaces {
-    /// At the beginning of a line.
+    /// At the start of a line.
     #[default]
     LineStart,
     /// Anywhere.
@@ -85,12 +83,12 @@ pub(crate) enum MarkerPlaces {
 }
 
 impl DialectOptions {
-    /// The dialect that is asked for. Like all of these, it refuses one that cannot work as wrong usage.
+    /// Returns the dialect of the options. A dialect that is not possible is wrong usage.
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         Ok(self.begun(self.outside_reasoning()?))
     }
 
-    /// The same for a text that begins outside reasoning.
+    /// Returns the dialect for a text that starts outside reasoning.
     pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
         let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
             (None, None, None) => SyntaxChoice::Auto,
@@ -99,8 +97,8 @@ impl DialectOptions {
         self.with_syntax(self.syntax.unwrap_or(default))
     }
 
-    /// The dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the options name
-    /// other markers.
+    /// Returns the dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the
+    /// options name other markers.
     pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
         let dialect = self.outside_reasoning()?;
         let [open, close] = match self.reasoning.as_deref() {
@@ -111,7 +109,7 @@ impl DialectOptions {
         checked(self.begun(dialect.leading_reasoning(open, close)))
     }
 
-    /// The same with another syntax.
+    /// Returns the dialect with another syntax.
     pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
         let dialect = match syntax {
             SyntaxChoice::Block => Dialect::block(),
@@ -141,7 +139,7 @@ impl DialectOptions {
         checked(dialect)
     }
 
-    /// The dialect for a text that begins where these options say.
+    /// Applies `--in-reasoning` to a dialect.
     pub(crate) fn begun(&self, dialect: Dialect) -> Dialect {
         if self.in_reasoning {
             dialect.in_reasoning()

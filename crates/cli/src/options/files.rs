@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Where the configuration is read from.
+/// The location of the configuration.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct FileOptions {
-    /// The configuration file, in the place of the user's own. `PLAINCALL_CONFIG` names it too.
+    /// The configuration file. Default: `PLAINCALL_CONFIG`, else your user configuration.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Look for no project's file.
+    /// Ignore the configuration of the project.
     #[arg(long)]
     pub(crate) no_project: bool,
 }

@@ -4,17 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Where the definitions of the tools are.
+/// The files with tool definitions.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Schema")]
 pub(crate) struct SchemaOption {
-    /// A file with the definitions of tools: a `tools.toml`, or JSON.
+    /// A file with tool definitions: a `tools.toml` or JSON. May be repeated.
     ///
-    /// JSON is a list of definitions as OpenAI, Anthropic or MCP write them, an object with such a list as `tools` (a
-    /// request, or what an MCP server answers to `tools/list`), or one definition. The file itself says which of these
-    /// it is, whatever its name. A `tools.toml` has the built-in tool `read_result` too, as in a run of it. Several files
-    /// can be named, each with a `--schema` of its own. Nothing in them is run, and only the files that are named here are
-    /// read. `--tools` is another name of this option.
+    /// JSON is an array of definitions in the format of OpenAI, Anthropic or MCP, an object with such an array as
+    /// `tools` (a request, or the result of `tools/list`), or one definition. The format is detected from the content.
+    /// A `tools.toml` also provides the built-in tool `read_result`, as in a run. No tool is run, and no other file is
+    /// read. `--tools` is an alias.
     #[arg(long, value_name = "FILE", visible_alias = "tools")]
     pub(crate) schema: Vec<PathBuf>,
 }

@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-/// Whether a conversation is kept, and which one goes on.
+/// The session to use.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SessionOptions {
-    /// Keep the conversation under this name, and go on with it if it is there.
+    /// Keep the conversation under this name, or continue it if it exists.
     #[arg(long, value_name = "NAME", help_heading = "Session")]
     pub(crate) session: Option<String>,
 
-    /// Go on with the session that was used last.
+    /// Continue the most recent session.
     #[arg(
         long = "continue",
         conflicts_with = "session",

@@ -9,7 +9,7 @@ use crate::status::Failure;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct TeachingOptions {
-    /// The syntax that the model is taught. Default: that of its settings, else `block`.
+    /// The syntax that the model is taught. Default: the `syntax` of the model's settings, else `block`.
     #[arg(long, value_name = "SYNTAX")]
     pub(crate) syntax: Option<Syntax>,
 
@@ -25,16 +25,13 @@ pub(crate) struct TeachingOptions {
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) arg_prefix: Option<String>,
 
-    /// Put a random key into the markers of each conversation, so that no text from outside can hold a call.
+    /// Add a random key to the markers of each conversation, so that untrusted text cannot contain a valid call.
     #[arg(long)]
     pub(crate) keyed: bool,
 }
 
 impl TeachingOptions {
-    /// This model, taught as the options say.
-    ///
-    /// # Errors
-    /// It cannot be taught so.
+    /// Applies the options to a model's settings.
     pub(crate) fn over(&self, model: &Model) -> Result<Model, Failure> {
         let options = Model {
             syntax: self.syntax,

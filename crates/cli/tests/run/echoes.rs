@@ -21,7 +21,7 @@ fn scene() -> Scene {
     scene
 }
 
-const HEARD: [&str; 4] = ["--heard", "other.html", "--heard", "page.html"];
+const UNTRUSTED: [&str; 4] = ["--untrusted", "other.html", "--untrusted", "page.html"];
 const WHY: &str = "this call also stands in untrusted text, `page.html`";
 
 #[track_caller]
@@ -42,13 +42,13 @@ fn assert_held(ended: &Ended) {
 #[test]
 fn without_a_terminal_it_is_rejected() {
     let scene = scene();
-    assert_eq!(scene.run(&["--heard", "other.html"]).status, Some(0));
-    assert_held(&scene.run(&HEARD));
-    assert_held(&scene.run(&[&HEARD[..], &["--yes"]].concat()));
+    assert_eq!(scene.run(&["--untrusted", "other.html"]).status, Some(0));
+    assert_held(&scene.run(&UNTRUSTED));
+    assert_held(&scene.run(&[&UNTRUSTED[..], &["--yes"]].concat()));
     let tools = fs::read_to_string(scene.path("tools.toml")).unwrap();
     let run = format!("{tools}\n[run]\nechoes = \"like_others\"\n");
     fs::write(scene.path("tools.toml"), run).unwrap();
-    assert_eq!(scene.run(&HEARD).status, Some(0));
+    assert_eq!(scene.run(&UNTRUSTED).status, Some(0));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_person_is_asked_about_this_very_call() {
     for (key, status, part) in [("y", 0, "2 calls: 2 ok"), ("q", 1, "copied does not run")] {
         let scene = scene();
         let arguments = ["reply.txt", "--tools", "tools.toml", "--yes"];
-        let arguments = [&arguments[..], &HEARD].concat();
+        let arguments = [&arguments[..], &UNTRUSTED].concat();
         let terminal = Terminal::start(
             &scene,
             Options {
@@ -91,7 +91,7 @@ fn show(scene: &Scene, options: &[&str]) -> String {
 #[test]
 fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     let scene = scene();
-    assert_held(&scene.run(&[&HEARD[..], &["--log", "log", "--run-directory", "."]].concat()));
+    assert_held(&scene.run(&[&UNTRUSTED[..], &["--log", "log", "--run-directory", "."]].concat()));
     let log = fs::read(scene.path("log")).unwrap();
     let events = read_log(&log).unwrap().events;
     let heard: Vec<String> = events
@@ -128,7 +128,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     fs::remove_file(scene.path("page.html")).unwrap();
     fs::write(scene.path("more.html"), say("", "good day")).unwrap();
     fs::write(scene.path("cut"), &log[..ends[2]]).unwrap();
-    let output = scene.command(&["--resume", "cut", "--heard", "more.html"]);
+    let output = scene.command(&["--resume", "cut", "--untrusted", "more.html"]);
     let ended: Ended = { output }.output().unwrap().into();
     for part in [WHY, "untrusted text, `more.html`", "2 calls: 2 rejected"] {
         assert!(ended.stdout.contains(part), "{part:?} is not in {ended:#?}");
@@ -139,11 +139,11 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
 fn files_that_cannot_be_read() {
     let scene = scene();
     for (file, status, part) in [
-        ("-", 2, "name files with `--heard`"),
+        ("-", 2, "name files with `--untrusted`"),
         ("no.html", 1, "cannot read no.html: there is no such file"),
         (".", 1, "cannot read .: "),
     ] {
-        let ended = scene.run(&["--heard", file, "--log", "log"]);
+        let ended = scene.run(&["--untrusted", file, "--log", "log"]);
         assert_eq!(ended.status, Some(status), "{ended:#?}");
         assert!(ended.stderr.contains(part), "{ended:#?}");
         assert!(!Path::new(&scene.path("log")).exists(), "nothing has begun");
@@ -152,5 +152,5 @@ fn files_that_cannot_be_read() {
     let mut page = b"\xff\xfe\n".to_vec();
     page.extend(say("", "hello").as_bytes());
     fs::write(scene.path("page.html"), page).unwrap();
-    assert_held(&scene.run(&["--heard", "page.html"]));
+    assert_held(&scene.run(&["--untrusted", "page.html"]));
 }

@@ -42,7 +42,7 @@ pub(crate) struct Beginning {
     /// What was said about the calls that were cut off.
     pub(crate) answers: BTreeMap<u32, RecoveryAnswer>,
     /// The texts that the model was given, with their names, as far as the log does not hold them.
-    pub(crate) heard: Vec<(String, Untrusted<'static>)>,
+    pub(crate) untrusted: Vec<(String, Untrusted<'static>)>,
 }
 
 /// What a log comes to.
@@ -76,7 +76,7 @@ impl Beginning {
             )));
         }
         let policy = policy(tools.policy, options);
-        let heard = read_heard(&options.heard)?;
+        let untrusted = read_untrusted(&options.untrusted)?;
         Ok(Self {
             tools,
             dialect,
@@ -87,7 +87,7 @@ impl Beginning {
             history: History::default(),
             log: None,
             answers: BTreeMap::new(),
-            heard,
+            untrusted,
         })
     }
 
@@ -132,12 +132,12 @@ impl Beginning {
         };
         let tools = tools_again(options, &note, reply.as_deref())?;
         // A crash may have come before all of them were written down.
-        let missing = note.heard.iter().skip(history.untrusted());
-        let heard: Vec<PathBuf> = missing
+        let missing = note.untrusted.iter().skip(history.untrusted());
+        let untrusted: Vec<PathBuf> = missing
             .map(note::path)
-            .chain(options.heard.iter().cloned())
+            .chain(options.untrusted.iter().cloned())
             .collect();
-        let heard = read_heard(&heard)?;
+        let untrusted = read_untrusted(&untrusted)?;
         // A text that was said to be whole is not, if only its beginning has come.
         let complete = options.complete || (note.complete && reply.is_some());
         Ok(Again::On(Box::new(Self {
@@ -150,13 +150,13 @@ impl Beginning {
             history,
             log: Some(log),
             answers,
-            heard,
+            untrusted,
         })))
     }
 
     /// Says what the model was given. Whoever listens to the run hears of it too, if they listen already.
-    pub(crate) fn tell_heard(&mut self, run: &mut Run) {
-        for (name, text) in take(&mut self.heard) {
+    pub(crate) fn report_untrusted(&mut self, run: &mut Run) {
+        for (name, text) in take(&mut self.untrusted) {
             run.hear(&name, &text);
         }
     }
@@ -180,7 +180,7 @@ impl Beginning {
             complete: self.complete,
             yes: self.yes,
             no_reasoning: options.no_reasoning,
-            heard: options.heard.iter().map(|path| noted(path)).collect(),
+            untrusted: options.untrusted.iter().map(|path| noted(path)).collect(),
         }
     }
 }
@@ -261,10 +261,10 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
 }
 
 /// The texts of these files, with their names. What is no UTF-8 in them is nothing that a model could have copied.
-fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>, Failure> {
+fn read_untrusted(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>, Failure> {
     let texts = paths.iter().map(|path| {
         if path == Path::new(STANDARD_INPUT) {
-            let message = "name files with `--heard`: a run that is taken up again may have to read them once more";
+            let message = "name files with `--untrusted`: a run that is taken up again may have to read them once more";
             return Err(Failure::Usage(message.to_owned()));
         }
         let (name, bytes) = read_whole(path)?;

@@ -35,7 +35,7 @@ pub(crate) struct Note {
     /// Whether `<think>` was read as text.
     pub(crate) no_reasoning: bool,
     /// The files with untrusted text that the model was given.
-    pub(crate) heard: Vec<Source>,
+    pub(crate) untrusted: Vec<Source>,
 }
 
 impl Note {

@@ -100,7 +100,7 @@ pub(super) async fn play(
         displays.prompter.open();
     }
     run.listen();
-    beginning.tell_heard(&mut run);
+    beginning.report_untrusted(&mut run);
     let mut turn = run.go_on();
     let mut ticks = displays.ticks();
     let mut first: Option<Interrupt> = None;

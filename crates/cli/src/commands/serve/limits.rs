@@ -5,66 +5,67 @@ use clap::builder::RangedU64ValueParser;
 use plaincall_config::{Size, Time, TimeOrZero};
 use plaincall_gateway::{ServerLimits, Timeouts};
 
-/// How much is taken.
+/// The size and number limits of the server.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
-    /// The longest body of a request.
+    /// The maximum size of a request body.
     #[arg(long, value_name = "SIZE", default_value = "32MiB")]
     max_body: Size,
 
-    /// How many requests are answered at one time; more get the status 503. Clients may have twice as many connections.
+    /// The maximum number of concurrent requests. Further requests get status 503. Twice as many connections are
+    /// accepted.
     #[arg(long, value_name = "N", default_value = "4096", value_parser = from_to(1, 1_000_000))]
     pub(super) max_requests: u32,
 
-    /// How long all bodies together may be that are still needed: until the model's server has them, or where a reply may
-    /// be repaired until its end. Further requests get the status 503.
+    /// The maximum total size of the request bodies in memory. A body stays in memory until the model server has it or,
+    /// if the reply may need repair, until the reply ends. Further requests get status 503.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_bodies: Size,
 
-    /// How often a request is sent again that the model's server did not accept: it could not be reached, or answered 429 or
-    /// 503 with a time to wait.
+    /// How many times to retry a request that the model server did not accept because it was unreachable, or returned
+    /// 429 or 503 with a `Retry-After` header.
     #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, 10))]
     pub(super) retries: u32,
 }
 
-/// How long is waited.
+/// The timeouts of the server.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Times")]
 pub(crate) struct TimeOptions {
-    /// The longest wait before a request is sent again; if the model's server asks for more, the client gets its answer.
+    /// The longest wait before a retry. If the model server asks for a longer one, its response goes to the client.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(super) retry_wait: TimeOrZero,
 
-    /// How long a connection is kept on which no other request comes.
+    /// How long to keep an idle client connection open.
     #[arg(long, value_name = "TIME", default_value = "75s")]
     connection_idle_timeout: Time,
 
-    /// How long the body of a request may take.
+    /// The time limit for receiving a request body.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     body_timeout: Time,
 
-    /// How long connecting to the model's server may take.
+    /// The time limit for connecting to the model server.
     #[arg(long, value_name = "TIME", default_value = "10s")]
     connect_timeout: Time,
 
-    /// How long the model's server may take until it begins to answer.
+    /// The time limit until the model server starts to respond.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     first_byte_timeout: Time,
 
-    /// How long it may be silent while it answers, and how long a client may take to read a piece.
+    /// The time limit between two pieces of a response, both for the model server to send and for the client to read.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     idle_timeout: Time,
 
-    /// How long the client of a stream waits until it gets a comment, so that nothing between closes the connection.
+    /// How long a stream may be idle before a comment is sent, so that proxies keep the connection open.
     #[arg(long, value_name = "TIME", default_value = "15s")]
     keep_alive: Time,
 
-    /// How long after SIGTERM requests are still taken, while `/ready` says 503, so that load balancers notice.
+    /// How long to accept requests after SIGTERM, while `/ready` returns 503, so that load balancers notice.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(super) drain_delay: TimeOrZero,
 
-    /// How long it then waits for requests that are being answered.
+    /// How long to wait after that for requests in progress.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     drain_timeout: TimeOrZero,
 }

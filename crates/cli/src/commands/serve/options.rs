@@ -9,105 +9,105 @@ use plaincall_config::{Arguments, MOST_REPAIR_ROUNDS};
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, from_to};
 use crate::options::{TeachingOptions, UnclosedChoice};
 
-/// Give native tool calls to clients of a model that only writes text.
+/// Serve an OpenAI-compatible API with tool calls in front of a model that only writes text.
 ///
-/// Clients speak the OpenAI API, with `tools`; the model's server is asked in plain text; the calls that the model writes
-/// come back as `tool_calls`, while it still writes. Requests without tools are passed on as they are. Whoever has a
-/// client changes one URL: that of this server, with `/v1` at its end.
+/// Clients send OpenAI requests with `tools`. Plaincall sends the model server plain text, and streams the calls that
+/// the model writes back as `tool_calls`. Requests without tools pass through unchanged. To use the gateway, set the
+/// base URL of your client to this server, with `/v1` at the end.
 ///
-/// `POST /v1/chat/completions` and `GET /v1/models` are for clients, and so are completions, embeddings, rerank,
-/// moderations, audio and images below `/v1`, which are passed on as they are. `GET /health`, `/ready` and `/metrics`
-/// are for those who watch. Of each request one line of JSON goes to standard output, without anything that was said in
-/// it.
+/// Clients use `POST /v1/chat/completions` and `GET /v1/models`. Completions, embeddings, rerank, moderations, audio
+/// and images below `/v1` pass through unchanged. `GET /health`, `/ready` and `/metrics` are for monitoring. The access
+/// log on standard output has one line of JSON per request, without message content.
 ///
-/// Keys are read from files or from the environment: `PLAINCALL_KEYS` (what clients must show, separated by commas),
-/// `PLAINCALL_UPSTREAM_KEY` (what the model's server wants) and `PLAINCALL_SECRET` (what the keys of markers come from).
+/// Keys are read from files or from the environment: `PLAINCALL_KEYS` (client keys, separated by commas),
+/// `PLAINCALL_UPSTREAM_KEY` (the key for the model server) and `PLAINCALL_SECRET` (the secret that marker keys are
+/// derived from). Files with keys, secrets and models are read once at startup; restart the server to apply changes.
 ///
-/// SIGTERM, SIGHUP and Ctrl-C end it: it takes no more requests and waits for those that are being answered. A second
-/// one ends it at once. Under `nohup` SIGHUP does nothing.
+/// SIGTERM, SIGHUP and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A
+/// second signal exits immediately. Under `nohup`, SIGHUP has no effect.
 ///
-/// Files of keys, secrets and models are read once, at the start: to change them, start it anew.
+/// Times are seconds, or a number with `ms`, `s`, `m` or `h`. Sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
 ///
-/// Times are seconds, or a number with `ms`, `s`, `m` or `h`; sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
-///
-/// Exit status: 0 if it was ended by a signal and all requests had their answers; 1 if it could not begin, or if it
-/// ended before some had; 2 for wrong usage; 128 and the number of the signal if a second one ended it, so 130 for Ctrl-C.
+/// Exit status: 0 after a signal if all requests were answered; 1 if the server could not start, or stopped before all
+/// requests were answered; 2 for wrong usage; 128 plus the signal number after a second signal (130 for Ctrl-C).
 #[derive(Args, Debug)]
 pub(crate) struct ServeOptions {
-    /// The model's server, up to `/v1`; or `replay:FILE`, which answers with recorded replies.
+    /// The base URL of the model server, up to `/v1`, or `replay:FILE` for recorded replies.
     ///
-    /// Such a file holds one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`. The
-    /// first request of a conversation gets the first, the next the second.
+    /// A replay file has one JSON document per line: a string, or an object with `content` and an optional
+    /// `finish_reason`. The first request of a conversation gets the first reply, the second request the second, and so
+    /// on.
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: String,
 
-    /// Where to listen. Port 0 is any that is free.
+    /// The address to listen on. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// Listen where other machines can reach it, although nobody is asked for a key.
+    /// Allow other machines to connect without a key.
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// Let pages of this origin ask from a browser, such as `https://chat.example`. Can be given several times.
+    /// Allow browser requests from this origin, such as `https://chat.example`. May be repeated. Default: none.
     ///
-    /// Without it no page may. `*` stands for every origin.
+    /// `*` allows every origin.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
 
-    /// Also put into the log what was said: requests, replies and answers. Meant for looking for mistakes.
+    /// Log the content of requests, replies and answers, for debugging.
     ///
-    /// Whoever can read the log can then read the conversations. Each text is cut at 64 KiB. Keys of at least eight
-    /// characters are left out.
+    /// Anyone who can read the log can then read the conversations. At most 64 KiB of each text are logged. Keys of at
+    /// least eight characters are redacted.
     #[arg(long)]
     pub(crate) log_contents: bool,
 
-    /// A file with the keys of clients, one a line. A file that holds none is refused.
+    /// A file with client keys, one per line. At least one is required.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) keys: Option<PathBuf>,
 
-    /// A file with the key that the model's server wants.
+    /// A file with the key for the model server.
     ///
-    /// Without one, and if clients need no key of this server, it gets what the client shows.
+    /// Default: the client's own key, if the gateway does not require client keys.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) upstream_key: Option<PathBuf>,
 
-    /// A file with a secret that the keys of markers come from, at least 16 bytes: the same for all servers of one address.
+    /// A file with the secret that marker keys are derived from. At least 16 bytes. Use the same secret on all servers
+    /// behind one address.
     ///
-    /// Without one it is drawn anew with each start.
+    /// Default: a random secret at each start.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) secret: Option<PathBuf>,
 
-    /// A file with what differs from the options below for models of these names (TOML).
+    /// A TOML file with settings for individual models, which override the options below.
     ///
-    /// Each has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`, `keyed`,
-    /// `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and `developer_role`. In a name
-    /// `*` stands for any characters; of several names that fit, the one with the most characters besides counts, and
-    /// one without `*` before all others.
+    /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
+    /// `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and
+    /// `developer_role`. `*` in a name matches any characters. A name without `*` takes precedence over all others,
+    /// then the name with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) teaching: TeachingOptions,
 
-    /// The markers around the reasoning at the beginning of the model's text. Default: `<think>` and `</think>`.
+    /// The markers around reasoning at the start of a reply. Default: `<think>` and `</think>`.
     #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], help_heading = "Model")]
     pub(crate) reasoning: Option<Vec<String>>,
 
-    /// The model's prompt opens the reasoning, so that a reply begins inside it.
+    /// Replies start inside reasoning, because the prompt of the model opens it.
     #[arg(long, help_heading = "Model")]
     pub(crate) in_reasoning: bool,
 
-    /// The model's text holds no reasoning.
+    /// Replies contain no reasoning.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"], help_heading = "Model")]
     pub(crate) no_reasoning: bool,
 
-    /// When the arguments of a call are sent: `checked` sends each call when it has ended and is valid; `stream` sends the
-    /// arguments while the model writes them.
+    /// When to send the arguments of a call: `checked` sends each call once it is complete and valid; `stream` sends
+    /// the arguments as the model writes them.
     ///
-    /// With `stream`, a call that proves invalid reaches the client, with arguments that are not valid JSON. Some clients
-    /// run such a call anyway. Replies that are not streamed, and those to a request with a `strict` function, are checked
-    /// in any case.
+    /// With `stream`, the client may receive part of a call that turns out to be invalid. Its arguments are then not
+    /// valid JSON, but some clients run it anyway. Replies that are not streamed, and replies to requests with a
+    /// `strict` function, are always checked.
     #[arg(
         long,
         value_name = "MODE",
@@ -116,8 +116,8 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) arguments: Arguments,
 
-    /// What to do with calls without an end marker: `run` is for models that forget them, and sends such a call if the next
-    /// call or the end of a complete reply ended it.
+    /// What to do with calls without an end marker. `run` is for models that forget them: a call that ended at the next
+    /// call or at the end of a complete reply is then sent.
     #[arg(
         long,
         value_name = "CHOICE",
@@ -126,11 +126,11 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) unclosed: UnclosedChoice,
 
-    /// How often the model is asked again, hidden from the client, before an invalid call is an error.
+    /// How many times to ask the model to repair invalid calls, without the client noticing, before returning an error.
     #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, MOST_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 
-    /// The model's server knows messages of the role `developer`; without it they go to it as `system`.
+    /// The model server supports messages with the role `developer`. Default: they are sent as `system`.
     #[arg(long, help_heading = "Model")]
     pub(crate) developer_role: bool,
 

@@ -21,23 +21,23 @@ use crate::terminal::prompter::Prompter;
 
 /// Call one tool, as a model would.
 ///
-/// The arguments are `NAME=VALUE`, each as a model writes it: the definition of the tool says what becomes of it, and what
-/// does not fit is refused in the words that a model reads. The name may be a JSON Pointer (`items/0=first`). A value of
-/// several lines is easier as JSON.
+/// The arguments are `NAME=VALUE`, with values as a model writes them: they are converted to the types of the tool
+/// definition, and errors are the ones that a model gets. A name may be a JSON Pointer (`items/0=first`). For values of
+/// several lines, use `--json`.
 ///
-/// The call runs as in `plaincall run`: rules decide first; a tool that may change something asks on the terminal, or is
-/// refused without one, unless `--yes` allows it. The output of the tool goes to the standard output, errors to the
-/// standard error.
+/// The call runs as in `plaincall run`: rules apply first; a tool that may change something needs approval on the
+/// terminal, and is rejected without one, unless you pass `--yes`. The output of the tool goes to standard output,
+/// errors go to standard error.
 ///
-/// Exit status: 0 if the call ended `ok`; 1 otherwise, or if a file cannot be read; 2 for wrong usage or configuration; 130
-/// after Ctrl-C, 143 after SIGTERM.
+/// Exit status: 0 if the call ended with `ok`; 1 otherwise, or if a file cannot be read; 2 for wrong usage or
+/// configuration; 130 after Ctrl-C, 143 after SIGTERM.
 #[derive(Args, Debug)]
 pub(crate) struct CallOptions {
-    /// The tool.
+    /// The name of the tool.
     #[arg(value_name = "TOOL")]
     name: String,
 
-    /// Its arguments.
+    /// The arguments of the call.
     #[arg(value_name = "NAME=VALUE", conflicts_with = "json")]
     arguments: Vec<String>,
 
@@ -45,7 +45,8 @@ pub(crate) struct CallOptions {
     #[arg(long, value_name = "OBJECT")]
     json: Option<String>,
 
-    /// Let the tool run without asking, also if it may change something. What a rule denies stays denied.
+    /// Run the tool without asking for approval, even if it may change something. Calls that a rule denies are still
+    /// denied.
     #[arg(long)]
     yes: bool,
 

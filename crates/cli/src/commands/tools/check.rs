@@ -20,23 +20,23 @@ use crate::visible::harmless;
 /// How many bytes a token has, more or less, in the text of definitions.
 const TOKEN: usize = 4;
 
-/// Check a file of tools, and show what a model is told of them.
+/// Check a tools file, and show how the tools are presented to a model.
 ///
-/// The file is a `tools.toml`, or JSON as OpenAI, Anthropic or MCP define tools. Mistakes and doubts are shown in the lines
-/// where they stand. Nothing is run.
+/// The file is a `tools.toml`, or JSON in the format of OpenAI, Anthropic or MCP. Errors and warnings are shown in the
+/// source. No tool is run.
 ///
-/// Exit status: 0 without mistakes, doubts or not; 1 with mistakes, or if a file cannot be read.
+/// Exit status: 0 without errors, even with warnings; 1 with errors, or if a file cannot be read.
 #[derive(Args, Debug)]
 pub(crate) struct CheckOptions {
-    /// The file.
+    /// The files to check.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Exit with status 1 on doubts too.
+    /// Exit with status 1 on warnings too.
     #[arg(long)]
     deny_warnings: bool,
 
-    /// Print nothing but mistakes and doubts.
+    /// Print only errors and warnings.
     #[arg(long, short)]
     quiet: bool,
 }

@@ -14,16 +14,16 @@ use crate::status::{Outcome, Status, end_at_signals};
 use crate::terminal::interrupts::until_interrupted;
 use crate::visible::harmless;
 
-/// List tools: what each may do, how it is called, what it is for.
+/// List tools with their effects, parameters and descriptions.
 ///
-/// Behind the name stand the parameters with their kinds; a `?` marks what may be left out.
+/// Parameters are listed with their types. A `?` marks an optional parameter.
 ///
-/// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration; 130 or 143 after a
-/// signal, and no server is left running.
+/// Exit status: 0; 1 if a file cannot be read or is invalid; 2 for wrong usage or configuration; 130 or 143 after a
+/// signal. All MCP servers that were started are stopped.
 #[derive(Args, Debug)]
 pub(crate) struct ListOptions {
-    /// Print one JSON object a tool: `name`, `effect`, `description`, `usage` (how the emoji syntax calls it), `parameters` (its schema), and for a tool of
-    /// an MCP server `hinted_effect`.
+    /// Print one JSON object per tool: `name`, `effect`, `description`, `usage` (an example in the emoji syntax),
+    /// `parameters` (a JSON Schema) and, for a tool of an MCP server, `hinted_effect`.
     #[arg(long)]
     json: bool,
 
