@@ -148,7 +148,7 @@ impl<'c> Work<'c> {
             self.talk.tell_question(&question);
         } else if !self.talk.history.awaits_reply() {
             // The model would have the last word, and servers refuse that, or go on with it in the middle.
-            self.say("Go on.\n".to_owned()).await;
+            self.say("Continue.\n".to_owned()).await;
         }
         loop {
             self.within_limits()?;

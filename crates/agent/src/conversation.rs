@@ -162,7 +162,7 @@ impl Conversation {
         }
         if text.trim().is_empty() {
             // Servers refuse messages without a content.
-            self.tell(Teller::User, "The user says nothing.\n".into());
+            self.tell(Teller::User, "(empty message)\n".into());
         } else {
             self.write_untrusted("the user", None, text);
         }
@@ -180,7 +180,7 @@ impl Conversation {
         };
         if let Some(heading) = heading {
             prompt_text
-                .trusted("The user gives you ")
+                .trusted("The user provided ")
                 .untrusted(&Untrusted::new(heading))
                 .trusted(":\n\n");
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of one question ([`Agent::ask`](crate::Agent::ask)). Each is counted anew for each question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentLimits {
     /// How many replies the model may write; 50 if nothing is said.
     pub turns: u32,
@@ -47,6 +48,7 @@ impl Default for AgentLimits {
 
 /// What a reply without a call means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OnNoToolCall {
     /// It is the answer.
     #[default]

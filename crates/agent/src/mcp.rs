@@ -99,6 +99,8 @@ impl fmt::Display for McpFailure {
     }
 }
 
+impl std::error::Error for McpFailure {}
+
 /// A tool of a server that is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -90,6 +90,7 @@ impl ModelRequest {
 
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Message {
     /// Who says it.
     pub role: Role,

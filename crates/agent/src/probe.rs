@@ -36,6 +36,7 @@ const SYSTEM: &str =
 
 /// A way of writing calls: a syntax, and its markers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Style {
     /// Its name.
     pub name: &'static str,

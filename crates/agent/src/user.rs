@@ -1,32 +1,35 @@
-//! Whoever asks the agent and can be asked back.
+//! The user whom the agent can ask.
 
 use std::pin::Pin;
 
 use plaincall::BoxError;
 
-/// A person who can be asked while the agent works.
-///
-/// It is asked one question at a time. The future is dropped when the answer is no longer wanted.
+/// Answers the model's questions, one at a time. A function that takes the question and returns a future is a `User` too.
 ///
 /// ```
-/// use plaincall_agent::{User, UserFuture};
+/// use plaincall_agent::{Agent, Scripted};
 ///
-/// struct Patient;
-///
-/// impl User for Patient {
-///     fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a> {
-///         Box::pin(async move { Ok(format!("I do not know: {question}")) })
-///     }
-/// }
+/// let agent = Agent::builder(Scripted::new(["Which file?"]))
+///     .user(|question: String| async move { Ok(format!("I do not know: {question}")) });
 /// ```
 pub trait User: Send + Sync + 'static {
-    /// Answers a question of the model.
+    /// Answers a question of the model. The future is dropped when the answer is no longer needed.
     ///
     /// # Errors
-    /// Whatever keeps the user from answering. If a tool has asked, the model hears of it; if a reply was the question, the
-    /// work ends.
+    /// Returns an error if the user cannot answer. If a tool asked, the model gets the error; if a reply was the question,
+    /// the agent run ends.
     fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a>;
 }
 
-/// What [`User::answer`] returns.
+impl<F, A> User for F
+where
+    F: Fn(String) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<String, BoxError>> + Send + 'static,
+{
+    fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a> {
+        Box::pin(self(question.to_owned()))
+    }
+}
+
+/// The future that [`User::answer`] returns.
 pub type UserFuture<'a> = Pin<Box<dyn Future<Output = Result<String, BoxError>> + Send + 'a>>;

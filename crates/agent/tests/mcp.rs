@@ -87,7 +87,7 @@ trait With {
 
 impl With for McpServer {
     fn with(mut self, name: &str, value: impl Into<String>) -> Self {
-        match &mut self.reach {
+        match &mut self.transport {
             McpTransport::Stdio { env: pairs, .. } | McpTransport::Http { headers: pairs, .. } => {
                 pairs.push((name.to_owned(), value.into()));
             }

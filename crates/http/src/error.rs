@@ -18,6 +18,7 @@ pub struct HttpError {
 
 /// What kind of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HttpErrorKind {
     /// The settings cannot work.
     Settings,

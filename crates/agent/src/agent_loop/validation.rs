@@ -123,7 +123,7 @@ impl Work<'_> {
         if is_cut {
             message.insert_str(
                 0,
-                "Your reply was cut off by a limit of its length. Write less in one reply: a long value in parts.\n\n",
+                "Your reply was truncated at the length limit. Write less per reply; split long values into parts.\n\n",
             );
         }
         if !message.is_empty() {
@@ -134,9 +134,11 @@ impl Work<'_> {
             let mut prompt_text =
                 PromptTextBuilder::new(dialect).map_err(AgentErrorKind::Dialect)?;
             prompt_text
-                .trusted("The very same call of ")
+                .trusted("The same call of ")
                 .untrusted(&Untrusted::new(&*name))
-                .trusted(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
+                .trusted(
+                    " failed again. Do not repeat it: change it, try something else, or answer.\n",
+                );
             message.push_str(prompt_text.finish().text());
         }
         if !message.is_empty() {
@@ -178,12 +180,12 @@ impl Work<'_> {
                 return Err(AgentErrorKind::Empty);
             }
             return self
-                .remind("Your reply was empty. Answer, or call a tool.\n")
+                .remind("Your reply was empty. Answer or call a tool.\n")
                 .await;
         }
         match (self.talk.settings.on_no_tool_call, &self.talk.settings.user) {
             (OnNoToolCall::Remind, _) if may_remind => {
-                let words = "Your reply holds no call. Go on with the work by calls, or end it with the tool for that.\n";
+                let words = "Your reply has no tool call. Continue with tool calls, or finish with the tool for that.\n";
                 self.remind(words).await
             }
             (OnNoToolCall::AskUser, Some(user)) => {

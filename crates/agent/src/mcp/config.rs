@@ -24,7 +24,7 @@ pub struct McpServer {
     /// What it is called. It stands before the names of its tools where they would clash.
     pub name: String,
     /// How it is reached.
-    pub reach: McpTransport,
+    pub transport: McpTransport,
     /// Whether it is switched off.
     pub disabled: bool,
     /// What its tools may do, by their names; the first that fits decides. A tool that none fits counts as
@@ -64,10 +64,10 @@ pub enum McpTransport {
 
 impl McpServer {
     /// A server with this name, all of whose tools are taken.
-    pub fn new(name: impl Into<String>, reach: McpTransport) -> Self {
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             name: name.into(),
-            reach,
+            transport,
             disabled: false,
             effects: Vec::new(),
             tools: Vec::new(),

@@ -21,7 +21,7 @@ impl Secrets {
     /// its address that are called like one or look like one. Ordinary words stay readable, which stand in results too.
     pub(super) fn of(server: &McpServer) -> Self {
         let mut secrets = Self::default();
-        match &server.reach {
+        match &server.transport {
             McpTransport::Stdio { args, env, .. } => {
                 for (name, value) in env {
                     secrets.add(name, value);

@@ -154,7 +154,7 @@ impl Server {
         // A call that does not wait any more takes the start with it from no other.
         let starting = tokio::spawn(start(
             state,
-            self.config.reach.clone(),
+            self.config.transport.clone(),
             Arc::clone(&self.options),
         ));
         self.set_starting(Some(starting.abort_handle()));
@@ -199,7 +199,7 @@ async fn reach(
     options: &McpOptions,
     secrets: &Secrets,
 ) -> Result<(Connection, Offer), String> {
-    let connection = Connection::open(&config.reach, options).await?;
+    let connection = Connection::open(&config.transport, options).await?;
     let asked = offer(connection.peer(), config, secrets);
     match tokio::time::timeout(options.connect_timeout, asked).await {
         Ok(Ok(offered)) => Ok((connection, offered)),

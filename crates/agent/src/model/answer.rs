@@ -26,7 +26,7 @@ pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
             "; is it running, and is the address right?",
         ),
         HttpErrorKind::Timeout => (ModelErrorKind::Timeout, ""),
-        HttpErrorKind::Broken | HttpErrorKind::TooLong => (ModelErrorKind::Broken, ""),
+        _ => (ModelErrorKind::Broken, ""),
     };
     ModelError::new(kind, format!("{message}{advice}"))
 }

@@ -14,6 +14,7 @@ use super::{
 /// Each delay is twice as long as the one before, and shortened by chance by up to a half. What a server asks for is
 /// obeyed. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retries {
     /// How often it is asked again at most. By default 4 times; 0 for never.
     pub max_retries: u32,

@@ -22,6 +22,7 @@ struct File {
 
 /// A task for a model: a question, tools, and what is to be done with them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[non_exhaustive]
 pub struct Task {
     /// Its name.
     pub name: &'static str,

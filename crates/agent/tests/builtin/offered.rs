@@ -3,18 +3,9 @@
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::plaincall::call::{Arguments, bind_arguments};
 use plaincall_agent::plaincall::{Effect, Tool, Toolbox};
-use plaincall_agent::{User, UserFuture};
 use serde_json::json;
 
 use crate::builtin::scene::Scene;
-
-struct Nobody;
-
-impl User for Nobody {
-    fn answer<'a>(&'a self, _: &'a str) -> UserFuture<'a> {
-        Box::pin(async { Err("nobody".into()) })
-    }
-}
 
 fn set(change: impl FnOnce(Builtin) -> Builtin) -> Toolbox {
     let builtin = Builtin::in_directory(std::env::temp_dir()).unwrap();
@@ -32,7 +23,7 @@ fn which_tools_there_are() {
     let all = "list_files read_file search_files write_file edit_file run_command fetch_url finish";
     check(|set| set, all);
     check(
-        |set| set.user(Nobody),
+        |set| set.user(|_| async { Err("unavailable".into()) }),
         &all.replace("finish", "ask_user finish"),
     );
     check(|set| set.only([Finish, ReadFile]), "read_file finish");
@@ -42,7 +33,10 @@ fn which_tools_there_are() {
     );
     check(|set| set.only([]), "");
     check(
-        |set| set.read_only().user(Nobody),
+        |set| {
+            set.read_only()
+                .user(|_| async { Err("unavailable".into()) })
+        },
         "list_files read_file search_files ask_user finish",
     );
     check(
@@ -76,7 +70,7 @@ fn which_tools_there_are() {
 /// What each may do, and how it is written on the line and in the body of the emoji syntax.
 #[test]
 fn how_they_are_called() {
-    let toolbox = set(|set| set.user(Nobody));
+    let toolbox = set(|set| set.user(|_| async { Err("unavailable".into()) }));
     let found: Vec<(Effect, String)> = toolbox
         .iter()
         .map(|tool| (tool.spec().effect, tool.spec().usage().to_string()))

@@ -20,7 +20,7 @@ fn read(text: &str) -> McpConfig {
 /// A server as one line, for tests.
 fn told(config: &McpConfig) -> Vec<String> {
     let servers = config.servers.iter().map(|server| {
-        let reach = match &server.reach {
+        let reach = match &server.transport {
             McpTransport::Stdio {
                 command,
                 args,
@@ -77,7 +77,9 @@ fn secrets() {
         panic!("{config:?}")
     };
     assert_eq!(server.timeout, Some(std::time::Duration::from_mins(2)));
-    assert!(matches!(&server.reach, McpTransport::Stdio { command, .. } if command == "/etc/./x"));
+    assert!(
+        matches!(&server.transport, McpTransport::Stdio { command, .. } if command == "/etc/./x")
+    );
     assert!(!format!("{config:?}").contains("secret"));
 }
 

@@ -180,7 +180,7 @@ async fn secrets() {
         .with("X", "sk-proj-1234567890abc")
         .with("SHORT_KEY", "no")
         .with("DATABASE", "postgres://me:dandelion@host/name");
-    if let McpTransport::Stdio { args, .. } = &mut server.reach {
+    if let McpTransport::Stdio { args, .. } = &mut server.transport {
         let more = [
             "--api-key",
             "tulip-rose",

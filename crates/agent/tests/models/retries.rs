@@ -105,10 +105,8 @@ async fn it_gives_up() {
     assert_eq!((script.requests().len(), heard.retries.len()), (5, 4));
     assert_eq!(heard.error().message, "no");
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
-    let none = Retries {
-        max_retries: 0,
-        ..Retries::default()
-    };
+    let mut none = Retries::default();
+    none.max_retries = 0;
     let never = ask(&Retrying::new(script.clone(), none)).await;
     // One that was not started will not come; but it may just be starting.
     let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));

@@ -144,28 +144,26 @@ fn model(server: &ModelServer, name: &str) -> impl Model {
 }
 
 fn retries() -> Retries {
-    Retries {
-        max_retries: 2,
-        initial_delay: Duration::from_millis(2),
-        max_delay: Duration::from_millis(4),
-        ..Retries::default()
-    }
+    let mut retries = Retries::default();
+    retries.max_retries = 2;
+    retries.initial_delay = Duration::from_millis(2);
+    retries.max_delay = Duration::from_millis(4);
+    retries
 }
 
 fn limits(scenario: &Scenario) -> AgentLimits {
     let wanted = &scenario.limits;
-    let default = AgentLimits::default();
-    AgentLimits {
-        turns: wanted.turns.unwrap_or(default.turns),
-        calls: wanted.calls.unwrap_or(default.calls),
-        time: wanted.time_ms.map_or(default.time, Duration::from_millis),
-        tokens: wanted.tokens,
-        repairs: wanted.repairs.unwrap_or(default.repairs),
-        same_failure: wanted.same_failure.unwrap_or(default.same_failure),
-        reminders: wanted.reminders.unwrap_or(default.reminders),
-        context: wanted.context,
-        reply_tokens: wanted.reply_tokens,
-    }
+    let mut limits = AgentLimits::default();
+    limits.turns = wanted.turns.unwrap_or(limits.turns);
+    limits.calls = wanted.calls.unwrap_or(limits.calls);
+    limits.time = wanted.time_ms.map_or(limits.time, Duration::from_millis);
+    limits.tokens = wanted.tokens;
+    limits.repairs = wanted.repairs.unwrap_or(limits.repairs);
+    limits.same_failure = wanted.same_failure.unwrap_or(limits.same_failure);
+    limits.reminders = wanted.reminders.unwrap_or(limits.reminders);
+    limits.context = wanted.context;
+    limits.reply_tokens = wanted.reply_tokens;
+    limits
 }
 
 fn policy(wanted: &Policies) -> Policy {

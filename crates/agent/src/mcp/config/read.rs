@@ -111,13 +111,13 @@ impl Reader<'_> {
             (Some(disabled), _) => disabled,
             (None, enabled) => enabled == Some(false),
         };
-        let reach = self.reach(&table);
+        let transport = self.transport(&table);
         let tools = self.texts("tools", &table.tools);
         let exclude_tools = self.texts("exclude_tools", &table.exclude_tools);
         let effects = table.effects.0.into_iter();
         Some(McpServer {
             name,
-            reach: reach?,
+            transport: transport?,
             disabled: self.is_disabled,
             effects: effects
                 .map(|(tools, effect)| (Pattern::new(tools), effect))
@@ -128,7 +128,7 @@ impl Reader<'_> {
         })
     }
 
-    fn reach(&mut self, table: &ServerTable) -> Option<McpTransport> {
+    fn transport(&mut self, table: &ServerTable) -> Option<McpTransport> {
         match (&table.command, &table.url) {
             _ if !table.goes_together(&self.at, self.document) => None,
             (Some(command), _) => self.stdio(command, table),

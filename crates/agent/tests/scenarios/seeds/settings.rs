@@ -14,17 +14,16 @@ use super::world::World;
 /// The limits of a question.
 pub(super) fn limits(world: &World) -> AgentLimits {
     let short = Duration::from_millis(world.below(1000) as u64);
-    AgentLimits {
-        time: if world.one_in(6) { short } else { LONGEST },
-        turns: world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20)),
-        calls: world.pick(&[0, 1, 5, 100, 100, 100]),
-        tokens: [None, None, None, Some(world.below(6000) as u64)][world.below(4)],
-        repairs: world.pick(&[0, 1, 3]),
-        same_failure: world.pick(&[0, 1, 3]),
-        reminders: world.pick(&[0, 1, 3]),
-        context: [None, None, Some(500 + world.below(4000) as u64)][world.below(3)],
-        ..AgentLimits::default()
-    }
+    let mut limits = AgentLimits::default();
+    limits.time = if world.one_in(6) { short } else { LONGEST };
+    limits.turns = world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20));
+    limits.calls = world.pick(&[0, 1, 5, 100, 100, 100]);
+    limits.tokens = [None, None, None, Some(world.below(6000) as u64)][world.below(4)];
+    limits.repairs = world.pick(&[0, 1, 3]);
+    limits.same_failure = world.pick(&[0, 1, 3]);
+    limits.reminders = world.pick(&[0, 1, 3]);
+    limits.context = [None, None, Some(500 + world.below(4000) as u64)][world.below(3)];
+    limits
 }
 
 /// An agent with a model, tools, a gate and a user that do what chance says.
@@ -57,7 +56,7 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     let fits = match meaning {
         OnNoToolCall::Answer => true,
         OnNoToolCall::AskUser => can_finish && has_user,
-        OnNoToolCall::Remind => can_finish,
+        _ => can_finish,
     };
     let mut agent = Agent::builder(Chance(Arc::clone(world)))
         .tools(tools)
