@@ -1,4 +1,4 @@
-//! Whatever a model's server sends, however it is cut: the rules of the wire hold, there is one terminal event, and no
+//! Whatever a model server sends, however it is cut: the rules of the wire hold, there is one terminal event, and no
 //! marker is in the text (`spec/gateway.md` 3 to 6).
 #![no_main]
 

@@ -1,9 +1,9 @@
-//! A reply of a model's server, made of the fuzzer's bytes, and what must hold whatever it is.
+//! A reply of a model server, made of the fuzzer's bytes, and what must hold whatever it is.
 
-use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, WholeAnswer};
+use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, CompleteResponse};
 use plaincall_syntax::{EventKind, Parser};
 use plaincall_testkit::untrusted::{chunks, markers_in};
-use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::strict_client::Recorded;
 use plaincall_wire::openai::{ChatCompletion, read_error};
 use serde_json::{Value, json};
 
@@ -72,11 +72,11 @@ fn spelled(text: &str, plan: &ReplyPlan) -> String {
 fn check_stream(plan: &ReplyPlan, streams: &[Stream], sizes: &[usize], broken: bool) {
     let whole = exchange(plan, streams, &[usize::MAX], broken);
     let cut = exchange(plan, streams, sizes, broken);
-    assert_eq!(cut.heard, whole.heard, "the pieces of the stream matter");
+    assert_eq!(cut.recorded, whole.recorded, "the pieces of the stream matter");
     check_heard(&whole, plan);
     // Without a backslash nothing is escaped.
     if !streams.iter().any(|stream| stream.0.contains(&b'\\')) {
-        assert!(markers_in(&whole.heard.content, plan.dialect()).is_empty());
+        assert!(markers_in(&whole.recorded.content, plan.dialect()).is_empty());
     }
     for stream in streams {
         let _ = read_error(&stream.0);
@@ -97,17 +97,17 @@ fn check_texts(
     };
     let whole = exchange(plan, &streams(&[usize::MAX]), &[usize::MAX], false);
     let cut = exchange(plan, &streams(sizes), &[usize::MAX], false);
-    assert_eq!(cut.heard, whole.heard, "the pieces of the text matter");
+    assert_eq!(cut.recorded, whole.recorded, "the pieces of the text matter");
     check_heard(&whole, plan);
     // A marker of the text is one that the model has escaped.
     let escapes: usize = texts.iter().map(|text| escapes(text, plan)).sum();
-    let markers = markers_in(&whole.heard.content, plan.dialect()).len();
+    let markers = markers_in(&whole.recorded.content, plan.dialect()).len();
     assert!(
         markers <= escapes,
         "{markers} markers in {:?}, and {escapes} escapes",
-        whole.heard.content
+        whole.recorded.content
     );
-    check_whole(plan, settings, texts, reason, &whole.heard);
+    check_whole(plan, settings, texts, reason, &whole.recorded);
 }
 
 /// How many markers the model may have escaped in its text: a backslash may stand in front of several that end alike.
@@ -133,20 +133,20 @@ fn escapes(text: &str, plan: &ReplyPlan) -> usize {
 
 fn check_heard(outcome: &Outcome, plan: &ReplyPlan) {
     let counts = outcome.counts;
-    for call in &outcome.heard.calls {
+    for call in &outcome.recorded.calls {
         match serde_json::from_str::<Value>(&call.arguments) {
             Ok(value) => assert!(value.is_object(), "{}", call.arguments),
             Err(_) => assert!(plan.streams_arguments(), "{}", call.arguments),
         }
         if !plan.streams_arguments() {
-            assert!(plan.offer().get(&call.name).is_some());
+            assert!(plan.offered_tools().get(&call.name).is_some());
         }
     }
-    let shown = outcome.heard.calls.len() as u64;
-    if outcome.heard.error.is_none() && plan.streams_arguments() {
-        assert_eq!(shown, counts.calls + counts.wrong_calls + counts.cut_calls);
+    let shown = outcome.recorded.calls.len() as u64;
+    if outcome.recorded.error.is_none() && plan.streams_arguments() {
+        assert_eq!(shown, counts.calls + counts.invalid_calls + counts.truncated_calls);
     }
-    assert!(outcome.heard.readable().len() as u64 <= counts.calls);
+    assert!(outcome.recorded.readable().len() as u64 <= counts.calls);
 }
 
 /// The same texts as answers that are not streamed.
@@ -155,9 +155,9 @@ fn check_whole(
     settings: &ModelSettings,
     texts: &[String],
     reason: &str,
-    heard: &Heard,
+    recorded: &Recorded,
 ) {
-    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = CompleteResponse::new("chatcmpl-0", 1);
     let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
     for (round, text) in texts.iter().enumerate() {
         let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});
@@ -165,33 +165,33 @@ fn check_whole(
         let completion: ChatCompletion<'_> =
             plaincall_wire::read(body.as_bytes()).expect("a completion");
         match reply.whole(&completion) {
-            Next::Again(_) => assert!((round as u32) < settings.repair_rounds),
+            Next::Repair(_) => assert!((round as u32) < settings.repair_rounds),
             Next::Failed(refusal) => {
-                assert_eq!(heard.error.as_deref(), Some(refusal.message()));
+                assert_eq!(recorded.error.as_deref(), Some(refusal.message()));
                 return;
             }
             Next::Done => {
                 let answer =
-                    plaincall_wire::write(&reply.into_outlet().into_completion(completion));
+                    plaincall_wire::write(&reply.into_sink().into_completion(completion));
                 let answer: Value = serde_json::from_str(&answer).expect("JSON");
                 let choice = &answer["choices"][0];
                 let message = &choice["message"];
                 let text = |name: &str| message[name].as_str().unwrap_or_default();
-                assert_eq!(text("content"), heard.content);
-                assert_eq!(text("reasoning_content"), heard.reasoning);
+                assert_eq!(text("content"), recorded.content);
+                assert_eq!(text("reasoning_content"), recorded.reasoning);
                 assert_eq!(
                     choice["finish_reason"].as_str(),
-                    heard.finish_reason.as_deref()
+                    recorded.finish_reason.as_deref()
                 );
                 let calls = message["tool_calls"]
                     .as_array()
                     .cloned()
                     .unwrap_or_default();
-                assert_eq!(calls.len(), heard.calls.len());
-                for (call, heard) in calls.iter().zip(&heard.calls) {
-                    assert_eq!(call["id"], heard.id);
-                    assert_eq!(call["function"]["name"], heard.name);
-                    assert_eq!(call["function"]["arguments"], heard.arguments);
+                assert_eq!(calls.len(), recorded.calls.len());
+                for (call, recorded) in calls.iter().zip(&recorded.calls) {
+                    assert_eq!(call["id"], recorded.id);
+                    assert_eq!(call["function"]["name"], recorded.name);
+                    assert_eq!(call["function"]["arguments"], recorded.arguments);
                 }
                 return;
             }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use plaincall_call::{Document, bind, parse_json};
 use plaincall_gateway::{
-    Caller, Markers, ModelSettings, Offers, ReplyPlan, Secret, Translation, translate,
+    Caller, Markers, ModelSettings, ToolCache, ReplyPlan, Secret, Translation, translate,
 };
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::model::tools;
 use crate::settings::{fields, settings};
 
-static OFFERS: LazyLock<Offers> = LazyLock::new(Offers::new);
+static OFFERS: LazyLock<ToolCache> = LazyLock::new(ToolCache::new);
 
 /// What the prompt begins with.
 const PROMPT: &str = "# Calling tools";
@@ -31,7 +31,7 @@ pub fn check_request(data: &[u8]) {
     };
     let mut settings = settings(*one);
     if let Some(span) = &mut settings.reasoning {
-        span.is_begun = false;
+        span.is_started = false;
     }
     if form & 1 == 1 {
         check_body(rest, &settings);
@@ -138,7 +138,7 @@ fn translated<'r>(
         Err(refusal) => {
             assert_eq!(refusal.status, 400, "{refusal:?}");
             assert!(!refusal.message().is_empty());
-            assert!(refusal.error.kind.is_some());
+            assert!(refusal.body.kind.is_some());
             None
         }
     }
@@ -230,7 +230,7 @@ fn check_turn(text: &str, given: &Message<'_>, plan: &ReplyPlan) {
             if given.name() != call.name {
                 return false;
             }
-            let Some(tool) = plan.offer().get(&call.name) else {
+            let Some(tool) = plan.offered_tools().get(&call.name) else {
                 return true;
             };
             match (bind(tool, call), parse_json(given.arguments())) {

@@ -24,7 +24,7 @@ pub(crate) fn settings(byte: u8) -> ModelSettings {
         2 => settings.reasoning = None,
         _ => {
             if let Some(span) = &mut settings.reasoning {
-                span.is_begun = true;
+                span.is_started = true;
             }
         }
     }

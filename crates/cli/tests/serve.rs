@@ -175,8 +175,8 @@ fn what_was_said_is_in_the_log_only_if_asked() {
         }
         assert!(!log.contains("word-of-mine"), "{log}");
         let line: Value = serde_json::from_str(&lines[1]).unwrap();
-        assert_eq!(line["asked"].is_array(), with_contents);
-        assert_eq!(line["given"].is_string(), with_contents);
+        assert_eq!(line["model_requests"].is_array(), with_contents);
+        assert_eq!(line["client_reply"].is_string(), with_contents);
     }
 }
 

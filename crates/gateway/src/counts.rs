@@ -1,4 +1,4 @@
-//! What happened in a reply, for statistics.
+//! Counters for what happened in a reply.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use plaincall_call::ChangedTool;
 
 macro_rules! counts {
     ($($name:ident: $help:literal,)*) => {
-        /// What happened in a reply, in numbers.
+        /// Counters for what happened in a reply.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counts {
@@ -14,7 +14,7 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Each count with its name and what it means.
+            /// Iterates over the names, descriptions and values of all counters.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$((stringify!($name), $help, self.$name),)*].into_iter()
             }
@@ -29,22 +29,22 @@ macro_rules! counts {
 }
 
 counts! {
-    calls: "Calls given to clients, complete and right.",
-    wrong_calls: "Calls that were wrong: left unreadable, or asked for again.",
-    cut_calls: "Calls that were truncated with their reply.",
-    unwanted_calls: "Calls left out, since none was allowed.",
-    stray_markers: "Markers without a meaning, left out of texts.",
-    dependent_calls: "Replies that ended before a call that depends on another of theirs.",
-    surplus_calls: "Replies that ended before a second call, since one was allowed.",
-    missing_calls: "Replies without a call where one had to be.",
-    repair_rounds: "Hidden rounds of repair.",
-    invented_results: "Texts with results that the model has invented, left out.",
+    calls: "Valid calls sent to clients.",
+    invalid_calls: "Invalid calls, repaired or sent with unreadable arguments.",
+    truncated_calls: "Calls truncated with their reply.",
+    disallowed_calls: "Calls removed because none was allowed.",
+    stray_markers: "Markers without a meaning, removed from texts.",
+    dependent_calls: "Replies ended before a call that depends on another call of the same reply.",
+    surplus_calls: "Replies ended before a second call, because only one was allowed.",
+    missing_calls: "Replies without a required call.",
+    repair_rounds: "Hidden repair rounds.",
+    invented_results: "Texts with results invented by the model, removed.",
     loosened_tools: "Tools offered with a looser schema.",
     dropped_tools: "Tools that could not be offered.",
 }
 
 impl Counts {
-    /// Counts the definitions of tools that changed before the model was asked.
+    /// Counts the tools that were loosened or dropped.
     pub(crate) fn of_changed(changed: &[ChangedTool]) -> Self {
         let dropped = changed.iter().filter(|tool| tool.is_dropped).count() as u64;
         Self {

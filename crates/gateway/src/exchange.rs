@@ -1,15 +1,15 @@
-//! One streamed reply: bytes of the model's server in, bytes for the client out.
+//! One streamed reply: bytes of the model server in, bytes for the client out.
 
 use plaincall_wire::SurrogateJoiner;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
 use crate::counts::Counts;
-use crate::outlet::streamed::StreamedAnswer;
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
 use crate::reply::{Flow, Next, Reply};
+use crate::sink::streamed::StreamedResponse;
 
-/// Reads the event stream of the model's server and writes that of the client.
+/// Reads the event stream of the model server and writes that of the client.
 ///
 /// Whatever comes in, and however it breaks off: what goes out ends with one terminal event, `[DONE]` or an error.
 #[derive(Debug)]
@@ -17,14 +17,14 @@ pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
-    pub(crate) reply: Reply<StreamedAnswer>,
+    pub(crate) reply: Reply<StreamedResponse>,
     /// How the stream has ended, if it has said so.
-    end: Option<Result<(), Refusal>>,
+    end: Option<Result<(), GatewayError>>,
 }
 
 impl Exchange {
     /// An exchange that makes this reply of a stream within these limits.
-    pub fn new(reply: Reply<StreamedAnswer>, limits: Limits) -> Self {
+    pub fn new(reply: Reply<StreamedResponse>, limits: Limits) -> Self {
         Self {
             limits,
             decoder: Decoder::new().limits(limits),
@@ -34,32 +34,32 @@ impl Exchange {
         }
     }
 
-    /// Takes the next bytes of the model's server.
+    /// Takes the next bytes of the model server.
     pub fn feed(&mut self, bytes: &[u8]) -> Flow {
         if self.end.is_some() {
-            return Flow::Over;
+            return Flow::Stop;
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
                 Ok(event) => step(&event, &mut self.joiner, &mut self.reply),
-                Err(error) => Some(Err(Refusal::upstream(error.to_string()))),
+                Err(error) => Some(Err(GatewayError::upstream(error.to_string()))),
             };
             if step.is_some() {
                 self.end = step;
-                return Flow::Over;
+                return Flow::Stop;
             }
         }
         if self.reply.is_settled() {
-            Flow::Late
+            Flow::UsageOnly
         } else {
-            Flow::Go
+            Flow::Continue
         }
     }
 
-    /// The stream of the model's server has ended, by itself or because something went wrong.
+    /// The stream of the model server has ended, by itself or because something went wrong.
     ///
     /// When the model is to be asked again, the exchange is ready for the next answer.
-    pub fn end(&mut self, broken: Option<Refusal>) -> Next {
+    pub fn end(&mut self, broken: Option<GatewayError>) -> Next {
         let decoder = Decoder::new().limits(self.limits);
         let rest = std::mem::replace(&mut self.decoder, decoder).finish();
         if self.end.is_none()
@@ -70,7 +70,7 @@ impl Exchange {
         }
         self.joiner = SurrogateJoiner::default();
         let cut =
-            || Refusal::upstream("the model's server ended its answer before it was complete");
+            || GatewayError::upstream("the model server ended its answer before it was complete");
         let end = self.end.take();
         let end = end.unwrap_or_else(|| Err(broken.unwrap_or_else(cut)));
         let next = self.reply.end(end);
@@ -80,8 +80,8 @@ impl Exchange {
     fn write_end(&mut self, next: Next) -> Next {
         match &next {
             Next::Done => self.reply.out.done(),
-            Next::Failed(refusal) => self.reply.out.error(&refusal.error),
-            Next::Again(_) => {}
+            Next::Failed(error) => self.reply.out.error(&error.body),
+            Next::Repair(_) => {}
         }
         next
     }
@@ -119,18 +119,18 @@ impl Exchange {
 fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,
-    reply: &mut Reply<StreamedAnswer>,
-) -> Option<Result<(), Refusal>> {
+    reply: &mut Reply<StreamedResponse>,
+) -> Option<Result<(), GatewayError>> {
     if event.name.as_deref() == Some("error") {
         let error = read_error(event.data.as_bytes());
-        return Some(Err(Refusal::of_upstream(502, error)));
+        return Some(Err(GatewayError::from_upstream(502, error)));
     }
     if event.data.trim_ascii().is_empty() {
         return None;
     }
     match ChatCompletionChunk::read(&joiner.join(&event.data)) {
-        Ok(Some(chunk)) => (reply.push(chunk) == Flow::Over).then_some(Ok(())),
+        Ok(Some(chunk)) => (reply.push(chunk) == Flow::Stop).then_some(Ok(())),
         Ok(None) => Some(Ok(())),
-        Err(error) => Some(Err(Refusal::unreadable(&error))),
+        Err(error) => Some(Err(GatewayError::unreadable(&error))),
     }
 }

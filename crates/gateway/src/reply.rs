@@ -8,9 +8,9 @@
 //!    └──────────────────────────── the next round ◄──────────────────────────┘
 //! ```
 
-mod check;
-mod opened;
+mod open_call;
 pub(crate) mod plan;
+mod repair;
 pub(crate) mod round;
 mod text;
 
@@ -25,35 +25,35 @@ use plaincall_wire::openai::{
 };
 
 use crate::counts::Counts;
+use crate::error::GatewayError;
 use crate::key::{CallIds, Secret};
-use crate::offer::Choice;
-use crate::outlet::Outlet;
-use crate::refusal::Refusal;
-use crate::reply::check::{Complaint, cut_mark, without_call};
-use crate::reply::opened::Opened;
+use crate::reply::open_call::Opened;
 use crate::reply::plan::ReplyPlan;
+use crate::reply::repair::{RepairReason, invalid_call_mark, without_call};
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
+use crate::sink::ResponseSink;
+use crate::tools::Choice;
 
-/// Reads the reply of a model and gives it to an [`Outlet`] piece by piece.
+/// Reads the reply of a model and gives it to an [`ResponseSink`] piece by piece.
 ///
-/// Chunks of the model's server go in by [`push`](Self::push), a whole answer by [`whole`](Self::whole), and how the
+/// Chunks of the model server go in by [`push`](Self::push), a whole answer by [`whole`](Self::whole), and how the
 /// answer ended by [`end`](Self::end). What goes out depends only on what came in and on the seed, not on the chunks in
 /// which the text came.
 ///
 /// ```
 /// use plaincall_gateway::{
-///     Caller, ModelSettings, Next, Offers, Reply, Secret, StreamedAnswer, Translation, translate,
+///     Caller, ModelSettings, Next, ToolCache, Reply, Secret, StreamedResponse, Translation, translate,
 /// };
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
 /// let caller = Caller { secret: &Secret::new("secret"), key: "" };
-/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &Offers::new());
+/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &ToolCache::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
-/// let answer = StreamedAnswer::new("chatcmpl-1", 0, false);
+/// let answer = StreamedResponse::new("chatcmpl-1", 0, false);
 /// let mut reply = Reply::new(*plan, Secret::new("random bytes"), answer);
 /// for data in [
 ///     r#"{"choices":[{"delta":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"}}]}"#,
@@ -62,7 +62,7 @@ use crate::reply::text::Text;
 ///     reply.push(ChatCompletionChunk::read(data)?.expect("a chunk"));
 /// }
 /// assert_eq!(reply.end(Ok(())), Next::Done);
-/// let bytes = String::from_utf8(reply.outlet_mut().take()).expect("text");
+/// let bytes = String::from_utf8(reply.sink_mut().take()).expect("text");
 /// assert!(bytes.contains(r#""type":"function","function":{"name":"add","arguments":""}"#));
 /// assert!(bytes.contains(r#"{"index":0,"function":{"arguments":"{\"a\":5}"}}"#));
 /// assert!(bytes.contains(r#""finish_reason":"tool_calls""#));
@@ -93,8 +93,8 @@ struct Round {
     text: Text,
     open: Option<Opened>,
     given_ids: HashSet<String>,
-    /// How many calls have begun, those that were unwanted not counted.
-    begun: u64,
+    /// How many calls have started, those that were unwanted not counted.
+    started: u64,
     stop: Stop,
     /// While a repair is possible: what the model has written, without its reasoning. `None` if that is too long.
     written: Option<String>,
@@ -107,23 +107,23 @@ struct Round {
 const OLD_CALL: &str = "function_call";
 
 /// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
-const MOST_LATE: u32 = 16;
+const MAX_LATE: u32 = 16;
 
 /// The longest text of a reply, in bytes. Of a call that is open the text is kept.
-const MOST_TEXT: usize = 64 << 20;
+const MAX_TEXT: usize = 64 << 20;
 
 /// The most that is kept of a reply for a repair, in bytes: more than any model writes in one. A longer one is not repaired.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 
 /// Whether the caller goes on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// More may come.
-    Go,
-    /// The reply is complete. What it cost may still come; no client should wait long for that.
-    Late,
-    /// What still comes is not wanted: the request to the model's server can be dropped.
-    Over,
+    /// Keep reading.
+    Continue,
+    /// The reply is complete. Only its usage may follow; do not wait long for it.
+    UsageOnly,
+    /// Stop reading: the request to the model server can be cancelled.
+    Stop,
 }
 
 /// What is to be done when the answer has ended.
@@ -131,10 +131,10 @@ pub enum Flow {
 pub enum Next {
     /// The reply is complete.
     Done,
-    /// The model is asked again, by the same request with this added, and the same reply reads on.
-    Again(RepairRound),
+    /// Ask the model again: send the same request with this added, and feed its answer to the same [`Reply`].
+    Repair(RepairRound),
     /// The reply ends with an error.
-    Failed(Refusal),
+    Failed(GatewayError),
 }
 
 /// A call that must not be in this reply, so that the reply ends before it.
@@ -151,10 +151,10 @@ enum Before {
 impl Round {
     fn new(plan: &ReplyPlan) -> Self {
         Self {
-            text: Text::new(Arc::clone(&plan.spoken)),
+            text: Text::new(Arc::clone(&plan.compiled)),
             open: None,
             given_ids: HashSet::new(),
-            begun: 0,
+            started: 0,
             stop: Stop::Broken,
             written: Some(String::new()),
             answer: String::new(),
@@ -164,14 +164,14 @@ impl Round {
     }
 }
 
-impl<O: Outlet> Reply<O> {
+impl<O: ResponseSink> Reply<O> {
     /// A reply that is read by this plan and goes to this outlet. The seed is for the ids of its calls: random, and used
     /// for nothing else.
     pub fn new(mut plan: ReplyPlan, seed: Secret, out: O) -> Self {
         let taken = std::mem::take(&mut plan.taken);
         let plan = Arc::new(plan);
         Self {
-            reader: plan.spoken.reader.with_tools(Arc::clone(&plan)),
+            reader: plan.compiled.reader.with_tools(Arc::clone(&plan)),
             ids: CallIds::new(seed, taken),
             round: Round::new(&plan),
             repairs: 0,
@@ -189,12 +189,12 @@ impl<O: Outlet> Reply<O> {
     }
 
     /// Where the reply goes, to take away what it has got.
-    pub fn outlet_mut(&mut self) -> &mut O {
+    pub fn sink_mut(&mut self) -> &mut O {
         &mut self.out
     }
 
     /// Where the reply has gone.
-    pub fn into_outlet(self) -> O {
+    pub fn into_sink(self) -> O {
         self.out
     }
 
@@ -203,13 +203,13 @@ impl<O: Outlet> Reply<O> {
         self.counts
     }
 
-    /// Takes the next chunk of the model's server.
+    /// Takes the next chunk of the model server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
         let is_error = chunk.object.as_deref() == Some("error")
             || chunk.error.as_ref().is_some_and(|error| !error.is_null());
         if is_error {
             let error = read_error(plaincall_wire::write(&chunk).as_bytes());
-            return self.fail_here(Refusal::of_upstream(502, error));
+            return self.fail_here(GatewayError::from_upstream(502, error));
         }
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
@@ -220,8 +220,8 @@ impl<O: Outlet> Reply<O> {
                 self.out.carry(&chunk);
             }
             self.round.late += 1;
-            let is_over = self.round.late >= MOST_LATE;
-            return if is_over { Flow::Over } else { Flow::Late };
+            let is_over = self.round.late >= MAX_LATE;
+            return if is_over { Flow::Stop } else { Flow::UsageOnly };
         }
         for choice in chunk.choices.iter_mut().flatten() {
             // They tell the model's text, markers and all.
@@ -242,32 +242,32 @@ impl<O: Outlet> Reply<O> {
                 return self.fail_here(native_call());
             }
             self.think(&choice.thought());
-            self.refuse(delta.and_then(|delta| delta.refusal.as_deref()));
+            self.reject(delta.and_then(|delta| delta.refusal.as_deref()));
             let content = choice.content();
             self.round.length += content.len();
-            if self.round.length > MOST_TEXT {
-                let message = format!("the model's reply has more than {MOST_TEXT} bytes");
-                return self.fail_here(Refusal::upstream(message));
+            if self.round.length > MAX_TEXT {
+                let message = format!("the model's reply has more than {MAX_TEXT} bytes");
+                return self.fail_here(GatewayError::upstream(message));
             }
             if let Some(before) = self.read(&content) {
                 self.end_before(before);
-                return Flow::Over;
+                return Flow::Stop;
             }
             if let Some(reason) = choice.finished() {
                 self.finish(Some(reason));
             }
         }
         if self.is_settled() {
-            Flow::Late
+            Flow::UsageOnly
         } else {
-            Flow::Go
+            Flow::Continue
         }
     }
 
     /// Whether the model may still be asked again, or will be, so that its request is needed.
     pub(crate) fn may_ask_again(&self) -> bool {
         match self.settled {
-            Some(Next::Again(_)) => true,
+            Some(Next::Repair(_)) => true,
             Some(_) => false,
             None => {
                 let is_known = self.round.written.is_some();
@@ -293,14 +293,16 @@ impl<O: Outlet> Reply<O> {
         self.settled.is_some()
     }
 
-    /// Takes a whole answer of the model's server.
+    /// Takes a whole answer of the model server.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
         let Some(choice) = completion.choices().first() else {
             self.usage = completion.usage.clone().map(Usage::into_owned);
             let error = completion.unknown.get("error");
             let refusal = match error.filter(|error| !error.is_null()) {
-                Some(error) => Refusal::of_upstream(502, read_error(error.text().as_bytes())),
-                None => Refusal::upstream("the model's server has given no answer"),
+                Some(error) => {
+                    GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
+                }
+                None => GatewayError::upstream("the model server has given no answer"),
             };
             return self.end(Err(refusal));
         };
@@ -327,11 +329,11 @@ impl<O: Outlet> Reply<O> {
         self.end(Ok(()))
     }
 
-    /// Ends the answer of the model's server. When another round is to follow, the reply is ready for its answer.
+    /// Ends the answer of the model server. When another round is to follow, the reply is ready for its answer.
     ///
     /// It has ended as it should, with `[DONE]` or after a finish reason, or says why not. If the reply was complete
     /// before, that is no matter.
-    pub fn end(&mut self, end: Result<(), Refusal>) -> Next {
+    pub fn end(&mut self, end: Result<(), GatewayError>) -> Next {
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
             (None, Err(refusal)) => self.settled = Some(Next::Failed(refusal)),
@@ -345,7 +347,7 @@ impl<O: Outlet> Reply<O> {
         }
         let next = self.settled.take().unwrap_or(Next::Done);
         match &next {
-            Next::Again(_) => {
+            Next::Repair(_) => {
                 self.repairs += 1;
                 self.counts.repair_rounds += 1;
                 self.reader.begin_reply();
@@ -364,9 +366,9 @@ impl<O: Outlet> Reply<O> {
     }
 
     /// The reply fails here, unless it is complete already.
-    fn fail_here(&mut self, refusal: Refusal) -> Flow {
+    fn fail_here(&mut self, refusal: GatewayError) -> Flow {
         self.settled.get_or_insert(Next::Failed(refusal));
-        Flow::Over
+        Flow::Stop
     }
 
     /// Whether an invalid call leads to a repair, and not to the end of the reply.
@@ -382,7 +384,7 @@ impl<O: Outlet> Reply<O> {
         }
     }
 
-    fn refuse(&mut self, refusal: Option<&str>) {
+    fn reject(&mut self, refusal: Option<&str>) {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
             self.flush();
             self.out.refusal(refusal);
@@ -452,7 +454,7 @@ impl<O: Outlet> Reply<O> {
             return;
         };
         written.push_str(source);
-        if written.len() > MOST_KEPT {
+        if written.len() > MAX_KEPT {
             self.round.written = None;
             if self.repairs == 0 {
                 self.content = String::new();
@@ -464,11 +466,11 @@ impl<O: Outlet> Reply<O> {
         self.end_text();
         self.round.text.call(&started.name);
         if self.plan.choice == Choice::None {
-            self.counts.unwanted_calls += 1;
+            self.counts.disallowed_calls += 1;
             self.round.open = Some(Opened::Unwanted);
             return None;
         }
-        if self.plan.one_call && self.round.begun > 0 {
+        if self.plan.one_call && self.round.started > 0 {
             return Some(Before::Surplus);
         }
         let of_this_reply = |id: &String| self.round.given_ids.contains(id) && *id != started.id;
@@ -476,7 +478,7 @@ impl<O: Outlet> Reply<O> {
             return Some(Before::Dependent);
         }
         self.round.given_ids.insert(started.id.clone());
-        self.round.begun += 1;
+        self.round.started += 1;
         if !self.plan.streams_arguments() {
             self.round.open = Some(Opened::Held);
             return None;
@@ -486,7 +488,7 @@ impl<O: Outlet> Reply<O> {
         let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
         let is_right = started.dependencies.is_empty() && !started.is_duplicate;
-        let call = opened::Streamed::new(index, tool.filter(|_| is_right));
+        let call = open_call::Streamed::new(index, tool.filter(|_| is_right));
         self.round.open = Some(Opened::Streamed(Box::new(call)));
         None
     }
@@ -521,8 +523,8 @@ impl<O: Outlet> Reply<O> {
         };
         match (is_valid, is_truncated) {
             (true, _) => self.counts.calls += 1,
-            (false, true) => self.counts.cut_calls += 1,
-            (false, false) => self.counts.wrong_calls += 1,
+            (false, true) => self.counts.truncated_calls += 1,
+            (false, false) => self.counts.invalid_calls += 1,
         }
         // A reply that is truncated is not repaired: the call is left self.out.
         let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
@@ -565,12 +567,13 @@ impl<O: Outlet> Reply<O> {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
             Before::Invalid(call, invalid) if self.sent == 0 => {
-                let complaint = Complaint::of_call(&call, &invalid, &self.plan);
-                return self.ask_again(complaint);
+                let repair = RepairReason::of_call(&call, &invalid, &self.plan);
+                return self.ask_again(repair);
             }
             Before::Invalid(call, invalid) => {
                 if self.plan.guard().mentions(&call.name).is_none() {
-                    let mark = cut_mark(&call, &invalid).mark(&self.plan.secret, &self.last_id);
+                    let mark =
+                        invalid_call_mark(&call, &invalid).mark(&self.plan.secret, &self.last_id);
                     self.out.arguments(self.sent - 1, &mark);
                 }
             }
@@ -611,17 +614,17 @@ impl<O: Outlet> Reply<O> {
         let round = &mut self.round;
         self.counts.invented_results += round.text.invented();
         let is_truncated = round.stop == Stop::Length;
-        if round.begun == 0
-            && self.counts.unwanted_calls == 0
+        if round.started == 0
+            && self.counts.disallowed_calls == 0
             && let Some(blank) = round.text.take_blank()
         {
             self.say(&blank);
         }
         if self.may_repair() {
             let written = self.round.written.as_deref().unwrap_or_default();
-            let complaint = without_call(written, &self.plan);
-            if let Some(complaint) = complaint.filter(|_| !is_truncated) {
-                return self.ask_again(complaint);
+            let repair = without_call(written, &self.plan);
+            if let Some(repair) = repair.filter(|_| !is_truncated) {
+                return self.ask_again(repair);
             }
             self.give_answer();
         }
@@ -636,12 +639,12 @@ impl<O: Outlet> Reply<O> {
     }
 
     /// Asks the model again, or fails if that has been done often enough.
-    fn ask_again(&mut self, complaint: Complaint) {
-        self.counts.missing_calls += u64::from(complaint.is_missing);
-        let may_ask = complaint.can_be_asked && self.may_ask_again();
+    fn ask_again(&mut self, repair: RepairReason) {
+        self.counts.missing_calls += u64::from(repair.is_missing);
+        let is_allowed = repair.can_be_asked && self.may_ask_again();
         self.settled = Some(match &self.round.written {
-            Some(written) if may_ask => Next::Again(RepairRound::new(written, complaint.text)),
-            _ => Next::Failed(complaint.refusal),
+            Some(written) if is_allowed => Next::Repair(RepairRound::new(written, repair.text)),
+            _ => Next::Failed(repair.error),
         });
     }
 
@@ -675,8 +678,8 @@ impl<O: Outlet> Reply<O> {
 }
 
 /// The server has found a call although it was offered no tools: then it has taken out of the text what we should read.
-fn native_call() -> Refusal {
-    Refusal::upstream(
-        "the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off",
+fn native_call() -> GatewayError {
+    GatewayError::upstream(
+        "the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off",
     )
 }

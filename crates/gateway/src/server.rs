@@ -1,23 +1,23 @@
 //! The server around the core.
 
-mod access;
-mod answer;
+mod auth;
 mod body_filter;
 mod chat;
 mod config;
-mod doubts;
+mod filtered_body;
 mod forward;
-mod headers;
-mod incoming;
-mod listening;
+mod forwarded_headers;
 mod local;
 mod metrics;
 mod origins;
-mod others;
-mod outgoing;
+mod passthrough;
 mod pipe;
+mod preflight;
 pub(crate) mod replay;
 mod report;
+mod request;
+mod response;
+mod serve;
 mod socket;
 mod upstream;
 
@@ -37,16 +37,16 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
+use crate::error::GatewayError;
 use crate::key::Fresh;
-use crate::offers::Offers;
-use crate::refusal::Refusal;
-use crate::server::access::Keys;
+use crate::server::auth::Keys;
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
-pub use crate::server::report::{Contents, Observe, Report};
+pub use crate::server::report::{Contents, Observer, Report};
 pub use crate::server::upstream::Upstream;
 use crate::server::upstream::{Connection, HttpServer};
+use crate::tool_cache::ToolCache;
 
 /// How many long bodies are dealt with at one time. What is made of one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
@@ -59,11 +59,11 @@ pub(crate) struct Shared {
     fresh: Fresh,
     connection: Connection,
     metrics: Metrics,
-    offers: Offers,
+    offers: ToolCache,
     /// One for each request that can be answered at one time.
     places: Arc<Semaphore>,
     /// One for each byte that bodies of requests may have together.
-    room: Arc<Semaphore>,
+    body_limits: Arc<Semaphore>,
     /// Turns of long bodies, which each keep a thread busy.
     long_bodies: Arc<Semaphore>,
     is_draining: AtomicBool,
@@ -113,7 +113,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway that serves so. Nothing is asked of the model's server yet.
+    /// A gateway that serves so. Nothing is asked of the model server yet.
     ///
     /// # Errors
     /// Says what of the configuration cannot work.
@@ -127,9 +127,9 @@ impl Gateway {
             fresh,
             connection: Connection::new(&config, is_over.subscribe())?,
             metrics: Metrics::default(),
-            offers: Offers::new(),
+            offers: ToolCache::new(),
             places: Arc::new(Semaphore::new(config.limits.concurrent)),
-            room: Arc::new(Semaphore::new(config.limits.bodies)),
+            body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
             is_draining: AtomicBool::new(false),
             is_over,
@@ -137,7 +137,7 @@ impl Gateway {
         });
         let router = Router::new()
             .route(CHAT, post(chat::chat))
-            .merge(others::routes())
+            .merge(passthrough::routes())
             .route("/health", get(|| async { "ok\n" }))
             .route("/ready", get(ready))
             .route("/metrics", get(metrics))
@@ -170,10 +170,10 @@ impl Gateway {
         self.shared.is_draining.store(true, Ordering::Relaxed);
     }
 
-    /// What speaks against the model's server, in a sentence: it is asked for its models, and may not be there, want a key,
+    /// What speaks against the model server, in a sentence: it is asked for its models, and may not be there, want a key,
     /// or have another address. Takes ten seconds at most. A server that answers may still be the wrong one.
-    pub async fn doubts(&self) -> Option<String> {
-        self.shared.doubts().await
+    pub async fn preflight(&self) -> Option<String> {
+        self.shared.preflight().await
     }
 
     /// How many requests are being answered; each until the body of its answer has been taken or dropped.
@@ -189,7 +189,7 @@ impl Gateway {
     ///
     /// # Errors
     /// A [`ConfigError`] if other machines can reach the listener, clients need no key, and the gateway is not
-    /// [`open_to_all`](GatewayConfig::open_to_all); and what the system says if it does not know where the listener is.
+    /// [`allow_public_without_keys`](GatewayConfig::allow_public_without_keys); and what the system says if it does not know where the listener is.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -198,7 +198,7 @@ impl Gateway {
         let is_safe = self.shared.config.check_address(listener.local_addr()?);
         is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
         let paths = TowerToHyperService::new(self.router.clone());
-        Ok(listening::serve(&self, paths, listener, shutdown).await)
+        Ok(serve::serve(&self, paths, listener, shutdown).await)
     }
 }
 
@@ -215,15 +215,15 @@ impl Shared {
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.is_draining() {
-        answer::text(503, "draining\n")
+        response::text(503, "draining\n")
     } else {
-        answer::text(200, "ready\n")
+        response::text(200, "ready\n")
     }
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     let retries = shared.connection.server().map_or(0, HttpServer::retried);
-    answer::metrics(&shared.metrics.text(shared.active(), retries))
+    response::metrics(&shared.metrics.text(shared.active(), retries))
 }
 
 async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
@@ -233,31 +233,31 @@ async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Re
         }
         None => String::new(),
     };
-    refuse(&shared, 404, request, &words).await
+    reject(&shared, 404, request, &words).await
 }
 
 async fn no_such_method(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    refuse(&shared, 405, request, ", but another method for it").await
+    reject(&shared, 405, request, ", but another method for it").await
 }
 
 /// The path that is meant where `/v1` is missing, or stands there twice.
 fn nearest(path: &str) -> Option<String> {
     let behind = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
     let meant = format!("/v1/{behind}");
-    (meant == CHAT || others::is_passed_on(&meant)).then_some(meant)
+    (meant == CHAT || passthrough::is_forwarded(&meant)).then_some(meant)
 }
 
-async fn refuse(
+async fn reject(
     shared: &Arc<Shared>,
     status: u16,
     request: Request<Body>,
     words: &str,
 ) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    let paths = others::paths();
+    let paths = passthrough::paths();
     let message = format!(
         "there is no {method} {path}{words}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and passes on {paths}"
     );
-    let refusal = Refusal::request(message, None).status(status);
-    incoming::turn_away(shared, request, &refusal.log(WRONG_ADDRESS)).await
+    let error = GatewayError::invalid_request(message, None).status(status);
+    request::reject_unknown_path(shared, request, &error.log(WRONG_ADDRESS)).await
 }

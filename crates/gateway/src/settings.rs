@@ -3,7 +3,7 @@
 use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
 
-/// How a model is spoken to and its replies are given to clients. The default works for a model of which nothing is
+/// How a model is compiled to and its replies are given to clients. The default works for a model of which nothing is
 /// known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSettings {
@@ -31,7 +31,7 @@ pub struct ReasoningSpan {
     /// What closes it: `</think>`.
     pub close: String,
     /// Whether the prompt ends inside it, so that a reply begins with reasoning.
-    pub is_begun: bool,
+    pub is_started: bool,
 }
 
 /// Whether the markers carry a key.
@@ -77,7 +77,7 @@ impl ReasoningSpan {
         Self {
             open,
             close,
-            is_begun: false,
+            is_started: false,
         }
     }
 }
@@ -86,17 +86,17 @@ impl ModelSettings {
     /// Whether they can work.
     ///
     /// # Errors
-    /// Says what is wrong with the dialect: it must be of one syntax, since one is taught.
+    /// Says what is wrong with the dialect: it must be of one syntax, since one is prompt.
     pub fn check(&self) -> Result<(), DialectError> {
         if self.dialect.syntax().is_none() {
             return Err(DialectError::NoSyntax);
         }
         let key = (self.markers == Markers::Keyed).then(|| "0".repeat(crate::key::KEY_LENGTH));
-        self.told_dialect(key.as_deref()).check()?;
-        self.read_dialect(key.as_deref()).check()
+        self.prompt_dialect(key.as_deref()).check()?;
+        self.reply_dialect(key.as_deref()).check()
     }
 
-    pub(crate) fn told_dialect(&self, key: Option<&str>) -> Dialect {
+    pub(crate) fn prompt_dialect(&self, key: Option<&str>) -> Dialect {
         let mut dialect = self.dialect.clone().escaped();
         if let Some(key) = key {
             dialect = dialect.keyed(key);
@@ -107,10 +107,10 @@ impl ModelSettings {
         dialect
     }
 
-    pub(crate) fn read_dialect(&self, key: Option<&str>) -> Dialect {
-        let dialect = self.told_dialect(key);
+    pub(crate) fn reply_dialect(&self, key: Option<&str>) -> Dialect {
+        let dialect = self.prompt_dialect(key);
         match &self.reasoning {
-            Some(span) if span.is_begun => dialect.in_reasoning(),
+            Some(span) if span.is_started => dialect.in_reasoning(),
             _ => dialect,
         }
     }

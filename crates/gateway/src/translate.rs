@@ -1,8 +1,8 @@
 //! The request of a client as a request for a model that knows no tools.
 
-mod ask;
+mod client_texts;
 mod conversation;
-mod texts;
+mod instructions;
 
 use std::collections::HashSet;
 
@@ -10,15 +10,15 @@ use plaincall_syntax::DialectError;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
 
+use crate::error::GatewayError;
 use crate::key::Secret;
-use crate::offer::{Choice, Offer, Taught};
-use crate::offers::Offers;
-use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::settings::{ArgumentMode, Markers, ModelSettings};
-use crate::translate::ask::ask;
+use crate::tool_cache::ToolCache;
+use crate::tools::{Choice, OfferedTools, ToolPrompt};
+use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, tells_of_calls};
-use crate::translate::texts::Texts;
+use crate::translate::instructions::ask;
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub enum Translation<'r> {
     Unchanged(ChatCompletionRequest<'r>),
     /// A request in words, and how its reply is read.
     Changed {
-        /// What the model's server is asked.
+        /// What the model server is asked.
         upstream: ChatCompletionRequest<'r>,
         /// How the reply is read and given to the client.
         plan: Box<ReplyPlan>,
@@ -55,12 +55,12 @@ pub fn translate<'r>(
     mut request: ChatCompletionRequest<'r>,
     settings: &ModelSettings,
     caller: Caller<'_>,
-    offers: &Offers,
-) -> Result<Translation<'r>, Refusal> {
+    offers: &ToolCache,
+) -> Result<Translation<'r>, GatewayError> {
     let has_words = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
     if request.unknown.get("functions").is_some_and(has_words) {
         let message = "`functions` is what `tools` was before: offer `tools` in its place";
-        return Err(Refusal::request(message, Some("functions")));
+        return Err(GatewayError::invalid_request(message, Some("functions")));
     }
     let is_old = |message: &Message<'_>| {
         let call = message.unknown.get("function_call");
@@ -69,7 +69,7 @@ pub fn translate<'r>(
     if let Some(place) = request.messages.iter().position(is_old) {
         let message = "`function_call` and the role `function` are what `tool_calls` and the role `tool` were before: use these";
         let param = format!("messages[{place}]");
-        return Err(Refusal::request(message, Some(&param)));
+        return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
@@ -81,13 +81,13 @@ pub fn translate<'r>(
     if let Some(place) = request.messages.iter().position(is_misplaced) {
         let message = "only a message of the role `assistant` has calls";
         let param = format!("messages[{place}].tool_calls");
-        return Err(Refusal::request(message, Some(&param)));
+        return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let choice = Choice::read(&request, &offer)?;
     if request.n.is_some_and(|answers| answers != 1) {
         let message =
             "with tools there is one answer to a request: leave `n` out, or ask several times";
-        return Err(Refusal::request(message, Some("n")));
+        return Err(GatewayError::invalid_request(message, Some("n")));
     }
     let form = request.response_format.as_ref();
     let form = form.and_then(|form| form.kind.as_deref());
@@ -98,7 +98,10 @@ pub fn translate<'r>(
         let message = format!(
             "`response_format` of the type `{form}` cannot be had together with tools: leave it out, or say `tool_choice: \"none\"`"
         );
-        return Err(Refusal::request(message, Some("response_format")));
+        return Err(GatewayError::invalid_request(
+            message,
+            Some("response_format"),
+        ));
     }
     let is_keyed = settings.markers == Markers::Keyed;
     let arguments = if request.is_streamed() && !offer.is_strict() {
@@ -112,21 +115,21 @@ pub fn translate<'r>(
     let key = known.map(|texts| key(&request, texts, caller));
     let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
     let one_call = request.parallel_tool_calls == Some(false);
-    let taught = offer.teach(settings, key, one_call);
-    let taught = taught.map_err(|error| Refusal::settings(&error))?;
+    let prompt = offer.teach(settings, key, one_call);
+    let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
     let taken = ids(&request);
     let words = put_into_words(
         &mut request,
         settings,
         caller.secret,
-        &taught,
+        &prompt,
         &offer,
         &choice,
     );
-    words.map_err(|error| Refusal::settings(&error))?;
+    words.map_err(|error| GatewayError::settings(&error))?;
 
     let plan = ReplyPlan {
-        spoken: taught.spoken,
+        compiled: prompt.compiled,
         untrusted: untrusted.unwrap_or_default().into(),
         secret: caller.secret.clone(),
         offer,
@@ -153,18 +156,18 @@ fn put_into_words(
     request: &mut ChatCompletionRequest<'_>,
     settings: &ModelSettings,
     secret: &Secret,
-    taught: &Taught,
-    offer: &Offer,
+    prompt: &ToolPrompt,
+    offer: &OfferedTools,
     choice: &Choice,
 ) -> Result<(), DialectError> {
-    let spoken = &*taught.spoken;
-    let mut conversation = Conversation::new(spoken, offer, secret, settings.developer_is_system);
+    let compiled = &*prompt.compiled;
+    let mut conversation = Conversation::new(compiled, offer, secret, settings.developer_is_system);
     for message in std::mem::take(&mut request.messages) {
         conversation.add(message)?;
     }
     let mut messages = conversation.finish()?;
     if !offer.is_empty() {
-        add_to_system(&mut messages, &taught.prompt);
+        add_to_system(&mut messages, &prompt.prompt);
     }
     // A server that knows the form of the answer would keep the model from writing a call.
     let form = if offer.is_empty() || *choice == Choice::None {
@@ -173,7 +176,7 @@ fn put_into_words(
         request.response_format.take()
     };
     let kept = request.response_format.as_ref();
-    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.prompt_text) {
+    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &compiled.prompt_text) {
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
             _ => add_to_system(&mut messages, &words),

@@ -7,13 +7,13 @@
 )]
 
 mod keys;
-mod offers;
+mod tool_cache;
 
 use std::collections::HashSet;
 
 use plaincall_call::{PromptOptions, prompt, read_usable_tools};
 use plaincall_gateway::{
-    Caller, Markers, ModelSettings, Offers, Refusal, Secret, Translation, translate,
+    Caller, GatewayError, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
 };
 use plaincall_syntax::Dialect;
 use plaincall_testkit::schema_calls::{Choices, schema};
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 fn translated(
     request: &Value,
     settings: &ModelSettings,
-) -> Result<(Value, bool, Dialect), Refusal> {
+) -> Result<(Value, bool, Dialect), GatewayError> {
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).expect("a request");
     let secret = Secret::new("secret");
@@ -33,7 +33,7 @@ fn translated(
     };
     let value = |request| serde_json::from_str(&plaincall_wire::write(&request)).expect("JSON");
     Ok(
-        match translate(request, settings, caller, &Offers::new())? {
+        match translate(request, settings, caller, &ToolCache::new())? {
             Translation::Unchanged(request) => (value(request), false, Dialect::block()),
             Translation::Changed { upstream, plan } => {
                 (value(upstream), true, plan.dialect().clone())
@@ -249,7 +249,7 @@ fn what_is_asked_of_one_reply() {
             &["system: <prompt>", expected],
         );
     }
-    // A reply that the client has begun stays the last message.
+    // A reply that the client has started stays the last message.
     check(
         &json!([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Well,"}]),
         &json!({"tool_choice": "required"}),
@@ -439,14 +439,14 @@ fn refusals() {
         let refusal = translated(&request, &ModelSettings::default()).expect_err("a refusal");
         assert_eq!(refusal.status, 400);
         assert_eq!(
-            refusal.error.param.as_ref().unwrap().text(),
+            refusal.body.param.as_ref().unwrap().text(),
             format!("\"{param}\"")
         );
         assert!(refusal.message().contains(words), "{}", refusal.message());
     }
 }
 
-/// What is kept of earlier requests makes no difference, and the tools are taught as they would be alone.
+/// What is kept of earlier requests makes no difference, and the tools are prompt as they would be alone.
 #[test]
 fn prompts_with_other_keys() {
     let secret = Secret::new("secret");
@@ -454,7 +454,7 @@ fn prompts_with_other_keys() {
         secret: &secret,
         key: "me",
     };
-    let ask = |first: &str, tools: &Value, settings: &ModelSettings, offers: &Offers| {
+    let ask = |first: &str, tools: &Value, settings: &ModelSettings, offers: &ToolCache| {
         let message = json!({"role": "user", "content": first});
         let body = json!({"messages": [message], "tools": tools}).to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -487,10 +487,10 @@ fn prompts_with_other_keys() {
                 }})
             };
             let tools: Value = (0..4).map(|number| tool(number, &mut random)).collect();
-            let offers = Offers::new();
+            let offers = ToolCache::new();
             for first in ["a", "b", "c"] {
                 let asked = ask(first, &tools, &settings, &offers);
-                let alone = ask(first, &tools, &settings, &Offers::new());
+                let alone = ask(first, &tools, &settings, &ToolCache::new());
                 assert_eq!(asked, alone);
                 let (told, dialect) = asked;
                 // Not every random schema can be used as it is.

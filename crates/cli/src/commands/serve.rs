@@ -40,7 +40,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
     let log = Log::to(JsonOutput::new(), remark)
         .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
-    config.observe = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observe>;
+    config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
     config
         .check_address(options.listen)
         .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
@@ -92,8 +92,8 @@ async fn serve_until_told(
     let looking = tokio::spawn({
         let gateway = gateway.clone();
         async move {
-            if let Some(doubt) = gateway.doubts().await {
-                remark(&doubt);
+            if let Some(problem) = gateway.preflight().await {
+                remark(&problem);
             }
         }
     });
@@ -180,13 +180,13 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
         config.models = settings.collect();
     }
     config.keys = keys.unwrap_or_default();
-    config.open_to_all = options.open;
+    config.allow_public_without_keys = options.open;
     config.other_models = settings(&all);
     config.origins.clone_from(&options.cors);
-    config.reports_contents = options.log_contents;
+    config.report_contents = options.log_contents;
     config.limits = options.limits.limits();
-    config.retries.most = options.limits.retries;
-    config.retries.longest_wait = options.times.retry_wait.0;
+    config.retries.max_retries = options.limits.retries;
+    config.retries.max_wait = options.times.retry_wait.0;
     config.timeouts = options.times.timeouts();
     Ok(config)
 }
@@ -218,7 +218,7 @@ fn settings(model: &Model) -> ModelSettings {
         reasoning: model.reasoning().map(|[open, close]| ReasoningSpan {
             open,
             close,
-            is_begun: model.in_reasoning == Some(true),
+            is_started: model.in_reasoning == Some(true),
         }),
         arguments: match model.arguments.unwrap_or_default() {
             config::Arguments::Checked => ArgumentMode::Checked,

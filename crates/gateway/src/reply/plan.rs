@@ -1,4 +1,4 @@
-//! How a reply is read and given to the client.
+//! The plan for reading a reply.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,54 +6,54 @@ use std::sync::Arc;
 use plaincall_call::{EchoGuard, ToolLookup, ToolSpec, Untrusted};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
+use crate::compiled::CompiledDialect;
 use crate::key::Secret;
-use crate::offer::{Choice, Offer};
 use crate::settings::ArgumentMode;
-use crate::spoken::Spoken;
+use crate::tools::{Choice, OfferedTools};
 
-/// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
+/// How the reply to a request is read and sent to the client. Created by [`translate`](crate::translate()).
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
-    pub(crate) spoken: Arc<Spoken>,
+    pub(crate) compiled: Arc<CompiledDialect>,
     pub(crate) untrusted: Arc<[String]>,
     pub(crate) secret: Secret,
-    pub(crate) offer: Arc<Offer>,
+    pub(crate) offer: Arc<OfferedTools>,
     pub(crate) choice: Choice,
-    /// Whether a reply holds at most one call.
+    /// Whether a reply has at most one call.
     pub(crate) one_call: bool,
     pub(crate) arguments: ArgumentMode,
     pub(crate) repair_rounds: u32,
-    /// Whether the client has set words at which the model stops: then a natural end may be one in the middle.
+    /// Whether the client has set stop sequences: a natural end may then be in the middle of a call.
     pub(crate) stops_anywhere: bool,
     pub(crate) includes_usage: bool,
     pub(crate) taken: HashSet<String>,
 }
 
 impl ReplyPlan {
-    /// The dialect in which the reply is read.
+    /// Returns the dialect of the reply.
     pub fn dialect(&self) -> &Dialect {
-        &self.spoken.read
+        &self.compiled.reply_dialect
     }
 
-    /// The tools that are offered.
-    pub fn offer(&self) -> &Offer {
+    /// Returns the offered tools.
+    pub fn offered_tools(&self) -> &OfferedTools {
         &self.offer
     }
 
-    /// Knows the calls that untrusted texts mention, which the model must not be asked to write. It takes time to make,
-    /// and most replies need none.
+    /// Creates a guard that finds calls mentioned in untrusted texts, which the model must not be asked to write. This is
+    /// slow, and most replies do not need it.
     pub(crate) fn guard(&self) -> EchoGuard {
-        let mut guard = self.spoken.guard.clone();
+        let mut guard = self.compiled.guard.clone();
         for text in self.untrusted.iter() {
             guard.hear(&Untrusted::new(text));
         }
         guard
     }
 
-    /// Whether a reply without a call may only quote an untrusted text that looks like one. Behind what begins a call in
-    /// another format, its name may stand anywhere: any such text counts.
+    /// Returns whether a reply without a call may only quote an untrusted text that looks like a call. In other call
+    /// formats the name may be anywhere in the text, so every text that mentions such a format counts.
     pub(crate) fn is_quotation(&self, written: &str) -> bool {
-        let near = near_misses(written, &self.spoken.told).unwrap_or_default();
+        let near = near_misses(written, &self.compiled.prompt_dialect).unwrap_or_default();
         let is_format = near.iter().all(|miss| miss.format.is_some());
         if is_format && self.untrusted.iter().any(|text| mentions_call_format(text)) {
             return true;
@@ -62,23 +62,23 @@ impl ReplyPlan {
         self.guard().mentions_in(written, names).is_some()
     }
 
-    /// Whether the arguments of a call are sent while the call may still prove invalid.
+    /// Returns whether arguments are sent before the call has been validated.
     pub fn streams_arguments(&self) -> bool {
         self.arguments == ArgumentMode::Stream
     }
 
-    /// Whether the model may be asked again, hidden from the client.
+    /// Returns whether invalid calls are repaired, hidden from the client.
     pub(crate) fn may_repair(&self) -> bool {
         !self.streams_arguments() && self.choice != Choice::None
     }
 
-    /// Whether the client wants to know at the end of a stream what the answer cost.
+    /// Returns whether the client requested the usage at the end of the stream.
     pub fn includes_usage(&self) -> bool {
         self.includes_usage
     }
 }
 
-/// The tools that may be called.
+/// Finds only the tools that may be called.
 impl ToolLookup for ReplyPlan {
     fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
         self.offer.find(name).filter(|_| self.choice.allows(name))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use plaincall_call::InventedResults;
 use plaincall_syntax::MARKER_LIMIT;
 
-use crate::spoken::Spoken;
+use crate::compiled::CompiledDialect;
 
 /// The most white space that is held back, in bytes.
-const MOST_BLANK: usize = 1024;
+const MAX_BLANK: usize = 1024;
 
 /// Gathers the text of a reply until it leaves.
 ///
@@ -18,7 +18,7 @@ const MOST_BLANK: usize = 1024;
 /// the escape's backslash is put between if it could.
 #[derive(Debug)]
 pub(super) struct Text {
-    spoken: Arc<Spoken>,
+    compiled: Arc<CompiledDialect>,
     /// What has not left yet.
     fresh: String,
     /// Results that the model invents do not leave.
@@ -31,9 +31,9 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(spoken: Arc<Spoken>) -> Self {
+    pub(super) fn new(compiled: Arc<CompiledDialect>) -> Self {
         Self {
-            spoken,
+            compiled,
             fresh: String::new(),
             invented: InventedResults::default(),
             blank: String::new(),
@@ -75,7 +75,7 @@ impl Text {
                     .unwrap_or_default(),
             );
         }
-        self.spoken.escaper.may_join(&before, text)
+        self.compiled.escaper.may_join(&before, text)
     }
 
     /// Takes the last bytes out again, which are a marker.
@@ -111,7 +111,7 @@ impl Text {
     fn pass(&mut self, fresh: String) -> Option<String> {
         if self.is_at_edge {
             self.blank.push_str(&fresh);
-            if self.blank.len() <= MOST_BLANK && self.blank.trim().is_empty() {
+            if self.blank.len() <= MAX_BLANK && self.blank.trim().is_empty() {
                 return None;
             }
             return self.take_blank();

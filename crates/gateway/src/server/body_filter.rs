@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use plaincall_wire::openai::api_finish_reason;
 
 /// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere.
-pub(crate) const SHORTEST_KEY: usize = 8;
-pub(crate) const CONCEALED: &str = "[key]";
+pub(crate) const MIN_KEY: usize = 8;
+pub(crate) const REDACTED: &str = "[key]";
 
 const FINISH_REASON: &[u8] = b"\"finish_reason\"";
 /// How much behind it is looked at, in bytes: the colon, the value and blanks around both.
-const LONGEST_REASON: usize = 256;
+const MAX_REASON: usize = 256;
 /// Characters that some clients take for line ends, and what JSON writes for them.
 const SEPARATORS: [(&[u8], &[u8]); 3] = [
     (b"\xC2\x85", b"\\u0085"),
@@ -53,7 +53,7 @@ enum Look {
 impl BodyFilter {
     /// A filter for a body of this kind; `None` if there is nothing to look for.
     pub(crate) fn new(key: Option<&str>, kind: BodyKind) -> Option<Self> {
-        let key = key.filter(|key| key.len() >= SHORTEST_KEY);
+        let key = key.filter(|key| key.len() >= MIN_KEY);
         if key.is_none() && kind == BodyKind::Other {
             return None;
         }
@@ -120,7 +120,7 @@ impl BodyFilter {
 
     /// What stands at the beginning of these bytes.
     fn look(&self, bytes: &[u8], is_end: bool) -> Look {
-        let mut is_begun = false;
+        let mut is_started = false;
         let looks = [
             as_it_is(bytes, &self.key),
             in_json(bytes, &self.key),
@@ -136,11 +136,11 @@ impl BodyFilter {
         for look in looks {
             match look {
                 Look::Replace(..) => return look,
-                Look::Begun => is_begun = true,
+                Look::Begun => is_started = true,
                 Look::Nothing => {}
             }
         }
-        if is_begun && !is_end {
+        if is_started && !is_end {
             Look::Begun
         } else {
             Look::Nothing
@@ -152,7 +152,7 @@ impl BodyFilter {
 fn as_it_is(bytes: &[u8], key: &[u8]) -> Look {
     match bytes.strip_prefix(key) {
         _ if key.is_empty() => Look::Nothing,
-        Some(_) => Look::Replace(key.len(), CONCEALED.as_bytes().into()),
+        Some(_) => Look::Replace(key.len(), REDACTED.as_bytes().into()),
         None if key.starts_with(bytes) => Look::Begun,
         None => Look::Nothing,
     }
@@ -187,7 +187,7 @@ fn in_json(bytes: &[u8], key: &[u8]) -> Look {
             _ => return Look::Nothing,
         };
     }
-    Look::Replace(at, CONCEALED.as_bytes().into())
+    Look::Replace(at, REDACTED.as_bytes().into())
 }
 
 fn separator(bytes: &[u8]) -> Look {
@@ -211,17 +211,17 @@ fn finish_reason(bytes: &[u8]) -> Look {
             Look::Nothing
         };
     };
-    let (rest, begun) = match rest.get(..LONGEST_REASON) {
+    let (rest, started) = match rest.get(..MAX_REASON) {
         Some(rest) => (rest, Look::Nothing),
         None => (rest, Look::Begun),
     };
     let value = match rest.trim_ascii_start() {
-        [] => return begun,
+        [] => return started,
         [b':', value @ ..] => value.trim_ascii_start(),
         _ => return Look::Nothing,
     };
     let reason = match value {
-        [] => return begun,
+        [] => return started,
         [b'"', reason @ ..] => reason,
         _ => return Look::Nothing,
     };
@@ -232,7 +232,7 @@ fn finish_reason(bytes: &[u8]) -> Look {
         is_end
     };
     let Some(end) = reason.iter().position(is_end) else {
-        return begun;
+        return started;
     };
     let known = reason
         .get(..end)

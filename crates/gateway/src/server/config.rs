@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::key::Secret;
 use crate::server::origins;
-use crate::server::report::{Observe, Report};
+use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
 use crate::settings::ModelSettings;
 
@@ -40,7 +40,7 @@ pub struct GatewayConfig {
     pub limits: ServerLimits,
     /// How long is waited.
     pub timeouts: Timeouts,
-    /// When a request is sent again to the model's server.
+    /// When a request is sent again to the model server.
     pub retries: Retries,
     /// Pages of these origins may ask from a browser, such as `https://chat.example`; `*` is every origin. Without a key
     /// for clients, pages of all others are refused.
@@ -48,14 +48,14 @@ pub struct GatewayConfig {
     /// Whether [`Gateway::serve`] may listen where other machines can reach it although nobody is asked for a key.
     ///
     /// [`Gateway::serve`]: crate::Gateway::serve
-    pub open_to_all: bool,
+    pub allow_public_without_keys: bool,
     /// Whether reports hold what was said.
-    pub reports_contents: bool,
+    pub report_contents: bool,
     /// Who hears of each request.
-    pub observe: Arc<dyn Observe>,
+    pub observer: Arc<dyn Observer>,
 }
 
-pub(super) fn can_be_shown(key: &str) -> bool {
+pub(super) fn is_valid_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
@@ -83,12 +83,12 @@ pub struct ServerLimits {
     pub concurrent: usize,
     /// Connections of clients at one time; more are not accepted until one ends.
     pub connections: usize,
-    /// Bytes of all bodies of requests together that the model's server does not have yet; more are refused with the
+    /// Bytes of all bodies of requests together that the model server does not have yet; more are refused with the
     /// status 503. What is made of a body takes several times its length.
     pub bodies: usize,
     /// Bytes of an answer that is not streamed.
     pub answer: usize,
-    /// Bytes of a line and of an event of a stream of the model's server.
+    /// Bytes of a line and of an event of a stream of the model server.
     pub stream: sse::Limits,
 }
 
@@ -102,7 +102,7 @@ pub struct Timeouts {
     pub connection_idle: Duration,
     /// For the body of a request, whole.
     pub body: Duration,
-    /// For a connection to the model's server.
+    /// For a connection to the model server.
     pub connect: Duration,
     /// For the beginning of its answer.
     pub first_byte: Duration,
@@ -115,22 +115,22 @@ pub struct Timeouts {
     pub drain: Duration,
 }
 
-/// When a request is sent again to the model's server: only if it has not taken it up.
+/// When a request is sent again to the model server: only if it has not taken it up.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Retries {
     /// How often a request is sent again at most.
-    pub most: u32,
+    pub max_retries: u32,
     /// How long the server may ask to wait (`Retry-After` with a status of 429 or 503). If it asks for more, the client
     /// hears it.
-    pub longest_wait: Duration,
+    pub max_wait: Duration,
 }
 
 impl Default for Retries {
     fn default() -> Self {
         Self {
-            most: 2,
-            longest_wait: Duration::from_secs(5),
+            max_retries: 2,
+            max_wait: Duration::from_secs(5),
         }
     }
 }
@@ -178,20 +178,20 @@ impl GatewayConfig {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             origins: Vec::new(),
-            open_to_all: false,
-            reports_contents: false,
-            observe: Arc::new(|_: &Report| {}),
+            allow_public_without_keys: false,
+            report_contents: false,
+            observer: Arc::new(|_: &Report| {}),
         }
     }
 
     /// Whether it may listen here: beyond this machine it serves only clients with a key, unless it is
-    /// [`open_to_all`](Self::open_to_all). [`Gateway::serve`](crate::Gateway::serve) asks this; a program that serves the
+    /// [`allow_public_without_keys`](Self::allow_public_without_keys). [`Gateway::serve`](crate::Gateway::serve) asks this; a program that serves the
     /// router itself should.
     ///
     /// # Errors
     /// If anybody there could use the model.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), ConfigError> {
-        if address.ip().is_loopback() || !self.keys.is_empty() || self.open_to_all {
+        if address.ip().is_loopback() || !self.keys.is_empty() || self.allow_public_without_keys {
             return Ok(());
         }
         Err(ConfigError(format!(
@@ -216,7 +216,7 @@ impl GatewayConfig {
         for origin in &self.origins {
             origins::check(origin).map_err(ConfigError)?;
         }
-        if !self.keys.iter().all(|key| can_be_shown(key)) {
+        if !self.keys.iter().all(|key| is_valid_key(key)) {
             return wrong(
                 "a key of a client is empty, or has characters that no header can hold".to_owned(),
             );
@@ -248,7 +248,7 @@ impl GatewayConfig {
             (times.head, "the head of a request"),
             (times.connection_idle, "the next request of a connection"),
             (times.body, "the body of a request"),
-            (times.connect, "a connection to the model's server"),
+            (times.connect, "a connection to the model server"),
             (times.first_byte, "the beginning of an answer"),
             (times.idle, "a piece of an answer"),
             (times.keep_alive, "a sign of life"),
@@ -260,9 +260,9 @@ impl GatewayConfig {
         Ok(())
     }
 
-    /// Whether the model's server gets the key that the client shows: if it is meant for nobody else, and the gateway has
+    /// Whether the model server gets the key that the client shows: if it is meant for nobody else, and the gateway has
     /// none of its own.
-    pub(super) fn passes_keys(&self) -> bool {
+    pub(super) fn forwards_client_keys(&self) -> bool {
         self.keys.is_empty() && self.upstream.key().is_none()
     }
 

@@ -5,51 +5,51 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::Response;
 use plaincall_wire::openai::error_event;
 
-use crate::server::answer;
 use crate::server::pipe::pipe;
-use crate::server::report::Ticket;
+use crate::server::report::RequestGuard;
+use crate::server::response;
 use crate::server::upstream::Answer;
 
-pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
+pub(super) fn forward(mut given: Answer, mut guard: RequestGuard) -> Response {
     if has_no_body(given.status()) {
-        return forward_head(given, ticket);
+        return forward_head(given, guard);
     }
-    let (filler, body) = pipe(ticket.patience());
+    let (sender, body) = pipe(guard.idle_timeout());
     let status = given.status();
     let response = head(&mut given, Body::new(body));
     let is_stream = given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none();
     // The last two bytes that are no CR.
     let mut last = *b"\n\n";
-    ticket.room = None;
+    guard.body_permit = None;
     tokio::spawn(async move {
         loop {
             let piece = tokio::select! {
                 piece = given.piece() => piece,
-                () = filler.closed() => return,
+                () = sender.closed() => return,
             };
             match piece {
                 Ok(Some(piece)) => {
-                    ticket.first_piece();
-                    ticket.said(&piece);
+                    guard.first_piece();
+                    guard.model_reply(&piece);
                     for byte in piece.iter().filter(|byte| **byte != b'\r') {
                         last = [last[1], *byte];
                     }
-                    if !filler.send(piece).await {
+                    if !sender.send(piece).await {
                         return;
                     }
                 }
                 Ok(None) => {
-                    ticket.end(status, None);
-                    return filler.complete();
+                    guard.end(status, None);
+                    return sender.complete();
                 }
-                Err(refusal) => {
-                    ticket.end(status, Some(&refusal));
+                Err(error) => {
+                    guard.end(status, Some(&error));
                     // An event of ours can stand in a stream behind another one.
-                    if refusal.is_shutting_down() && is_stream && last == *b"\n\n" {
+                    if error.is_shutting_down() && is_stream && last == *b"\n\n" {
                         let mut event = Vec::new();
-                        error_event(&refusal.error, &mut event);
-                        if filler.send(event.into()).await {
-                            filler.complete();
+                        error_event(&error.body, &mut event);
+                        if sender.send(event.into()).await {
+                            sender.complete();
                         }
                     }
                     // Else what has gone out cannot be taken back; the client sees that it broke off.
@@ -66,16 +66,19 @@ fn has_no_body(status: u16) -> bool {
 }
 
 /// Passes on the head of an answer alone, as `HEAD` wants it.
-pub(super) fn forward_head(mut given: Answer, mut ticket: Ticket) -> Response {
-    ticket.end(given.status(), None);
+pub(super) fn forward_head(mut given: Answer, mut guard: RequestGuard) -> Response {
+    guard.end(given.status(), None);
     // How long the body would be is not known, so that nothing is said of it; nobody asks for this one.
-    let (_, body) = pipe(ticket.patience());
+    let (_, body) = pipe(guard.idle_timeout());
     head(&mut given, Body::new(body))
 }
 
 fn head(given: &mut Answer, body: Body) -> Response {
-    let content_type = given.header(&CONTENT_TYPE).cloned().unwrap_or(answer::JSON);
-    let mut response = answer::with(given.status(), content_type, body);
+    let content_type = given
+        .header(&CONTENT_TYPE)
+        .cloned()
+        .unwrap_or(response::JSON);
+    let mut response = response::with(given.status(), content_type, body);
     if has_no_body(given.status()) {
         response.headers_mut().remove(CONTENT_TYPE);
     }
@@ -83,5 +86,5 @@ fn head(given: &mut Answer, body: Body) -> Response {
         let headers = response.headers_mut();
         headers.insert(CONTENT_ENCODING, encoding.clone());
     }
-    answer::with_headers(response, std::mem::take(&mut given.headers))
+    response::with_headers(response, std::mem::take(&mut given.headers))
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 
-/// What answers in the place of a model's server: a model in this process, recorded replies, or another way to a server.
+/// What answers in the place of a model server: a model in this process, recorded replies, or another way to a server.
 ///
 /// It is asked as a server would be: `POST /v1/chat/completions` with a body of JSON, and `GET /v1/models`. The answer
 /// has a status, a content type and a body, which is an event stream if the request wants one; a body that is `application/json`
@@ -16,7 +16,7 @@ use axum::http::{Request, Response};
 ///
 /// Every function that answers so is one, as the example of [`Gateway`](crate::Gateway) shows.
 pub trait LocalModel: Send + Sync {
-    /// Answers a request. An error is told to the client as one of the model's server, with status 502.
+    /// Answers a request. An error is told to the client as one of the model server, with status 502.
     fn answer(&self, request: Request<Bytes>) -> Answered;
 }
 

@@ -82,10 +82,10 @@ impl Metrics {
             *sums.errors.entry(kind).or_default() += 1;
         }
         sums.counts += report.counts;
-        if let Some(time) = report.first_piece {
+        if let Some(time) = report.time_to_first_byte {
             sums.first_piece.add(time);
         }
-        sums.whole.add(report.time);
+        sums.whole.add(report.duration);
     }
 
     /// All of it as text, with the requests that are being answered and those that were sent again.
@@ -110,7 +110,7 @@ impl Metrics {
             ),
             (
                 "retries",
-                "Requests sent again, since the model's server had not accepted them.",
+                "Requests sent again, since the model server had not accepted them.",
                 retries,
             ),
         ];
@@ -120,7 +120,7 @@ impl Metrics {
         }
         let help = "Seconds until the first piece of an answer.";
         sums.first_piece
-            .write("first_piece_seconds", help, &mut out);
+            .write("time_to_first_byte_seconds", help, &mut out);
         let help = "Seconds until the end of an answer.";
         sums.whole.write("request_seconds", help, &mut out);
         out

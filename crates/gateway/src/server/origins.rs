@@ -6,7 +6,7 @@ use axum::http::header::{HeaderName, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Uri};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::server::answer::{REQUEST_ID, SHOULD_RETRY, TOOLS};
+use crate::server::response::{REQUEST_ID, SHOULD_RETRY, TOOLS};
 
 const ANY: &str = "*";
 /// How long a browser need not ask again whether it may.
@@ -37,7 +37,7 @@ pub(super) fn check(origin: &str) -> Result<(), String> {
 }
 
 /// Whether a page of this origin may ask.
-pub(super) fn may_ask(origin: &HeaderValue, allowed: &[String]) -> bool {
+pub(super) fn is_allowed(origin: &HeaderValue, allowed: &[String]) -> bool {
     allowed
         .iter()
         .any(|known| known == ANY || known.as_bytes() == origin.as_bytes())

@@ -16,34 +16,34 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 ///
 /// What is held for a client that reads slowly: one piece that waits here, one that could not be handed over yet, and what
 /// `hyper` has taken, which is one piece more than its buffer (as long as the head of a request may be, 32 KiB at most):
-/// 44 KiB. Beside that the model's server has been read on by one piece of its answer at most, and by what its connection
+/// 44 KiB. Beside that the model server has been read on by one piece of its answer at most, and by what its connection
 /// holds ([`READ`](super::upstream::READ)): 64 KiB in all.
 pub(super) const PIECE: usize = 4 << 10;
 
-/// A body, and where its pieces go in. One piece waits at most; a client that reads nothing for `patience` has gone. The
-/// body is whole only if its filler says so ([`Filler::complete`]); else, even by a panic, it breaks off.
-pub(super) fn pipe(patience: Duration) -> (Filler, Pipe) {
+/// A body, and where its pieces go in. One piece waits at most; a client that reads nothing for `idle_timeout` has gone. The
+/// body is whole only if its sender says so ([`BodySender::complete`]); else, even by a panic, it breaks off.
+pub(super) fn pipe(idle_timeout: Duration) -> (BodySender, Pipe) {
     let (sender, receiver) = channel(1);
     let is_complete = Arc::new(AtomicBool::new(false));
-    let filler = Filler {
+    let sender = BodySender {
         sender,
         is_complete: Arc::clone(&is_complete),
-        patience,
+        idle_timeout,
     };
     let pipe = Pipe {
         receiver,
         is_complete,
     };
-    (filler, pipe)
+    (sender, pipe)
 }
 
-pub(super) struct Filler {
+pub(super) struct BodySender {
     sender: Sender<Bytes>,
     is_complete: Arc<AtomicBool>,
-    patience: Duration,
+    idle_timeout: Duration,
 }
 
-impl Filler {
+impl BodySender {
     /// Gives bytes to the client; whether it is still there.
     pub(super) async fn send(&self, mut bytes: Bytes) -> bool {
         while !bytes.is_empty() {
@@ -53,7 +53,7 @@ impl Filler {
                 Err(TrySendError::Full(piece)) => piece,
                 Err(TrySendError::Closed(_)) => return false,
             };
-            let sent = tokio::time::timeout(self.patience, self.sender.send(piece)).await;
+            let sent = tokio::time::timeout(self.idle_timeout, self.sender.send(piece)).await;
             if !matches!(sent, Ok(Ok(()))) {
                 return false;
             }

@@ -11,11 +11,11 @@ use hyper::body::Frame;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Usage};
 use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 
-use crate::outlet::Outlet as _;
-use crate::outlet::streamed::StreamedAnswer;
-use crate::outlet::whole::WholeAnswer;
-use crate::server::answer::{self, EVENT_STREAM, JSON};
 use crate::server::local::{Answered, LocalModel};
+use crate::server::response::{self, EVENT_STREAM, JSON};
+use crate::sink::ResponseSink as _;
+use crate::sink::complete::CompleteResponse;
+use crate::sink::streamed::StreamedResponse;
 
 /// How long the pieces of a streamed reply are, in bytes.
 const PIECE: usize = 12;
@@ -70,7 +70,7 @@ impl Replay {
             ..Usage::default()
         };
         if !request.is_streamed() {
-            let mut whole = WholeAnswer::new(id, 0);
+            let mut whole = CompleteResponse::new(id, 0);
             whole.content(&reply.content);
             whole.finish(&reply.finish_reason);
             whole.usage(&usage);
@@ -78,9 +78,9 @@ impl Replay {
                 model: Some(model.into()),
                 ..ChatCompletion::default()
             });
-            return Some(answer::json(200, plaincall_wire::write(&completion)));
+            return Some(response::json(200, plaincall_wire::write(&completion)));
         }
-        let mut stream = StreamedAnswer::new("", 0, request.includes_usage());
+        let mut stream = StreamedResponse::new("", 0, request.includes_usage());
         stream.begin(&ChatCompletionChunk {
             id: Some(id.into()),
             model: Some(model.into()),
@@ -101,7 +101,7 @@ impl Replay {
         let pieces = pieces.into_iter().map(Bytes::from);
         let frames = pieces.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
         let body = Body::new(StreamBody::new(stream::iter(frames)));
-        Some(answer::with(200, EVENT_STREAM, body))
+        Some(response::with(200, EVENT_STREAM, body))
     }
 }
 
@@ -111,14 +111,14 @@ const NOTHING_ELSE: &str = r#"{"error":{"message":"recorded replies answer POST 
 impl LocalModel for Replay {
     fn answer(&self, request: Request<Bytes>) -> Answered {
         let answered = match (request.method(), request.uri().path()) {
-            (&Method::GET, "/v1/models") => Ok(answer::json(200, MODELS.to_owned())),
+            (&Method::GET, "/v1/models") => Ok(response::json(200, MODELS.to_owned())),
             (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
                 Ok(request) => self
                     .reply(&request)
                     .ok_or_else(|| "there is no recorded reply".into()),
                 Err(error) => Err(error.into()),
             },
-            _ => Ok(answer::with(404, JSON, Body::from(NOTHING_ELSE))),
+            _ => Ok(response::with(404, JSON, Body::from(NOTHING_ELSE))),
         };
         Box::pin(std::future::ready(answered))
     }

@@ -1,4 +1,4 @@
-//! What is told of each request.
+//! The report about each request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,160 +7,161 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::counts::Counts;
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
 use crate::server::Shared;
-use crate::server::access::Caller;
-use crate::server::body_filter::{CONCEALED, SHORTEST_KEY};
+use crate::server::auth::Caller;
+use crate::server::body_filter::{MIN_KEY, REDACTED};
 
-/// What is told of a request when it has ended. Nothing of what was said is in it but in [`contents`](Self::contents).
+/// The report about a request, available when it has ended. Only [`contents`](Self::contents) quotes the conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// The id of the request.
     pub request_id: String,
-    /// The path that was asked for, with `NAME` for the name in it; `other` for all that the gateway does not have.
+    /// The requested path, with `NAME` in place of a model's name; `other` for unknown paths.
     pub path: &'static str,
-    /// Which of several keys the client has shown, by its place in the list of them, counted from 1.
+    /// The position of the client's key in the list of keys, counted from 1; `None` unless there are several.
     pub key: Option<usize>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// Whether the answer was to come as a stream.
+    /// Whether a stream was requested.
     pub is_streamed: bool,
-    /// Whether the request was put into words.
+    /// Whether the request was translated to plain text.
     pub is_translated: bool,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// Why it failed, also when that was after the status; nothing that quotes the request.
+    /// The error, which may occur after the status was sent. It quotes nothing of the request.
     pub error: Option<String>,
-    /// The type of that error: one of the gateway's own, or `upstream_error`.
+    /// The type of the error: one of the gateway's own, or `upstream_error`.
     pub error_type: Option<&'static str>,
-    /// Whether the client went away before the end.
+    /// Whether the client disconnected before the end.
     pub is_abandoned: bool,
-    /// From the request to the first piece of the answer.
-    pub first_piece: Option<Duration>,
-    /// From the request to the end of the answer.
-    pub time: Duration,
-    /// What happened in the reply.
+    /// The time from the request to the first byte of the response body.
+    pub time_to_first_byte: Option<Duration>,
+    /// The time from the request to the end of the response.
+    pub duration: Duration,
+    /// Counters for what happened in the reply.
     pub counts: Counts,
-    /// What was said, if the gateway is set to tell it ([`GatewayConfig::reports_contents`]).
+    /// The contents, if [`GatewayConfig::report_contents`] is set.
     ///
-    /// [`GatewayConfig::reports_contents`]: crate::GatewayConfig::reports_contents
+    /// [`GatewayConfig::report_contents`]: crate::GatewayConfig::report_contents
     pub contents: Option<Contents>,
 }
 
-/// What was said in a request. Each text is cut at 64 KiB; keys of at least eight characters are left
-/// out.
+/// The contents of a request. Each text is truncated at 64 KiB, and keys of at least eight characters are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
-    /// What the model's server was asked: the bodies of the requests, one for each round.
-    pub asked: Vec<String>,
-    /// What it said: the bodies of its answers.
-    pub said: String,
-    /// What the client got. Nothing stands here if that is what the model's server said, byte for byte.
-    pub given: String,
+    /// The bodies of the requests to the model server, one for each round.
+    pub model_requests: Vec<String>,
+    /// The bodies of the model server's answers.
+    pub model_reply: String,
+    /// The body sent to the client. Empty if it is the model server's, byte for byte.
+    pub client_reply: String,
 }
 
-/// Hears of each request.
-pub trait Observe: Send + Sync {
-    /// A request has ended. This must not take long.
-    fn ended(&self, report: &Report);
+/// Observes requests. Closures that take a [`Report`] implement it.
+pub trait Observer: Send + Sync {
+    /// Called when a request has ended. It must not block.
+    fn request_ended(&self, report: &Report);
 }
 
-impl<F: Fn(&Report) + Send + Sync> Observe for F {
-    fn ended(&self, report: &Report) {
+impl<F: Fn(&Report) + Send + Sync> Observer for F {
+    fn request_ended(&self, report: &Report) {
         self(report);
     }
 }
 
-/// A request that is being answered. When it is dropped, the request has ended.
-pub(super) struct Ticket {
+/// Reports a request when it is dropped, which is when the request has ended.
+pub(super) struct RequestGuard {
     pub(super) report: Report,
     shared: Arc<Shared>,
-    begun: Instant,
-    /// What has been said so far, if it is told.
-    heard: Option<Box<Heard>>,
-    /// The key of the client; empty if it has none.
+    started: Instant,
+    /// The contents so far, if they are reported.
+    recorded: Option<Box<Recorded>>,
+    /// The client's key; empty if it has none.
     pub(super) caller: String,
-    /// Its place among those that are answered at one time, until its answer has been taken.
-    pub(super) place: Option<Arc<OwnedSemaphorePermit>>,
-    /// The room that its body takes, until the model's server has it and nothing of it is needed here again.
-    pub(super) room: Option<OwnedSemaphorePermit>,
+    /// Counts towards the limit of concurrent requests until the response has been read.
+    pub(super) permit: Option<Arc<OwnedSemaphorePermit>>,
+    /// Counts the body towards the limit of all bodies until it is no longer needed.
+    pub(super) body_permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Ticket {
+impl RequestGuard {
     pub(super) fn new(shared: Arc<Shared>, path: &'static str, request_id: String) -> Self {
         Self {
             report: Report {
                 request_id,
                 path,
-                // Unless something else is said, the client has gone.
+                // The client has disconnected unless `end` is called.
                 is_abandoned: true,
                 status: 499,
                 ..Report::default()
             },
-            heard: shared.config.reports_contents.then(Box::default),
+            recorded: shared.config.report_contents.then(Box::default),
             caller: String::new(),
             shared,
-            begun: Instant::now(),
-            place: None,
-            room: None,
+            started: Instant::now(),
+            permit: None,
+            body_permit: None,
         }
     }
 
-    /// The first piece of the answer is there.
+    /// The first piece of the response is available.
     pub(super) fn first_piece(&mut self) {
-        self.report.first_piece.get_or_insert(self.begun.elapsed());
+        self.report
+            .time_to_first_byte
+            .get_or_insert(self.started.elapsed());
     }
 
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn idle_timeout(&self) -> Duration {
         self.shared.config.timeouts.idle
     }
 
-    /// Who asks. The key is nowhere told, but its place is.
+    /// Sets the caller. Its key is never reported, only the position of the key.
     pub(super) fn caller(&mut self, caller: &Caller<'_>) {
         caller.key.clone_into(&mut self.caller);
-        self.report.key = caller.place;
+        self.report.key = caller.position;
     }
 
-    pub(super) fn asked(&mut self, body: &[u8]) {
-        if let Some(heard) = &mut self.heard {
-            let mut asked = Vec::new();
-            hear(&mut asked, body);
-            heard.asked.push(asked);
+    pub(super) fn model_request(&mut self, body: &[u8]) {
+        if let Some(recorded) = &mut self.recorded {
+            let mut request = Vec::new();
+            record(&mut request, body);
+            recorded.model_requests.push(request);
         }
     }
 
-    pub(super) fn said(&mut self, piece: &[u8]) {
-        if let Some(heard) = &mut self.heard {
-            hear(&mut heard.said, piece);
+    pub(super) fn model_reply(&mut self, piece: &[u8]) {
+        if let Some(recorded) = &mut self.recorded {
+            record(&mut recorded.model_reply, piece);
         }
     }
 
-    pub(super) fn given(&mut self, piece: &[u8]) {
-        if let Some(heard) = &mut self.heard {
-            hear(&mut heard.given, piece);
+    pub(super) fn client_reply(&mut self, piece: &[u8]) {
+        if let Some(recorded) = &mut self.recorded {
+            record(&mut recorded.client_reply, piece);
         }
     }
 
-    pub(super) fn end(&mut self, status: u16, error: Option<&Refusal>) {
+    pub(super) fn end(&mut self, status: u16, error: Option<&GatewayError>) {
         self.report.is_abandoned = false;
         self.report.status = status;
-        self.report.error = error.map(Refusal::for_log);
-        self.report.error_type = error.map(Refusal::kind);
+        self.report.error = error.map(GatewayError::log_message);
+        self.report.error_type = error.map(GatewayError::kind);
         if let Some(error) = error
-            && self.heard.is_some()
+            && self.recorded.is_some()
         {
-            self.given(error.message().as_bytes());
+            self.client_reply(error.message().as_bytes());
         }
     }
 
-    /// What is told, without keys.
-    fn tell(&mut self) {
+    /// Completes the report and removes keys.
+    fn complete(&mut self) {
         let Self {
             report,
             shared,
-            heard,
+            recorded,
             caller,
             ..
         } = self;
@@ -168,59 +169,61 @@ impl Ticket {
         let keys = || [caller.as_str(), own].into_iter();
         let texts = [&mut report.model, &mut report.request_id].into_iter();
         for text in texts.chain(&mut report.error) {
-            leave_out(text, keys());
+            redact(text, keys());
         }
-        let Some(heard) = heard.take() else { return };
+        let Some(recorded) = recorded.take() else {
+            return;
+        };
         let known = || keys().chain(shared.config.keys.iter().map(String::as_str));
         let text = |bytes: Vec<u8>| {
             let mut text = String::from_utf8_lossy(&bytes).into_owned();
-            leave_out(&mut text, known());
-            if text.len() > LONGEST_TEXT {
-                text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+            redact(&mut text, known());
+            if text.len() > MAX_TEXT {
+                text.truncate(text.floor_char_boundary(MAX_TEXT));
                 text.push('…');
             }
             text
         };
         report.contents = Some(Contents {
-            asked: heard.asked.into_iter().map(text).collect(),
-            said: text(heard.said),
-            given: text(heard.given),
+            model_requests: recorded.model_requests.into_iter().map(text).collect(),
+            model_reply: text(recorded.model_reply),
+            client_reply: text(recorded.client_reply),
         });
     }
 }
 
-/// What has been said, as far as it is told.
+/// The contents of a request, up to the limits.
 #[derive(Default)]
-struct Heard {
-    asked: Vec<Vec<u8>>,
-    said: Vec<u8>,
-    given: Vec<u8>,
+struct Recorded {
+    model_requests: Vec<Vec<u8>>,
+    model_reply: Vec<u8>,
+    client_reply: Vec<u8>,
 }
 
-/// The longest text that is told, in bytes.
-const LONGEST_TEXT: usize = 64 << 10;
-/// How much more of it is heard, so that a key which stands where it is cut is known.
-const LONGEST_KEY: usize = 4 << 10;
+/// The longest text in a report, in bytes.
+const MAX_TEXT: usize = 64 << 10;
+/// How much more is recorded, so that a key at the point of truncation is recognized.
+const MAX_KEY: usize = 4 << 10;
 
-fn hear(heard: &mut Vec<u8>, piece: &[u8]) {
-    let room = (LONGEST_TEXT + LONGEST_KEY).saturating_sub(heard.len());
-    heard.extend_from_slice(piece.get(..room).unwrap_or(piece));
+fn record(recorded: &mut Vec<u8>, piece: &[u8]) {
+    let room = (MAX_TEXT + MAX_KEY).saturating_sub(recorded.len());
+    recorded.extend_from_slice(piece.get(..room).unwrap_or(piece));
 }
 
-/// Leaves keys out of a text, if they are long enough to be known as such.
-fn leave_out<'k>(text: &mut String, keys: impl Iterator<Item = &'k str>) {
-    for key in keys.filter(|key| key.len() >= SHORTEST_KEY) {
+/// Replaces keys in a text if they are long enough to be recognized.
+fn redact<'k>(text: &mut String, keys: impl Iterator<Item = &'k str>) {
+    for key in keys.filter(|key| key.len() >= MIN_KEY) {
         if text.contains(key) {
-            *text = text.replace(key, CONCEALED);
+            *text = text.replace(key, REDACTED);
         }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.report.time = self.begun.elapsed();
-        self.tell();
+        self.report.duration = self.started.elapsed();
+        self.complete();
         self.shared.metrics.add(&self.report);
-        self.shared.config.observe.ended(&self.report);
+        self.shared.config.observer.request_ended(&self.report);
     }
 }

@@ -23,9 +23,9 @@ use crate::server::config::Timeouts;
 pub(super) struct Socket {
     stream: TcpStream,
     turns: Turns,
-    /// The turn that `reading` is set for, and whether the head of its request has begun.
+    /// The turn that `reading` is set for, and whether the head of its request has started.
     turn: Option<u64>,
-    is_begun: bool,
+    is_started: bool,
     reading: Deadline,
     writing: Deadline,
     head: Duration,
@@ -39,7 +39,7 @@ impl Socket {
             stream,
             turns,
             turn: None,
-            is_begun: false,
+            is_started: false,
             reading: Deadline::default(),
             writing: Deadline::default(),
             head: timeouts.head,
@@ -60,8 +60,12 @@ impl Socket {
         }
         if self.turn != Some(turn) {
             self.turn = Some(turn);
-            self.is_begun = turn == 0;
-            let time = if self.is_begun { self.head } else { self.next };
+            self.is_started = turn == 0;
+            let time = if self.is_started {
+                self.head
+            } else {
+                self.next
+            };
             self.reading.set(time);
         }
         self.reading.poll(context)
@@ -70,10 +74,10 @@ impl Socket {
     /// Something has come: outside of a turn it is of the head of the next request.
     fn has_read(&mut self) {
         let turn = self.turns.now();
-        let is_begun = self.turn == Some(turn) && self.is_begun;
-        if !is_ours(turn) && !is_begun {
+        let is_started = self.turn == Some(turn) && self.is_started;
+        if !is_ours(turn) && !is_started {
             self.turn = Some(turn);
-            self.is_begun = true;
+            self.is_started = true;
             self.reading.set(self.head);
         }
     }

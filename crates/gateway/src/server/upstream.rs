@@ -1,4 +1,4 @@
-//! The model's server, as it is asked.
+//! The model server, as it is asked.
 
 mod http;
 
@@ -14,11 +14,11 @@ use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::page_title;
 use tokio::sync::watch;
 
-use crate::refusal::Refusal;
-use crate::server::answer::JSON;
+use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
-use crate::server::headers::for_client;
+use crate::server::forwarded_headers::for_client;
 use crate::server::local::LocalModel;
+use crate::server::response::JSON;
 pub(super) use crate::server::upstream::http::HttpServer;
 
 /// How many bytes of an answer are taken at once.
@@ -27,7 +27,7 @@ pub(super) const READ: usize = 2 << 10;
 /// How much of a body must be there to tell whether it is a page, in bytes: as long as `<!doctype html`.
 const PAGE_BEGIN: usize = 14;
 /// How much of a body is looked at to tell that.
-const MOST_BLANK: usize = 64 << 10;
+const MAX_BLANK: usize = 64 << 10;
 
 /// Where the model is.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ pub(crate) struct Connection {
     way: Way,
     timeouts: Timeouts,
     has_key: bool,
-    passes_keys: bool,
+    forwards_client_keys: bool,
     /// Becomes true when what has not been answered will not be any more.
     is_over: watch::Receiver<bool>,
 }
@@ -104,7 +104,7 @@ impl Connection {
             way,
             timeouts: config.timeouts,
             has_key: config.upstream.key().is_some(),
-            passes_keys: config.passes_keys(),
+            forwards_client_keys: config.forwards_client_keys(),
             is_over,
         })
     }
@@ -113,14 +113,14 @@ impl Connection {
         &self,
         body: Vec<u8>,
         headers: &HeaderMap,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, GatewayError> {
         let mut headers = headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
         let path = "/chat/completions";
         self.pass(Method::POST, path, headers, body).await
     }
 
-    /// The model's server, unless the model is in this process.
+    /// The model server, unless the model is in this process.
     pub(super) fn server(&self) -> Option<&HttpServer> {
         match &self.way {
             Way::Http(server) => Some(server),
@@ -135,36 +135,36 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, GatewayError> {
         match self.ask(method, path, headers, body.into()).await {
             // In one that is encoded the gateway's own key could not be found.
             Ok(answer) if self.has_key => answer.readable(),
             Ok(answer) => Ok(answer),
-            Err(refusal) => Err(self.told(refusal)),
+            Err(error) => Err(self.told(error)),
         }
     }
 
-    /// Asks for something that no client has asked for. What fails has the status of the model's server.
-    pub(super) async fn fetch(&self, path: &str) -> Result<Answer, Refusal> {
+    /// Asks for something that no client has asked for. What fails has the status of the model server.
+    pub(super) async fn fetch(&self, path: &str) -> Result<Answer, GatewayError> {
         self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
             .await
     }
 
-    /// Why the model's server has not answered, as the client is told it. It would take the refusal of a key that is not its
+    /// Why the model server has not answered, as the client is told it. It would take the error of a key that is not its
     /// own for one of its own.
-    fn told(&self, refusal: Refusal) -> Refusal {
-        if self.passes_keys || !matches!(refusal.status, 401 | 403) {
-            return refusal;
+    fn told(&self, error: GatewayError) -> GatewayError {
+        if self.forwards_client_keys || !matches!(error.status, 401 | 403) {
+            return error;
         }
-        let status = refusal.status;
-        let words = format!("the model's server does not let the gateway ask (status {status})");
+        let status = error.status;
+        let words = format!("the model server does not let the gateway ask (status {status})");
         // What is said about a key may quote parts of it.
         let message = match status {
-            403 => format!("{words}: {}", refusal.message()),
+            403 => format!("{words}: {}", error.message()),
             _ => format!("{words}; whoever runs the gateway can mend it"),
         };
-        let mut told = Refusal::upstream(message).log(words).for_good();
-        told.headers = refusal.headers;
+        let mut told = GatewayError::upstream(message).log(words).without_retry();
+        told.headers = error.headers;
         told
     }
 
@@ -174,19 +174,19 @@ impl Connection {
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, GatewayError> {
         // What is encoded could not be read: neither an answer nor why there is none.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
         let asked = tokio::time::timeout(wait, self.head(method, path, headers, body));
         let asked = tokio::select! {
             asked = asked => asked,
-            () = over(&self.is_over) => return Err(Refusal::shutting_down()),
+            () = over(&self.is_over) => return Err(GatewayError::shutting_down()),
         };
         let response = asked.map_err(|_| {
             let seconds = wait.as_secs();
             late(format!(
-                "the model's server has not begun to answer for {seconds} seconds"
+                "the model server has not started to answer for {seconds} seconds"
             ))
         })??;
         let status = response.status();
@@ -207,7 +207,7 @@ impl Connection {
         let mut error = match page_title(response.header(&CONTENT_TYPE), &body) {
             Some(title) => {
                 let page = page(status, &title);
-                let words = format!("the model's server answered with a page, {page}");
+                let words = format!("the model server answered with a page, {page}");
                 ErrorObject::new("upstream_error", words)
             }
             None => read_error(&body),
@@ -215,19 +215,19 @@ impl Connection {
         if error.message.as_deref().is_none_or(str::is_empty) {
             error = ErrorObject::new(
                 "upstream_error",
-                format!("the model's server has answered with the status {status}"),
+                format!("the model server has answered with the status {status}"),
             );
         }
-        let mut refusal = Refusal::of_upstream(status, error);
+        let mut error = GatewayError::from_upstream(status, error);
         let headers = answer.headers.iter();
-        refusal.headers = headers
+        error.headers = headers
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
         // Only errors are told as such.
         if !(400..600).contains(&status) {
-            refusal.status = 502;
+            error.status = 502;
         }
-        Err(refusal)
+        Err(error)
     }
 
     async fn head(
@@ -236,7 +236,7 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<HttpResponse, Refusal> {
+    ) -> Result<HttpResponse, GatewayError> {
         let waits = Waits::new(self.timeouts.first_byte, self.timeouts.idle, Duration::MAX);
         match &self.way {
             Way::Http(server) => {
@@ -246,7 +246,7 @@ impl Connection {
             Way::Local(model) => {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
                 let failed = |error: &dyn fmt::Display| {
-                    Refusal::upstream(format!("the model cannot answer: {error}"))
+                    GatewayError::upstream(format!("the model cannot answer: {error}"))
                         .log("the model cannot answer")
                 };
                 let mut request = request.body(body).map_err(|error| failed(&error))?;
@@ -269,17 +269,17 @@ impl Answer {
     }
 
     /// This answer, if its body can be read.
-    pub(super) fn readable(self) -> Result<Self, Refusal> {
+    pub(super) fn readable(self) -> Result<Self, GatewayError> {
         match self.header(&CONTENT_ENCODING) {
-            Some(encoding) if *encoding != "identity" => Err(Refusal::upstream(
-                "the model's server has encoded its answer, which it was asked not to do",
+            Some(encoding) if *encoding != "identity" => Err(GatewayError::upstream(
+                "the model server has encoded its answer, which it was asked not to do",
             )),
             _ => Ok(self),
         }
     }
 
     /// The next piece of the body, of [`READ`] bytes at most: what a client reads slowly is taken slowly.
-    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
+    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, GatewayError> {
         while self.rest.is_empty() {
             match self.next().await? {
                 Some(piece) => self.rest = piece,
@@ -289,30 +289,30 @@ impl Answer {
         Ok(Some(self.rest.split_to(self.rest.len().min(READ))))
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+    async fn next(&mut self) -> Result<Option<Bytes>, GatewayError> {
         tokio::select! {
             piece = self.response.piece() => piece.map_err(|error| failed(&error)),
-            () = over(&self.is_over) => Err(Refusal::shutting_down()),
+            () = over(&self.is_over) => Err(GatewayError::shutting_down()),
         }
     }
 
-    pub(super) async fn whole(&mut self, most: usize) -> Result<Vec<u8>, Refusal> {
-        let begun = std::mem::take(&mut self.rest).into();
+    pub(super) async fn whole(&mut self, most: usize) -> Result<Vec<u8>, GatewayError> {
+        let started = std::mem::take(&mut self.rest).into();
         tokio::select! {
-            body = self.response.body(begun, most) => body.map_err(|error| failed(&error)),
-            () = over(&self.is_over) => Err(Refusal::shutting_down()),
+            body = self.response.body(started, most) => body.map_err(|error| failed(&error)),
+            () = over(&self.is_over) => Err(GatewayError::shutting_down()),
         }
     }
 
     /// The title of the web page that this is, if it is one in the place of an answer. Only a text, or what has no content
     /// type, can be one.
-    async fn page(&mut self) -> Result<Option<String>, Refusal> {
+    async fn page(&mut self) -> Result<Option<String>, GatewayError> {
         let content_type = self.response.content_type();
         let may_be_one = content_type.is_empty() || content_type.starts_with("text/");
         if !may_be_one || self.is_event_stream() || self.header(&CONTENT_ENCODING).is_some() {
             return Ok(None);
         }
-        while self.rest.trim_ascii_start().len() < PAGE_BEGIN && self.rest.len() <= MOST_BLANK {
+        while self.rest.trim_ascii_start().len() < PAGE_BEGIN && self.rest.len() <= MAX_BLANK {
             let Some(piece) = self.next().await? else {
                 break;
             };
@@ -344,13 +344,13 @@ fn page(status: u16, title: &str) -> String {
 }
 
 /// A web page came with a status of success: the address is that of something else than the API.
-fn no_api(page: &str) -> Refusal {
-    let words = "the model's server answered with a web page, not with the API";
-    Refusal::upstream(format!(
-        "{words} ({page}): check the URL of the model's server; mostly it ends with /v1"
+fn no_api(page: &str) -> GatewayError {
+    let words = "the model server answered with a web page, not with the API";
+    GatewayError::upstream(format!(
+        "{words} ({page}): check the URL of the model server; mostly it ends with /v1"
     ))
     .log(words)
-    .for_good()
+    .without_retry()
 }
 
 /// Completes when what has not been answered will not be any more.
@@ -360,14 +360,14 @@ async fn over(is_over: &watch::Receiver<bool>) {
 }
 
 /// Why there is no answer, or only a part of one.
-fn failed(error: &HttpError) -> Refusal {
-    let message = error.message_for("the model's server");
+fn failed(error: &HttpError) -> GatewayError {
+    let message = error.message_for("the model server");
     match error.kind() {
         HttpErrorKind::Timeout => late(message),
-        _ => Refusal::upstream(message),
+        _ => GatewayError::upstream(message),
     }
 }
 
-fn late(message: String) -> Refusal {
-    Refusal::new(504, ErrorObject::new("timeout_error", message))
+fn late(message: String) -> GatewayError {
+    GatewayError::new(504, ErrorObject::new("timeout_error", message))
 }

@@ -12,10 +12,10 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{CallArguments, Content, ContentPart, Message};
 use serde_json::Value;
 
-use crate::cut_mark::CutMark;
+use crate::compiled::CompiledDialect;
+use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::Secret;
-use crate::offer::Offer;
-use crate::spoken::Spoken;
+use crate::tools::OfferedTools;
 use crate::translate::joined;
 
 const LABEL: &str = "\nThe user writes:\n\n";
@@ -25,14 +25,14 @@ pub(super) struct Conversation<'o, 'r> {
     dialect: &'o Dialect,
     /// A prompt text without anything, to be copied.
     prompt_text: &'o PromptTextBuilder,
-    offer: &'o Offer,
+    offer: &'o OfferedTools,
     secret: &'o Secret,
     developer_is_system: bool,
     told: Vec<Message<'r>>,
     /// The calls of the last turn, by name and id, and the results that have come for them.
     calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
     /// Why the last turn ended before another call.
-    cut: Option<CutMark>,
+    cut: Option<InvalidCallMark>,
     results: Vec<ResultMessage<'r>>,
     /// What stands in results beside texts: pictures and the like.
     other_parts: Vec<ContentPart<'r>>,
@@ -40,14 +40,14 @@ pub(super) struct Conversation<'o, 'r> {
 
 impl<'o, 'r> Conversation<'o, 'r> {
     pub(super) fn new(
-        spoken: &'o Spoken,
-        offer: &'o Offer,
+        compiled: &'o CompiledDialect,
+        offer: &'o OfferedTools,
         secret: &'o Secret,
         developer_is_system: bool,
     ) -> Self {
         Self {
-            dialect: &spoken.told,
-            prompt_text: &spoken.prompt_text,
+            dialect: &compiled.prompt_dialect,
+            prompt_text: &compiled.prompt_text,
             offer,
             secret,
             developer_is_system,
@@ -175,7 +175,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         drop(turn);
         self.cut = calls
             .last()
-            .and_then(|call| CutMark::find(self.secret, &call.id, &call.arguments));
+            .and_then(|call| InvalidCallMark::find(self.secret, &call.id, &call.arguments));
         self.calls = calls
             .into_iter()
             .map(|call| (Untrusted::new(call.name), Untrusted::new(call.id)))

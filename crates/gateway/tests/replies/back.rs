@@ -1,7 +1,7 @@
 //! What the client has got comes back in its next request, and the model finds its own words again.
 
 use plaincall_call::{Document, Segment, ToolSet, read_tool_definitions};
-use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, translate};
+use plaincall_gateway::{Caller, ModelSettings, Secret, ToolCache, Translation, translate};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::cases::cases;
 use plaincall_testkit::soup::Random;
@@ -36,7 +36,7 @@ fn told(heard: &Heard, settings: &ModelSettings, secret: &str) -> Vec<String> {
         secret: &secret,
         key: "",
     };
-    match translate(request, settings, caller, &Offers::new()) {
+    match translate(request, settings, caller, &ToolCache::new()) {
         Ok(Translation::Changed { upstream, .. }) => {
             let messages = upstream.messages.into_iter();
             let content = messages.map(|message| message.content.unwrap().text().into_owned());

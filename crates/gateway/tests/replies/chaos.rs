@@ -1,4 +1,4 @@
-//! Whatever the model's server and the client do, there is one end, in time, and nothing is left.
+//! Whatever the model server and the client do, there is one end, in time, and nothing is left.
 //!
 //! The whole gateway is played in memory. What it says is compared with what the pure core makes of all that the server
 //! has sent, taken at once.
@@ -9,8 +9,8 @@ use plaincall_call::Stop;
 use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{
-    Counts, Exchange, Flow, ModelSettings, Next, Refusal, Reply, ReplyPlan, Secret, StreamedAnswer,
-    WholeAnswer,
+    CompleteResponse, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, Reply, ReplyPlan,
+    Secret, StreamedResponse,
 };
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
@@ -42,19 +42,19 @@ const LATE: Duration = Duration::from_secs(5);
 /// What times may differ by: the clock counts milliseconds, and each wait may take one more.
 const ABOUT: Duration = Duration::from_millis(50);
 
-/// What the model's server sends before it ends, breaks or falls silent.
+/// What the model server sends before it ends, breaks or falls silent.
 struct Arrived {
     /// It is an error, told with this status.
-    refused: Option<Refusal>,
+    refused: Option<GatewayError>,
     is_json: bool,
     /// Each piece, and when it comes, counted from the request.
     pieces: Vec<(Duration, Vec<u8>)>,
-    broken: Option<Refusal>,
+    broken: Option<GatewayError>,
     time: Duration,
 }
 
-fn refusal(status: u16) -> Refusal {
-    Refusal::new(status, ErrorObject::new("test", "test"))
+fn refusal(status: u16) -> GatewayError {
+    GatewayError::new(status, ErrorObject::new("test", "test"))
 }
 
 fn arrive(script: &Script) -> Arrived {
@@ -133,7 +133,7 @@ impl Arrived {
     }
 
     /// The whole body, if all of it came and is not too long.
-    fn whole(&self) -> Result<Vec<u8>, Refusal> {
+    fn whole(&self) -> Result<Vec<u8>, GatewayError> {
         let body = self.body();
         if body.len() > ANSWER {
             return Err(refusal(502));
@@ -170,9 +170,9 @@ fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
         }
         found.taken.extend_from_slice(bytes);
         match exchange.feed(bytes) {
-            Flow::Go => {}
-            Flow::Late => until = until.min(*at + LATE),
-            Flow::Over => {
+            Flow::Continue => {}
+            Flow::UsageOnly => until = until.min(*at + LATE),
+            Flow::Stop => {
                 found.over = Some(*at);
                 break;
             }
@@ -194,7 +194,7 @@ struct InTime {
 
 /// What the core makes of these answers: of each piece by piece, or of what was taken of it at once.
 fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -> Expected {
-    let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
+    let answer = StreamedResponse::new("chatcmpl-0", 1, plan.includes_usage());
     let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
     let mut exchange = Exchange::new(reply, LIMITS);
     let mut time = Duration::ZERO;
@@ -231,7 +231,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
         time += taken;
         bodies.push(body);
         let failed = match next {
-            Next::Again(_) => continue,
+            Next::Repair(_) => continue,
             Next::Done => None,
             Next::Failed(refusal) => Some((refusal.status, time, !exchange.has_begun())),
         };
@@ -249,7 +249,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
 
 /// What must come of an answer that is not streamed: its calls, or the status of an error.
 fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
-    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = CompleteResponse::new("chatcmpl-0", 1);
     let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
     for rounds in 1.. {
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
@@ -266,11 +266,10 @@ fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Coun
         let next = reply.whole(&completion);
         let counts = reply.counts();
         let result = match next {
-            Next::Again(_) => continue,
+            Next::Repair(_) => continue,
             Next::Failed(refusal) => Err(refusal.status),
             Next::Done => {
-                let written =
-                    plaincall_wire::write(&reply.into_outlet().into_completion(completion));
+                let written = plaincall_wire::write(&reply.into_sink().into_completion(completion));
                 Ok(without_call_ids(serde_json::from_str(&written).unwrap()))
             }
         };
@@ -290,7 +289,7 @@ fn without_call_ids(mut answer: Value) -> Value {
     answer
 }
 
-/// What a model's server has said, read by nobody who knows the gateway: the text, and whether a reason came.
+/// What a model server has said, read by nobody who knows the gateway: the text, and whether a reason came.
 fn said(body: &[u8]) -> (String, Option<String>) {
     let mut decoder = Decoder::new().limits(LIMITS);
     let events: Vec<_> = decoder.feed(body).map_while(Result::ok).collect();

@@ -9,7 +9,7 @@ use plaincall_call::{
     Document, PastCall, Stop, ToolSet, TurnPart, Untrusted, history, read_tool_definitions,
 };
 use plaincall_gateway::{
-    ArgumentMode, Caller, Markers, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret,
+    ArgumentMode, Caller, Markers, ModelSettings, ReasoningSpan, ReplyPlan, Secret, ToolCache,
     Translation, translate,
 };
 use plaincall_syntax::{Dialect, Escaper};
@@ -87,7 +87,7 @@ impl Setting {
         request
     }
 
-    /// What the model's server is asked, and how its reply is read.
+    /// What the model server is asked, and how its reply is read.
     fn asked(&self, request: &Value) -> (Vec<Value>, ReplyPlan) {
         let body = request.to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -96,7 +96,7 @@ impl Setting {
             secret: &secret,
             key: "me",
         };
-        match translate(request, &self.settings, caller, &Offers::new()) {
+        match translate(request, &self.settings, caller, &ToolCache::new()) {
             Ok(Translation::Changed { upstream, plan }) => {
                 let written = plaincall_wire::write(&upstream);
                 let mut upstream: Value = serde_json::from_str(&written).unwrap();
@@ -117,10 +117,10 @@ fn check_taught(setting: &Setting, messages: &[Value]) {
         let request = setting.request(messages, tools);
         let (messages, plan) = setting.asked(&request);
         let text = text_of(&messages[0]);
-        let (_, taught) = text.split_once(TAUGHT).unwrap();
-        let document = Document::parse(taught, plan.dialect()).unwrap();
+        let (_, prompt) = text.split_once(TAUGHT).unwrap();
+        let document = Document::parse(prompt, plan.dialect()).unwrap();
         let calls: Vec<String> = document.calls().map(|call| call.name.clone()).collect();
-        (markers_in(taught, plan.dialect()).len(), calls)
+        (markers_in(prompt, plan.dialect()).len(), calls)
     };
     let mut plain = setting.tools.clone();
     for tool in plain.as_array_mut().unwrap() {

@@ -162,7 +162,8 @@ impl Stage {
         let mut config = GatewayConfig::new(Upstream::local(model.clone()), Secret::new("secret"));
         let reports: Arc<Mutex<Vec<Report>>> = Arc::default();
         let list = Arc::clone(&reports);
-        config.observe = Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
+        config.observer =
+            Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
         set(&mut config);
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -191,14 +192,14 @@ impl Stage {
         self.model.0.asked.lock().unwrap().clear();
         self.reports.lock().unwrap().clear();
         let (got, time) = self.runtime.block_on(async {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut got = Got::default();
             let body = self.talk(request, client, &mut got).await;
             while body.is_some() && self.reports.lock().unwrap().is_empty() {
                 // It is given up in time; the case says in what time.
                 sleep(Duration::from_secs(1)).await;
             }
-            let time = begun.elapsed();
+            let time = started.elapsed();
             if let Some(body) = body {
                 self.listen_again(body).await;
             }

@@ -1,11 +1,11 @@
-//! A model's server that says what it is told, and the gateway in between.
+//! A model server that says what it is told, and the gateway in between.
 
 use std::sync::LazyLock;
 
 use plaincall_call::{ToolSet, read_tool_definitions};
 use plaincall_gateway::{
-    ArgumentMode, Caller, Counts, Exchange, Flow, ModelSettings, Next, Offers, Refusal,
-    RepairRound, Reply, ReplyPlan, Secret, StreamedAnswer, Translation, translate,
+    ArgumentMode, Caller, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, RepairRound,
+    Reply, ReplyPlan, Secret, StreamedResponse, ToolCache, Translation, translate,
 };
 use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
@@ -83,7 +83,7 @@ pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
         secret: &secret,
         key: "",
     };
-    match translate(request, settings, caller, &Offers::new()) {
+    match translate(request, settings, caller, &ToolCache::new()) {
         Ok(Translation::Changed { plan, .. }) => *plan,
         other => panic!("{other:?}"),
     }
@@ -113,8 +113,8 @@ impl Stream {
     }
 
     pub(crate) fn texts<'t>(self, texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let begun = self.delta(&json!({"role": "assistant", "content": ""}), &Value::Null);
-        texts.into_iter().fold(begun, |stream, text| {
+        let started = self.delta(&json!({"role": "assistant", "content": ""}), &Value::Null);
+        texts.into_iter().fold(started, |stream, text| {
             stream.delta(&json!({"content": text}), &Value::Null)
         })
     }
@@ -155,7 +155,7 @@ pub(crate) fn exchange(
     sizes: &[usize],
     broken: bool,
 ) -> Outcome {
-    let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
+    let answer = StreamedResponse::new("chatcmpl-0", 1, plan.includes_usage());
     let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
     let mut exchange = Exchange::new(reply, Limits::default());
     let mut bytes = Vec::new();
@@ -171,15 +171,15 @@ pub(crate) fn exchange(
             rest = after;
             let flow = exchange.feed(piece);
             bytes.append(&mut exchange.take());
-            if flow == Flow::Over {
+            if flow == Flow::Stop {
                 is_over_early = !rest.is_empty();
                 break;
             }
         }
-        let next = exchange.end(broken.then(|| Refusal::upstream("it broke")));
+        let next = exchange.end(broken.then(|| GatewayError::upstream("it broke")));
         bytes.append(&mut exchange.take());
         match next {
-            Next::Again(round) => rounds.push(round),
+            Next::Repair(round) => rounds.push(round),
             Next::Done | Next::Failed(_) => break,
         }
     }

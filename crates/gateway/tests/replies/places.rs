@@ -52,7 +52,7 @@ const PLAIN: &str = r#"{"messages":[]}"#;
 #[tokio::test(start_paused = true)]
 async fn who_may_not_ask_takes_no_place() {
     let gateway = gateway(|config| config.limits.concurrent = 1);
-    let begun = Instant::now();
+    let started = Instant::now();
     let unending = || Body::new(Unending(Some("{".into())));
     let refused = tokio::spawn({
         let gateway = gateway.clone();
@@ -65,7 +65,7 @@ async fn who_may_not_ask_takes_no_place() {
         200
     );
     assert_eq!(refused.await.unwrap().status(), 401);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test(start_paused = true)]

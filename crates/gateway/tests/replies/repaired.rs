@@ -1,6 +1,6 @@
 //! What the client hears of replies with an invalid call or none, and what the model is asked again.
 
-use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, StreamedAnswer};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, StreamedResponse};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
@@ -157,14 +157,14 @@ fn a_reply_ends_before_an_invalid_call() {
         assert_eq!(line(&outcome), expected);
         assert_eq!(outcome.rounds.len(), texts.len() - 1);
         assert!(outcome.is_over_early, "the request is cancelled");
-        assert_eq!(outcome.counts.wrong_calls, wrong);
+        assert_eq!(outcome.counts.invalid_calls, wrong);
     }
 }
 
 /// Each call is sent when it has ended, and nothing of it before.
 #[test]
 fn when_calls_are_sent() {
-    let answer = StreamedAnswer::new("c", 0, false);
+    let answer = StreamedResponse::new("c", 0, false);
     let mut reply = Reply::new(
         plan(&json!({}), &ModelSettings::default()),
         Secret::new("seed"),
@@ -182,7 +182,7 @@ fn when_calls_are_sent() {
         let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
         let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
         reply.push(chunk);
-        let bytes = String::from_utf8(reply.outlet_mut().take()).unwrap();
+        let bytes = String::from_utf8(reply.sink_mut().take()).unwrap();
         let mut sent = String::new();
         for event in bytes.split_terminator("\n\n") {
             let chunk: Value = serde_json::from_str(event.trim_start_matches("data: ")).unwrap();
@@ -201,20 +201,20 @@ fn when_calls_are_sent() {
 #[test]
 fn calls_that_may_not_run() {
     const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
-    let begun = "!!!GADGET_START:write\n!!!ARG:path\na.txt\n";
-    let misspelled = format!("{begun}!!!GADGT_END\nDone.\n!!!GADGET_END\n");
-    let escaped = format!("{begun}!!!GADGET_EN\\D\n!!!GADGET_END\n");
+    let started = "!!!GADGET_START:write\n!!!ARG:path\na.txt\n";
+    let misspelled = format!("{started}!!!GADGT_END\nDone.\n!!!GADGET_END\n");
+    let escaped = format!("{started}!!!GADGET_EN\\D\n!!!GADGET_END\n");
     for (text, told) in [
         (misspelled, "looks like the end marker"),
         (
-            format!("{begun}!!!GADGT_END\nDone.\n"),
+            format!("{started}!!!GADGT_END\nDone.\n"),
             "a marker or text like one",
         ),
         (
-            format!("{begun}a !!!GADGET_START:now\n"),
+            format!("{started}a !!!GADGET_START:now\n"),
             "a marker or text like one",
         ),
-        (format!("{begun}{NOW}"), "the next call began inside it"),
+        (format!("{started}{NOW}"), "the next call began inside it"),
         (escaped, ""),
     ] {
         for arguments in [ArgumentMode::Checked, ArgumentMode::Stream] {

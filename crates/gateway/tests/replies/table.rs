@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plaincall_gateway::{
-    Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedAnswer,
+    Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedResponse,
 };
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::hear;
@@ -226,7 +226,7 @@ fn emoji_and_keyed() {
 #[test]
 fn reasoning_begun_in_the_prompt() {
     let mut settings = ModelSettings::default();
-    settings.reasoning.as_mut().unwrap().is_begun = true;
+    settings.reasoning.as_mut().unwrap().is_started = true;
     check(
         &json!({}),
         &settings,
@@ -258,53 +258,53 @@ fn reasoning_of_the_server_and_usage() {
 fn ends_of_the_server() {
     let plan = plan(&json!({}), &streaming());
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
-    let begun = |text: &str| Stream::new().texts([text]);
+    let started = |text: &str| Stream::new().texts([text]);
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
-    let native = r#""Hi." error: the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off"#;
+    let native = r#""Hi." error: the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off"#;
     let cases = [
         // `[DONE]` without a reason.
-        (begun("Hi.").done(), false, r#""Hi." stop"#),
-        (begun(ADD).done(), false, r#""" add({"a":5}) tool_calls"#),
+        (started("Hi.").done(), false, r#""Hi." stop"#),
+        (started(ADD).done(), false, r#""" add({"a":5}) tool_calls"#),
         (
-            begun(open).done(),
+            started(open).done(),
             false,
             r#""" write({"path":"ab"]) length"#,
         ),
         (Stream::new().done(), false, r#""" stop"#),
         // The stream breaks off.
         (
-            begun("Hi."),
+            started("Hi."),
             false,
-            r#""Hi." error: the model's server ended its answer before it was complete"#,
+            r#""Hi." error: the model server ended its answer before it was complete"#,
         ),
         (
-            begun(open),
+            started(open),
             true,
             r#""" write({"path":"ab) error: it broke"#,
         ),
         (Stream::new(), true, r#""" error: it broke"#),
         // It breaks off when all is said.
-        (begun("Hi.").finish("stop"), true, r#""Hi." stop"#),
+        (started("Hi.").finish("stop"), true, r#""Hi." stop"#),
         (
-            begun(ADD).finish("stop"),
+            started(ADD).finish("stop"),
             false,
             r#""" add({"a":5}) tool_calls"#,
         ),
         // Errors.
         (
-            begun("Hi.").data(error),
+            started("Hi.").data(error),
             false,
             r#""Hi." error: overloaded"#,
         ),
         (
-            begun("Hi.").finish("stop").data(error),
+            started("Hi.").finish("stop").data(error),
             false,
             r#""Hi." stop"#,
         ),
         (
-            begun("Hi.").data("oops"),
+            started("Hi.").data("oops"),
             false,
-            r#""Hi." error: the model's server has sent what cannot be read: expected value (line 1, column 1)"#,
+            r#""Hi." error: the model server's answer cannot be parsed: expected value (line 1, column 1)"#,
         ),
         (
             Stream::new()
@@ -321,31 +321,31 @@ fn ends_of_the_server() {
         (
             Stream::new().data(r#"{"error":""}"#),
             false,
-            r#""" error: the model's server has failed, and does not say why"#,
+            r#""" error: the model server has failed, and does not say why"#,
         ),
         // Something that is there to keep the connection.
         (
-            begun("Hi.").data("").texts(["Ho."]).finish("stop").done(),
+            started("Hi.").data("").texts(["Ho."]).finish("stop").done(),
             false,
             r#""Hi.Ho." stop"#,
         ),
         // Calls that are not for the server to find.
         (
-            begun("Hi.").data(
+            started("Hi.").data(
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"now","arguments":"{}"}}]}}]}"#,
             ),
             false,
             native,
         ),
         (
-            begun("Hi.").data(
+            started("Hi.").data(
                 r#"{"choices":[{"delta":{"function_call":{"name":"now","arguments":"{}"}}}]}"#,
             ),
             false,
             native,
         ),
         (
-            begun("Hi.")
+            started("Hi.")
                 .data(
                     r#"{"choices":[{"delta":{"tool_calls":[],"function_call":null},"finish_reason":"stop"}]}"#,
                 )
@@ -355,7 +355,7 @@ fn ends_of_the_server() {
         ),
         // What comes after the end does not count.
         (
-            begun("Hi.")
+            started("Hi.")
                 .finish("stop")
                 .texts([ADD])
                 .finish("stop")
@@ -379,7 +379,7 @@ fn ends_of_the_server() {
 fn bytes(stream: &Stream) -> String {
     let fields = json!({"stream_options": {"include_usage": true}});
     let plan = plan(&fields, &ModelSettings::default());
-    let answer = StreamedAnswer::new("chatcmpl-0", 1, true);
+    let answer = StreamedResponse::new("chatcmpl-0", 1, true);
     let reply = Reply::new(plan, Secret::new("seed"), answer);
     let mut exchange = Exchange::new(reply, Limits::default());
     exchange.feed(&stream.0);
@@ -445,13 +445,13 @@ fn text_leaves_at_once() {
         ),
     ] {
         let plan = plan(&json!({}), &settings);
-        let answer = StreamedAnswer::new("c", 0, false);
+        let answer = StreamedResponse::new("c", 0, false);
         let mut reply = Reply::new(plan, Secret::new("seed"), answer);
         for (text, left) in texts.iter().zip(left) {
             let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
             let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
             reply.push(chunk);
-            let bytes = String::from_utf8(reply.outlet_mut().take()).unwrap();
+            let bytes = String::from_utf8(reply.sink_mut().take()).unwrap();
             let events = bytes.split_terminator("\n\n");
             let said = events.map(|event| {
                 let chunk: Value =
@@ -498,11 +498,11 @@ fn headers_that_are_too_long() {
 fn long_names_are_not_repeated_in_each_chunk() {
     for (length, is_told) in [(1024, true), (1025, false)] {
         let name = "n".repeat(length);
-        let begun = json!({"id": name, "model": name, "system_fingerprint": name,
+        let started = json!({"id": name, "model": name, "system_fingerprint": name,
             "choices": [{"delta": {"content": "a"}}]});
-        let stream = Stream::new().data(&begun.to_string());
+        let stream = Stream::new().data(&started.to_string());
         let stream = stream.texts(["b", "c"]).finish("stop").done();
-        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let answer = StreamedResponse::new("chatcmpl-0", 1, false);
         let reply = Reply::new(
             plan(&json!({}), &ModelSettings::default()),
             Secret::new("seed"),
@@ -523,17 +523,20 @@ fn long_names_are_not_repeated_in_each_chunk() {
 fn a_reply_without_end() {
     // In a call that does not leave: nothing is written, so it is quick.
     let plan = plan(&json!({"tool_choice": "none"}), &ModelSettings::default());
-    let answer = StreamedAnswer::new("c", 0, false);
+    let answer = StreamedResponse::new("c", 0, false);
     let mut reply = Reply::new(plan, Secret::new("seed"), answer);
     let chunk = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
     let begin = chunk("!!!GADGET_START:now\n!!!ARG:x\n");
     let begin = ChatCompletionChunk::read(&begin).unwrap().unwrap();
-    assert_eq!(reply.push(begin), Flow::Go);
+    assert_eq!(reply.push(begin), Flow::Continue);
     let more = chunk(&"x".repeat(16 << 20));
     let more = ChatCompletionChunk::read(&more).unwrap().unwrap();
     let flows = (0..4).map(|_| reply.push(more.clone()));
     let flows: Vec<Flow> = flows.collect();
-    assert_eq!(flows, [Flow::Go, Flow::Go, Flow::Go, Flow::Over]);
+    assert_eq!(
+        flows,
+        [Flow::Continue, Flow::Continue, Flow::Continue, Flow::Stop]
+    );
     let Next::Failed(refusal) = reply.end(Ok(())) else {
         panic!("it has no end");
     };

@@ -92,21 +92,21 @@ fn what_is_not_waited_for_any_longer() {
     let stage = Stage::new(|config| {
         config.timeouts.keep_alive = Duration::from_hours(1);
     });
-    let begun = |pieces| Script::stream(&["I add.\n", ADD], "stop").only(pieces, Then::Stall);
+    let started = |pieces| Script::stream(&["I add.\n", ADD], "stop").only(pieces, Then::Stall);
     let page = Head::new(503).header("content-type", "text/html");
     let page = Script::new(page, vec![b"<title>Closed".to_vec()]).only(1, Then::Stall);
     for (script, status, words, seconds) in [
         (
             Script::nothing(Then::Stall),
             504,
-            "has not begun to answer",
+            "has not started to answer",
             600,
         ),
-        (begun(0), 504, "has fallen silent", 300),
+        (started(0), 504, "has fallen silent", 300),
         // What has come of an error is told, when nothing more of it does.
         (page, 503, "status 503: Closed", 2),
-        (begun(1), 200, "has fallen silent", 300),
-        (begun(2), 200, "has fallen silent", 300),
+        (started(1), 200, "has fallen silent", 300),
+        (started(2), 200, "has fallen silent", 300),
     ] {
         let played = stage.play(asked(), vec![script], Client::Reads(Duration::ZERO));
         assert_eq!(played.got.status, Some(status), "{words}");

@@ -1,6 +1,6 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::{ModelSettings, Next, Reply, Secret, StreamedAnswer, WholeAnswer};
+use plaincall_gateway::{CompleteResponse, ModelSettings, Next, Reply, Secret, StreamedResponse};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
 use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
@@ -19,16 +19,16 @@ fn completion(text: &str, reason: &str) -> Value {
 /// The answer to the client, after as many rounds as there are texts.
 fn answer(settings: &ModelSettings, texts: &[&str], reason: &str) -> Result<Value, String> {
     let fields = json!({"stream": false});
-    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = CompleteResponse::new("chatcmpl-0", 1);
     let mut reply = Reply::new(plan(&fields, settings), Secret::new("seed"), whole);
     for text in texts {
         let body = completion(text, reason).to_string();
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         match reply.whole(&upstream) {
-            Next::Again(_) => {}
+            Next::Repair(_) => {}
             Next::Failed(refusal) => return Err(refusal.message().to_owned()),
             Next::Done => {
-                let written = plaincall_wire::write(&reply.into_outlet().into_completion(upstream));
+                let written = plaincall_wire::write(&reply.into_sink().into_completion(upstream));
                 return Ok(serde_json::from_str(&written).unwrap());
             }
         }
@@ -108,21 +108,21 @@ fn an_answer_of_a_server_that_says_little() {
     ] {
         let body = format!("{{{given}{choices}}}");
         let plan = plan(&json!({}), &ModelSettings::default());
-        let whole = WholeAnswer::new("chatcmpl-0", 1);
+        let whole = CompleteResponse::new("chatcmpl-0", 1);
         let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         assert_eq!(reply.whole(&upstream), Next::Done);
-        let written = plaincall_wire::write(&reply.into_outlet().into_completion(upstream));
+        let written = plaincall_wire::write(&reply.into_sink().into_completion(upstream));
         let answer: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(answer["object"], "chat.completion");
         let head = |answer: &Value| json!([answer["id"], answer["created"], answer["model"]]);
         assert_eq!(head(&answer), expected, "{given}");
 
-        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let answer = StreamedResponse::new("chatcmpl-0", 1, false);
         let mut reply = Reply::new(plan, Secret::new("seed"), answer);
         let chunk = ChatCompletionChunk::read(&body).unwrap().unwrap();
         reply.push(chunk);
-        let bytes = reply.outlet_mut().take();
+        let bytes = reply.sink_mut().take();
         let mut events = Decoder::new();
         let first = events.feed(&bytes).next().unwrap().unwrap();
         let first: Value = serde_json::from_str(&first.data).unwrap();
@@ -145,8 +145,8 @@ fn an_answer_is_checked_whatever_is_set() {
 
 #[test]
 fn an_answer_without_choices() {
-    let none = "the model's server has given no answer";
-    let native = "the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off";
+    let none = "the model server has given no answer";
+    let native = "the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off";
     for (body, message) in [
         (r#"{"choices":null}"#, none),
         (r#"{"choices":[]}"#, none),
@@ -158,7 +158,7 @@ fn an_answer_without_choices() {
         ),
     ] {
         let plan = plan(&json!({}), &ModelSettings::default());
-        let whole = WholeAnswer::new("chatcmpl-0", 1);
+        let whole = CompleteResponse::new("chatcmpl-0", 1);
         let mut reply = Reply::new(plan, Secret::new("seed"), whole);
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         let Next::Failed(refusal) = reply.whole(&upstream) else {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use crate::serving::started::{Started, nothing_is_left, request};
 
 /// Much longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The most that the gateways of these tests take as a body.
 const BODY: usize = 100_000;
 
@@ -47,7 +47,7 @@ async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
     // Whoever answers early need not read on.
     let _ = to.write_all(bytes).await;
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, from.read_to_end(&mut answer)).await;
+    let read = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut answer)).await;
     read.expect("the connection is closed").expect("in peace");
     answer
 }
@@ -275,7 +275,7 @@ async fn what_is_not_wanted_does_not_stand_in_the_way() {
     .concat();
     stream.write_all(asked.as_bytes()).await.unwrap();
     let mut answers = String::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answers)).await;
+    let read = tokio::time::timeout(TIMEOUT, stream.read_to_string(&mut answers)).await;
     read.expect("the connection is closed").expect("in peace");
     let places = [" 413 ", " 401 ", " 200 "].map(|status| answers.find(status));
     assert!(
@@ -299,7 +299,7 @@ async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
         }
     });
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, from.read_to_end(&mut answer)).await;
+    let read = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut answer)).await;
     // A reset is an end too.
     let _ = read.expect("the connection is closed");
     dripping.abort();
@@ -324,7 +324,7 @@ async fn what_comes_too_slowly() {
         async {
             let mut stream = TcpStream::connect(gateway.address).await.unwrap();
             let mut read = Vec::new();
-            let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut read));
+            let closed = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut read));
             closed.await.expect("the connection is closed").unwrap();
             read
         },
@@ -375,7 +375,7 @@ async fn clients_that_go_away() {
             }
             if *stage == "in the answer" {
                 let mut begin = [0; 10];
-                let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut begin));
+                let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut begin));
                 read.await.unwrap().unwrap();
             }
             match how {
@@ -470,12 +470,12 @@ async fn a_client_that_waits_to_be_asked_for_the_body() {
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut told = [0; 25];
-    let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut told));
+    let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut told));
     read.await.unwrap().unwrap();
     assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(body.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer));
+    let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer));
     read.await.unwrap().unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
 }

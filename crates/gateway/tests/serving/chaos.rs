@@ -1,4 +1,4 @@
-//! Whatever the model's server does, each client gets one answer that ends, and nothing is left behind.
+//! Whatever the model server does, each client gets one answer that ends, and nothing is left behind.
 //!
 //! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway serving::chaos`. To play more:
 //! `CHAOS_CASES=<count>`.
@@ -20,7 +20,7 @@ use crate::serving::started::{Started, nothing_is_left, request};
 /// How many numbers are played at the same time, each by servers of its own.
 const LANES: u64 = 4;
 /// Much longer than any wait that is set.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the gateway waits for servers that stall.
 const SHORT: Duration = Duration::from_millis(250);
 
@@ -41,7 +41,7 @@ async fn one_end_whatever_comes() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    let ended = tokio::time::timeout(TIMEOUT, ended).await;
     assert!(
         ended.is_ok(),
         "{} tasks are left",
@@ -95,10 +95,10 @@ async fn play(seeds: impl Iterator<Item = u64>) {
             is_stalling,
         };
         // Some clients do not wait for the end, or not even for the beginning.
-        let patience = random.one_in(5).then(|| random.below(8));
+        let idle_timeout = random.one_in(5).then(|| random.below(8));
         let _playing = Playing::new("CHAOS", seed);
         let talk = async {
-            if let Some(pieces) = patience {
+            if let Some(pieces) = idle_timeout {
                 return leave(gateway, &server, &body, pieces).await;
             }
             let response = gateway.post(&body).await;
@@ -108,7 +108,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
                 expected.check_as_it_came(response).await;
             }
         };
-        let ended = tokio::time::timeout(PATIENCE, talk).await;
+        let ended = tokio::time::timeout(TIMEOUT, talk).await;
         ended.expect("an end in time");
         asked += 1;
         nothing_is_left(gateway, &server).await;
@@ -150,7 +150,7 @@ struct Expected<'d> {
     drawn: &'d Drawn,
     is_streamed: bool,
     is_checked: bool,
-    /// Whether the gateway has little patience, so that it may give up early.
+    /// Whether the gateway has little idle_timeout, so that it may give up early.
     is_stalling: bool,
 }
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::serving::started::{Started, request};
 
 /// Much longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
 
 /// Asks whether the gateway is well.
@@ -21,7 +21,7 @@ async fn ask(client: &mut TcpStream) {
 async fn hear(client: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\nok\n") {
-        let read = tokio::time::timeout(PATIENCE, client.read_buf(&mut answer)).await;
+        let read = tokio::time::timeout(TIMEOUT, client.read_buf(&mut answer)).await;
         assert_ne!(read.expect("in time").unwrap(), 0, "it is closed");
     }
 }
@@ -29,7 +29,7 @@ async fn hear(client: &mut TcpStream) {
 /// Hears that the connection is closed.
 async fn hear_the_end(client: &mut TcpStream) {
     let mut rest = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest));
+    let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut rest));
     // A reset is an end too.
     let _ = read.await.expect("the connection is closed");
     assert_eq!(rest, b"");
@@ -71,7 +71,7 @@ async fn how_long_they_are_kept() {
             hear(&mut client).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        // What has begun has to come, however slowly it goes on.
+        // What has started has to come, however slowly it goes on.
         for byte in &HEALTH[..HEALTH.len() - 2] {
             if client.write_all(&[*byte]).await.is_err() {
                 break;
@@ -103,7 +103,7 @@ async fn none_is_left_when_nobody_serves() {
     hear(&mut client).await;
     gateway.abort();
     hear_the_end(&mut client).await;
-    let rest = tokio::time::timeout(PATIENCE, answer.bytes()).await;
+    let rest = tokio::time::timeout(TIMEOUT, answer.bytes()).await;
     assert!(rest.expect("it is closed").is_err(), "it is not whole");
     server.until(|seen| seen.dropped == 1).await;
 }

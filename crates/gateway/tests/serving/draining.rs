@@ -118,7 +118,7 @@ async fn an_event_that_has_begun_is_not_mended() {
 #[tokio::test]
 async fn nobody_listens_for_all_by_mistake() {
     let key = || vec!["key".to_owned()];
-    for (address, keys, open_to_all, is_fine) in [
+    for (address, keys, allow_public_without_keys, is_fine) in [
         ("127.0.0.1:0", vec![], false, true),
         ("0.0.0.0:0", vec![], false, false),
         ("0.0.0.0:0", key(), false, true),
@@ -127,7 +127,7 @@ async fn nobody_listens_for_all_by_mistake() {
         let model = async |_: Request<Bytes>| Err("it is not asked".into());
         let mut config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
         config.keys = keys;
-        config.open_to_all = open_to_all;
+        config.allow_public_without_keys = allow_public_without_keys;
         let listener = TcpListener::bind(address).await.unwrap();
         let served = Gateway::new(config)
             .unwrap()

@@ -39,7 +39,7 @@ async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
 async fn before_it_has_begun() {
     let overloaded =
         json!({"error": {"message": "try later", "type": "rate_limit", "code": "slow"}});
-    let begun = |then| Script::stream(&[], "stop").only(0, then);
+    let started = |then| Script::stream(&[], "stop").only(0, then);
     let page = Head::new(503).header("content-type", "text/html");
     let table = [
         (Script::json(429, &overloaded), 429, "try later"),
@@ -55,13 +55,17 @@ async fn before_it_has_begun() {
             "answered with a page, status 503: Closed",
         ),
         (Script::json(302, &json!("gone")), 502, ""),
-        (Script::nothing(Then::Stall), 504, "has not begun to answer"),
+        (
+            Script::nothing(Then::Stall),
+            504,
+            "has not started to answer",
+        ),
         (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
-        (begun(Then::Stall), 504, "has fallen silent"),
-        (begun(Then::Break), 502, "broke"),
-        (begun(Then::Reset), 502, "reset"),
-        (begun(Then::Break).framing(Framing::Length), 502, "broke"),
+        (started(Then::Stall), 504, "has fallen silent"),
+        (started(Then::Break), 502, "broke"),
+        (started(Then::Reset), 502, "reset"),
+        (started(Then::Break).framing(Framing::Length), 502, "broke"),
     ];
     let mut cases = JoinSet::new();
     for (script, status, words) in table {
@@ -105,13 +109,13 @@ async fn in_the_middle() {
 
 #[tokio::test]
 async fn a_client_that_goes_takes_the_request_with_it() {
-    let begun = |pieces| Script::stream(&["I add.\n"], "stop").only(pieces, Then::Stall);
+    let started = |pieces| Script::stream(&["I add.\n"], "stop").only(pieces, Then::Stall);
     for (is_streamed, script) in [
-        (true, begun(1)),
+        (true, started(1)),
         (true, Script::nothing(Then::Stall)),
-        (true, begun(0)),
+        (true, started(0)),
         (false, Script::nothing(Then::Stall)),
-        (false, begun(1)),
+        (false, started(1)),
     ] {
         let server = ModelServer::start(vec![script]).await;
         let gateway = Started::before(&server, |config| {

@@ -52,7 +52,7 @@ fn go_on(request: &mut Value, heard: &Heard, results: &[&str]) {
     }
 }
 
-/// Has a conversation of four turns with whoever answers here, and tells what the model's server was asked.
+/// Has a conversation of four turns with whoever answers here, and tells what the model server was asked.
 async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let hear = async |body: &Value| {
@@ -137,7 +137,7 @@ async fn two_gateways_serve_one_conversation() {
     assert_eq!(forwarder.given(), [2, 2]);
     assert_eq!(asked.len(), expected.len());
     for (asked, expected) in asked.iter().zip(&expected) {
-        // The ids of the calls differ, and the model's server sees nothing of it.
+        // The ids of the calls differ, and the model server sees nothing of it.
         let texts = [asked, expected].map(|one| String::from_utf8_lossy(&one.body));
         assert_eq!(texts[0], texts[1]);
     }

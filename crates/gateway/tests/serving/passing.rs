@@ -285,7 +285,7 @@ async fn headers_of_the_model_s_server_reach_the_client() {
 
 #[tokio::test]
 async fn what_belongs_to_a_key_goes_with_it() {
-    // A key that clients must show, a key for the model's server.
+    // A key that clients must show, a key for the model server.
     for (key, own, is_passed) in [
         (None, None, true),
         (Some("theirs"), None, false),
@@ -317,7 +317,7 @@ async fn what_belongs_to_a_key_goes_with_it() {
     }
 }
 
-/// What a client hears of a refusal by the model's server, and the key that the gateway has for it.
+/// What a client hears of a refusal by the model server, and the key that the gateway has for it.
 async fn check_refusal(script: Script, key: Option<&str>, body: &Value, status: u16, words: &str) {
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |config| {
@@ -368,9 +368,9 @@ async fn the_gateway_s_own_key_reaches_no_client() {
         let script = Script::json(200, &error);
         check_refusal(script, Some(OWN_KEY), &body, 502, "the key [key] may not").await;
     }
-    // In a stream that has begun.
-    let begun = json!({"choices": [{"index": 0, "delta": {"content": "Well."}}]});
-    let events = [begun, error].map(|event| format!("data: {event}\n\n").into_bytes());
+    // In a stream that has started.
+    let started = json!({"choices": [{"index": 0, "delta": {"content": "Well."}}]});
+    let events = [started, error].map(|event| format!("data: {event}\n\n").into_bytes());
     let head = Head::new(200).header("content-type", "text/event-stream");
     let script = Script::new(head, events.to_vec());
     let words = "the key [key] may not";
@@ -395,7 +395,7 @@ async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) 
     (status, format!("{head}\n{text}"))
 }
 
-/// Whatever the model's server sends, however it is cut: its key is in no byte for a client.
+/// Whatever the model server sends, however it is cut: its key is in no byte for a client.
 #[tokio::test]
 async fn the_gateway_s_own_key_is_in_no_answer() {
     let plain = json!({"messages": []});

@@ -319,7 +319,7 @@ async fn keys() {
     assert_eq!(ask(Some("Bearer on")).await, 401);
     assert_eq!(ask(Some("Bearer two")).await, 200);
     assert_eq!(ask(Some("bearer one")).await, 200);
-    // The key of the gateway is no key of the model's server.
+    // The key of the gateway is no key of the model server.
     assert!(
         server
             .seen()
@@ -499,7 +499,7 @@ async fn odd_tools() {
             assert!(!told.contains("first name") && !told.contains("## -a"));
         }
     }
-    // Where no tool is left, none is asked for, and the model's server sees none.
+    // Where no tool is left, none is asked for, and the model server sees none.
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
     let gateway = Started::before(&server, |_| {}).await;
     let mut asked = request(false);

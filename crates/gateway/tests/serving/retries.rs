@@ -38,8 +38,8 @@ async fn who_is_busy_is_asked_again_when_it_says() {
     let yes = || Script::json(200, &completion("Yes."));
     let now = |status| busy(status, Some("0"));
     let usual = |_: &mut GatewayConfig| {};
-    let never = |config: &mut GatewayConfig| config.retries.most = 0;
-    let soon = |config: &mut GatewayConfig| config.retries.longest_wait = Duration::from_millis(1);
+    let never = |config: &mut GatewayConfig| config.retries.max_retries = 0;
+    let soon = |config: &mut GatewayConfig| config.retries.max_wait = Duration::from_millis(1);
     check(vec![now(429), yes()], usual, (200, 2)).await;
     check(
         vec![now(503), busy(429, Some("0.01")), yes()],
@@ -86,7 +86,7 @@ async fn who_is_not_there_yet_is_tried_again() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let upstream = || Upstream::http(format!("http://{address}/v1"), None);
-    let gateway = Started::with(upstream(), |config| config.retries.most = 20).await;
+    let gateway = Started::with(upstream(), |config| config.retries.max_retries = 20).await;
     let server = async {
         tokio::time::sleep(Duration::from_millis(150)).await;
         let listener = TcpListener::bind(address).await.unwrap();
@@ -96,7 +96,7 @@ async fn who_is_not_there_yet_is_tried_again() {
     let (response, server) = tokio::join!(gateway.post(&asked), server);
     assert_eq!(response.status(), 200);
     drop(server);
-    let gateway = Started::with(upstream(), |config| config.retries.most = 0).await;
+    let gateway = Started::with(upstream(), |config| config.retries.max_retries = 0).await;
     let response = gateway.post(&request(false)).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("cannot be reached"));

@@ -14,7 +14,7 @@ use crate::serving::started::{Started, completion, nothing_is_left, request, ups
 const MOST: i64 = 64 << 10;
 
 /// Much longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks and reads nothing.
 async fn ask(gateway: &Started, body: &str) -> TcpStream {
@@ -54,9 +54,9 @@ fn in_sockets(port: u16) -> i64 {
     sum
 }
 
-/// How many bytes the gateway has taken from the model's server and still has, when nothing moves any more.
+/// How many bytes the gateway has taken from the model server and still has, when nothing moves any more.
 ///
-/// The model's server says texts of this length, in pieces that are as long as this.
+/// The model server says texts of this length, in pieces that are as long as this.
 async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     let text = "x".repeat(text);
     let texts: Vec<&str> = (0..(1 << 20) / text.len()).map(|_| text.as_str()).collect();
@@ -84,7 +84,7 @@ async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
         before = now;
     }
     let (written, in_sockets) = before;
-    assert!(written < len, "the model's server waits");
+    assert!(written < len, "the model server waits");
     drop(client);
     server.until(|seen| seen.busy == 0).await;
     i64::try_from(written).unwrap() - in_sockets
@@ -135,7 +135,7 @@ async fn let_go(body: Value, script: Script) -> Vec<u8> {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let closed = tokio::time::timeout(PATIENCE, closed).await;
+    let closed = tokio::time::timeout(TIMEOUT, closed).await;
     closed.expect("the connection is closed");
     rest(&mut client).await
 }
@@ -143,7 +143,7 @@ async fn let_go(body: Value, script: Script) -> Vec<u8> {
 /// What comes until the connection is closed. A reset is an end too.
 async fn rest(client: &mut TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
+    let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut rest)).await;
     let _ = read.expect("the connection is closed");
     rest
 }
@@ -182,7 +182,7 @@ async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
     let mut got = Vec::new();
     let mut some = [0; 64];
     while gateway.reported() == 0 {
-        let read = tokio::time::timeout(PATIENCE, client.read(&mut some)).await;
+        let read = tokio::time::timeout(TIMEOUT, client.read(&mut some)).await;
         let read = read.expect("something comes").unwrap_or(0);
         got.extend_from_slice(&some[..read]);
         tokio::time::sleep(Duration::from_millis(20)).await;

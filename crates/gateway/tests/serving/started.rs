@@ -43,7 +43,8 @@ impl Started {
         let mut config = GatewayConfig::new(upstream, Secret::new("secret"));
         let reports: Arc<Mutex<Vec<Report>>> = Arc::default();
         let list = Arc::clone(&reports);
-        config.observe = Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
+        config.observer =
+            Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
         set(&mut config);
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -153,7 +154,7 @@ pub(crate) fn completion(text: &str) -> Value {
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
 
-/// Waits until neither the gateway nor the model's server has a request.
+/// Waits until neither the gateway nor the model server has a request.
 pub(crate) async fn nothing_is_left(gateway: &Started, server: &ModelServer) {
     server.until(|seen| seen.busy == 0).await;
     for _ in 0..2000 {

@@ -32,7 +32,7 @@ async fn told(body: Value, script: Script, with_contents: bool) -> Report {
     let gateway = Started::before(&server, |config: &mut GatewayConfig| {
         config.upstream = Upstream::http(server.url(), Some(UPSTREAM_KEY.to_owned()));
         config.keys = vec!["another".to_owned(), CLIENT_KEY.to_owned()];
-        config.reports_contents = with_contents;
+        config.report_contents = with_contents;
     })
     .await;
     let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
@@ -93,12 +93,14 @@ async fn all_of_it_but_keys_if_asked() {
         };
         let report = told(talkative(is_streamed), script, true).await;
         let contents = report.contents.as_ref().unwrap();
-        assert_eq!(contents.asked.len(), 1);
-        let asked: Value = serde_json::from_str(&contents.asked[0]).unwrap();
+        assert_eq!(contents.model_requests.len(), 1);
+        let asked: Value = serde_json::from_str(&contents.model_requests[0]).unwrap();
         let said = asked["messages"].as_array().unwrap().last().unwrap();
         assert_eq!(said["content"], "The quokka. [key] [key]");
-        assert!(contents.said.contains("wombat") && contents.said.contains("ARG:"));
-        assert!(contents.given.contains("tool_calls") && !contents.given.contains("ARG:"));
+        assert!(contents.model_reply.contains("wombat") && contents.model_reply.contains("ARG:"));
+        assert!(
+            contents.client_reply.contains("tool_calls") && !contents.client_reply.contains("ARG:")
+        );
         let text = format!("{report:?}");
         for key in [CLIENT_KEY, UPSTREAM_KEY] {
             assert!(!text.contains(key), "{text}");
@@ -108,7 +110,7 @@ async fn all_of_it_but_keys_if_asked() {
     let plain = json!({"messages": [], "stream": true});
     let report = told(plain, Script::stream(&["The wombat."], "stop"), true).await;
     let contents = report.contents.unwrap();
-    assert!(contents.said.contains("wombat") && contents.given.is_empty());
+    assert!(contents.model_reply.contains("wombat") && contents.client_reply.is_empty());
     // What is long is cut.
     let long = "é".repeat(100 << 10);
     let report = told(
@@ -118,7 +120,9 @@ async fn all_of_it_but_keys_if_asked() {
     )
     .await;
     let contents = report.contents.unwrap();
-    assert!(contents.said.len() <= (64 << 10) + "…".len() && contents.said.ends_with('…'));
+    assert!(
+        contents.model_reply.len() <= (64 << 10) + "…".len() && contents.model_reply.ends_with('…')
+    );
 }
 
 /// What clients send that need no key: words, most of them short.

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use plaincall_gateway::{Caller, Markers, ModelSettings, Offers, Secret, Translation, translate};
+use plaincall_gateway::{
+    Caller, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
+};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ fn key(request: &Value, secret: &str, caller: &str) -> String {
         secret: &secret,
         key: caller,
     };
-    let translated = translate(request, &settings, caller, &Offers::new());
+    let translated = translate(request, &settings, caller, &ToolCache::new());
     let Ok(Translation::Changed { upstream, plan }) = translated else {
         panic!("it offers tools");
     };

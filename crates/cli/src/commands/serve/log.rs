@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plaincall_gateway::{Observe, Report};
+use plaincall_gateway::{Observer, Report};
 use serde_json::{Value, json};
 
 /// How much waits to be written, in bytes. Further lines are lost, and counted: a request never waits for its line.
@@ -14,7 +14,7 @@ const WAITING: usize = 8 << 20;
 /// How long lines are gathered before they are written.
 const GATHERING: Duration = Duration::from_millis(10);
 /// How long the end of the command waits for lines that nobody reads.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A log that a thread of its own writes.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Log {
         waiting.is_closed = true;
         self.changed.notify_all();
         let is_open = |waiting: &mut Waiting| !waiting.is_written;
-        drop(self.changed.wait_timeout_while(waiting, PATIENCE, is_open));
+        drop(self.changed.wait_timeout_while(waiting, TIMEOUT, is_open));
     }
 
     /// Waits for lines. Returns them, and how many were lost; nothing when the log is closed.
@@ -127,8 +127,8 @@ impl Log {
     }
 }
 
-impl Observe for Log {
-    fn ended(&self, report: &Report) {
+impl Observer for Log {
+    fn request_ended(&self, report: &Report) {
         self.add(&line(report, SystemTime::now()));
     }
 }
@@ -154,7 +154,7 @@ fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
 fn line(report: &Report, now: SystemTime) -> Value {
     let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
     let contents = report.contents.as_ref();
-    let given = contents.map(|contents| &contents.given);
+    let client_reply = contents.map(|contents| &contents.client_reply);
     let mut line = json!({
         "time": seconds(now),
         "request_id": report.request_id,
@@ -164,14 +164,14 @@ fn line(report: &Report, now: SystemTime) -> Value {
         "stream": report.is_streamed,
         "translated": report.is_translated,
         "status": report.status,
-        "ms": milliseconds(report.time),
-        "first_ms": report.first_piece.map(milliseconds),
+        "duration_ms": milliseconds(report.duration),
+        "first_byte_ms": report.time_to_first_byte.map(milliseconds),
         "error": report.error,
         "error_type": report.error_type,
         "abandoned": report.is_abandoned.then_some(true),
-        "asked": contents.map(|contents| &contents.asked),
-        "said": contents.map(|contents| &contents.said),
-        "given": given.filter(|given| !given.is_empty()),
+        "model_requests": contents.map(|contents| &contents.model_requests),
+        "model_reply": contents.map(|contents| &contents.model_reply),
+        "client_reply": client_reply.filter(|reply| !reply.is_empty()),
     });
     if let Some(line) = line.as_object_mut() {
         line.retain(|_, value| !value.is_null());

@@ -1,4 +1,4 @@
-//! A model's server, asked over HTTP.
+//! A model server, asked over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates};
 
-use crate::refusal::Refusal;
-use crate::server::config::{ConfigError, GatewayConfig, Retries, can_be_shown};
+use crate::error::GatewayError;
+use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
 use crate::server::upstream::failed;
 
 /// How long is waited until a connection is tried again: this, then twice as long, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest of these waits.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// How many bytes a connection reads on, and the longest head of an answer: the fewest that `hyper` can be held to.
 const CONNECTION_BUFFER: usize = 8 << 10;
 /// A server that speaks the `OpenAI` API.
@@ -38,9 +38,9 @@ impl HttpServer {
     ) -> Result<Self, ConfigError> {
         let base = base(url).map_err(ConfigError)?;
         let bearer = |key: &str| {
-            let header = can_be_shown(key).then(|| HeaderValue::from_str(&format!("Bearer {key}")));
+            let header = is_valid_key(key).then(|| HeaderValue::from_str(&format!("Bearer {key}")));
             let mut header = header.and_then(Result::ok).ok_or_else(|| {
-                let words = "the key of the model's server is empty, or has characters that no header can hold";
+                let words = "the key of the model server is empty, or has characters that no header can hold";
                 ConfigError(words.to_owned())
             })?;
             header.set_sensitive(true);
@@ -82,15 +82,15 @@ impl HttpServer {
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Refusal> {
+    ) -> Result<Response<Incoming>, GatewayError> {
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let address: Uri = format!("{}{path}", self.base)
-            .parse()
-            .map_err(|_| Refusal::request("the path of the request cannot be an address", None))?;
+        let address: Uri = format!("{}{path}", self.base).parse().map_err(|_| {
+            GatewayError::invalid_request("the path of the request cannot be an address", None)
+        })?;
         let mut pause = FIRST_PAUSE;
-        let mut left = self.retries.most;
+        let mut left = self.retries.max_retries;
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = address;
@@ -105,7 +105,7 @@ impl HttpServer {
                 Err(error) => return Err(failed(&error)),
             };
             left -= 1;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
             tokio::time::sleep(wait).await;
             self.retried.fetch_add(1, Ordering::Relaxed);
         }
@@ -127,7 +127,7 @@ impl Retries {
             .parse()
             .ok()?;
         let wait = Duration::try_from_secs_f64(seconds).ok()?;
-        (wait <= self.longest_wait).then_some(wait.max(FIRST_PAUSE))
+        (wait <= self.max_wait).then_some(wait.max(FIRST_PAUSE))
     }
 }
 

@@ -10,14 +10,14 @@ static OF_THE_KEY: [HeaderName; 3] = [
     HeaderName::from_static("openai-project"),
 ];
 
-/// What the model's server may want to know of a request.
+/// What the model server may want to know of a request.
 static OF_THE_REQUEST: [HeaderName; 3] = [
     HeaderName::from_static("openai-beta"),
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("tracestate"),
 ];
 
-/// What of the client's headers goes to the model's server; what belongs to a key only if the key is meant for it.
+/// What of the client's headers goes to the model server; what belongs to a key only if the key is meant for it.
 pub(super) fn for_upstream(of_client: &HeaderMap, with_key: bool) -> HeaderMap {
     let of_key = OF_THE_KEY.iter().filter(|_| with_key);
     let mut headers = HeaderMap::new();
@@ -29,7 +29,7 @@ pub(super) fn for_upstream(of_client: &HeaderMap, with_key: bool) -> HeaderMap {
     headers
 }
 
-/// The headers of the model's server for the client: how much it may still ask, when to come again, how long it took.
+/// The headers of the model server for the client: how much it may still ask, when to come again, how long it took.
 pub(super) fn for_client(of_upstream: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in of_upstream {

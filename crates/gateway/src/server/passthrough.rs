@@ -11,12 +11,12 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use percent_encoding::percent_decode_str;
 
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::forward::{forward, forward_head};
-use crate::server::incoming::{Entered, answered, refuse};
+use crate::server::request::{AcceptedRequest, reject, with_request};
 
-/// What is posted; nothing that manages files, jobs or accounts, which the key of the model's server may allow.
+/// What is posted; nothing that manages files, jobs or accounts, which the key of the model server may allow.
 const POSTED: [&str; 11] = [
     "/v1/audio/speech",
     "/v1/audio/transcriptions",
@@ -35,7 +35,7 @@ const FETCHED: [(&str, &str); 2] = [
     ("/v1/models/{*model}", "/v1/models/NAME"),
 ];
 
-pub(super) fn is_passed_on(path: &str) -> bool {
+pub(super) fn is_forwarded(path: &str) -> bool {
     POSTED.contains(&path) || path == "/v1/models" || path.starts_with("/v1/models/")
 }
 
@@ -59,25 +59,25 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 /// Passes on a request to this path. What is reported is the path of the route, since that of the request may tell more.
 async fn pass(path: &'static str, State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let handle = |entered| handle(&shared, entered);
-    answered(&shared, path, request, leads_nowhere_else, handle).await
+    with_request(&shared, path, request, leads_nowhere_else, handle).await
 }
 
-fn leads_nowhere_else(head: &Parts) -> Result<(), Refusal> {
+fn leads_nowhere_else(head: &Parts) -> Result<(), GatewayError> {
     match below_v1(head.uri.path()) {
         Some(_) => Ok(()),
-        None => Err(Refusal::request(
+        None => Err(GatewayError::invalid_request(
             "the path of the request has a part that leads elsewhere",
             None,
         )),
     }
 }
 
-async fn handle(shared: &Shared, entered: Entered) -> Response {
-    let Entered {
+async fn handle(shared: &Shared, entered: AcceptedRequest) -> Response {
+    let AcceptedRequest {
         head,
         body,
         mut asking,
-        mut ticket,
+        mut guard,
         ..
     } = entered;
     let path = below_v1(head.uri.path()).unwrap_or_default();
@@ -90,14 +90,14 @@ async fn handle(shared: &Shared, entered: Entered) -> Response {
             asking.insert(name, value.clone());
         }
     }
-    ticket.asked(&body);
+    guard.model_request(&body);
     let is_head = head.method == Method::HEAD;
     // Servers of models know no `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
     match shared.connection.pass(method, &path, asking, body).await {
-        Ok(answer) if is_head => forward_head(answer, ticket),
-        Ok(answer) => forward(answer, ticket),
-        Err(refusal) => refuse(ticket, &refusal),
+        Ok(answer) if is_head => forward_head(answer, guard),
+        Ok(answer) => forward(answer, guard),
+        Err(error) => reject(guard, &error),
     }
 }
 

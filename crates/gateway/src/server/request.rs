@@ -12,115 +12,115 @@ use http_body_util::BodyExt as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::refusal::Refusal;
-use crate::server::answer::REQUEST_ID;
-use crate::server::headers::for_upstream;
-use crate::server::outgoing::outgoing;
-use crate::server::report::Ticket;
-use crate::server::{Shared, answer};
+use crate::error::GatewayError;
+use crate::server::filtered_body::outgoing;
+use crate::server::forwarded_headers::for_upstream;
+use crate::server::report::RequestGuard;
+use crate::server::response::REQUEST_ID;
+use crate::server::{Shared, response};
 
 /// The longest id of a request that is taken over from a client.
-const LONGEST_ID: usize = 128;
+const MAX_ID: usize = 128;
 /// How long is read what is not wanted of a request.
-const LINGER: Duration = Duration::from_secs(1);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// What is reported of a path that the gateway does not have: it may be anything, also something secret.
-const ELSEWHERE: &str = "other";
+const UNKNOWN_PATH: &str = "other";
 /// The status of a request whose body has not come in time.
-const TOO_LATE: u16 = 408;
+const REQUEST_TIMEOUT: u16 = 408;
 
-pub(super) struct Entered {
+pub(super) struct AcceptedRequest {
     pub(super) head: Parts,
     pub(super) body: Vec<u8>,
     pub(super) asking: HeaderMap,
-    pub(super) ticket: Ticket,
+    pub(super) guard: RequestGuard,
 }
 
 /// Handles a request if its client may ask, its head passes this check, there is a place for it and its body comes in
 /// time; else the answer says why not. Whoever is refused holds no place. Its path is reported as this one.
-pub(super) async fn answered<F: Future<Output = Response>>(
+pub(super) async fn with_request<F: Future<Output = Response>>(
     shared: &Arc<Shared>,
     path: &'static str,
     request: Request<Body>,
-    check: fn(&Parts) -> Result<(), Refusal>,
-    handle: impl FnOnce(Entered) -> F,
+    check: fn(&Parts) -> Result<(), GatewayError>,
+    handle: impl FnOnce(AcceptedRequest) -> F,
 ) -> Response {
     let (head, mut body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let mut ticket = Ticket::new(Arc::clone(shared), path, id.clone());
-    let response = match let_in(shared, &head, check, &mut body, &mut ticket).await {
+    let mut guard = RequestGuard::new(Arc::clone(shared), path, id.clone());
+    let response = match admit(shared, &head, check, &mut body, &mut guard).await {
         Ok((body, place)) => {
-            ticket.place = Some(Arc::clone(&place));
-            let mut asking = for_upstream(&head.headers, shared.config.passes_keys());
+            guard.permit = Some(Arc::clone(&place));
+            let mut asking = for_upstream(&head.headers, shared.config.forwards_client_keys());
             asking.insert(REQUEST_ID, header(&id));
-            let entered = Entered {
+            let entered = AcceptedRequest {
                 head,
                 body,
                 asking,
-                ticket,
+                guard,
             };
             let response = handle(entered).await;
             outgoing(response, shared.config.upstream.key(), place).await
         }
-        Err(refusal) => {
+        Err(error) => {
             // What has not come in time will not.
-            if refusal.status != TOO_LATE {
+            if error.status != REQUEST_TIMEOUT {
                 discard(shared, &head.headers, body).await;
             }
-            refuse(ticket, &refusal)
+            reject(guard, &error)
         }
     };
     within(shared, response, &id)
 }
 
-async fn let_in(
+async fn admit(
     shared: &Shared,
     head: &Parts,
-    check: fn(&Parts) -> Result<(), Refusal>,
+    check: fn(&Parts) -> Result<(), GatewayError>,
     body: &mut Body,
-    ticket: &mut Ticket,
-) -> Result<(Vec<u8>, Arc<OwnedSemaphorePermit>), Refusal> {
+    guard: &mut RequestGuard,
+) -> Result<(Vec<u8>, Arc<OwnedSemaphorePermit>), GatewayError> {
     let caller = shared.keys.caller(&head.headers)?;
-    ticket.caller(&caller);
+    guard.caller(&caller);
     check(head)?;
     let place = Arc::clone(&shared.places).try_acquire_owned();
     let place = place
         .map_err(|_| overloaded("the gateway has as many requests as it takes: try again soon"))?;
-    let read = read_body(shared, body, &mut ticket.room);
+    let read = read_body(shared, body, &mut guard.body_permit);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
     let read = read.unwrap_or_else(|_| {
         let words = "the body of the request has not come in time";
-        Err(Refusal::request(words, None).status(TOO_LATE))
+        Err(GatewayError::invalid_request(words, None).status(REQUEST_TIMEOUT))
     });
     if read.is_err() {
-        ticket.room = None;
+        guard.body_permit = None;
     }
     Ok((read?, Arc::new(place)))
 }
 
-pub(super) fn overloaded(message: &'static str) -> Refusal {
-    let mut refusal = Refusal::new(503, ErrorObject::new("overloaded_error", message));
-    refusal
+pub(super) fn overloaded(message: &'static str) -> GatewayError {
+    let mut error = GatewayError::new(503, ErrorObject::new("overloaded_error", message));
+    error
         .headers
         .push((RETRY_AFTER.to_string(), "1".to_owned()));
-    refusal
+    error
 }
 
 /// Answers a request that nobody can answer.
-pub(super) async fn turn_away(
+pub(super) async fn reject_unknown_path(
     shared: &Arc<Shared>,
     request: Request<Body>,
-    refusal: &Refusal,
+    error: &GatewayError,
 ) -> Response {
     let (head, body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let ticket = Ticket::new(Arc::clone(shared), ELSEWHERE, id.clone());
+    let guard = RequestGuard::new(Arc::clone(shared), UNKNOWN_PATH, id.clone());
     discard(shared, &head.headers, body).await;
-    within(shared, refuse(ticket, refusal), &id)
+    within(shared, reject(guard, error), &id)
 }
 
-pub(super) fn refuse(mut ticket: Ticket, refusal: &Refusal) -> Response {
-    ticket.end(refusal.status, Some(refusal));
-    answer::refused(refusal)
+pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {
+    guard.end(error.status, Some(error));
+    response::refused(error)
 }
 
 /// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have: many clients
@@ -140,7 +140,7 @@ async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
             left = rest;
         }
     };
-    let _ = tokio::time::timeout(LINGER, read).await;
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, read).await;
 }
 
 /// The id of a request: the client's, if it can stand in a header and a log, else a new one.
@@ -149,7 +149,7 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok());
     let is_plain = |id: &&str| {
-        !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_graphic())
+        !id.is_empty() && id.len() <= MAX_ID && id.bytes().all(|byte| byte.is_ascii_graphic())
     };
     if let Some(id) = given.filter(is_plain) {
         return id.to_owned();
@@ -176,11 +176,11 @@ async fn read_body(
     shared: &Shared,
     body: &mut Body,
     room: &mut Option<OwnedSemaphorePermit>,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, GatewayError> {
     let limit = shared.config.limits.body;
     let too_long = || {
         let message = format!("the body of the request has more than {limit} bytes");
-        Refusal::request(message, None).status(413)
+        GatewayError::invalid_request(message, None).status(413)
     };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
@@ -192,8 +192,9 @@ async fn read_body(
         .map_or(limit, |length| usize::try_from(length).unwrap_or(limit));
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
+        let frame = frame.map_err(|_| {
+            GatewayError::invalid_request("the body of the request broke off", None)
+        })?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
@@ -207,7 +208,7 @@ async fn read_body(
             capacity => length.max(capacity.saturating_mul(2).min(most)),
         };
         let permits = u32::try_from(grown - read.capacity()).unwrap_or(u32::MAX);
-        let more = Arc::clone(&shared.room).try_acquire_many_owned(permits);
+        let more = Arc::clone(&shared.body_limits).try_acquire_many_owned(permits);
         let more = more.map_err(|_| {
             overloaded("the gateway holds as much of requests as it may: try again soon")
         })?;

@@ -3,7 +3,7 @@
 use plaincall_call::{Arguments, JsonStream, Limits, ToolCall, ToolSpec};
 use plaincall_syntax::Event;
 
-use crate::outlet::Outlet;
+use crate::sink::ResponseSink;
 
 /// What becomes of a call that is being written.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Streamed {
     index: u64,
     /// The JSON text of the arguments; `None` if the call is known to be invalid.
     stream: Option<JsonStream<ToolSpec>>,
-    spoiler: Spoiler,
+    invalidator: Invalidator,
     /// What has not left yet.
     delta: String,
 }
@@ -33,7 +33,7 @@ impl Streamed {
         Self {
             index,
             stream: tool.map(|tool| JsonStream::new(tool.clone(), Limits::for_running())),
-            spoiler: Spoiler::default(),
+            invalidator: Invalidator::default(),
             delta: String::new(),
         }
     }
@@ -55,15 +55,15 @@ impl Streamed {
             _ => false,
         };
         if !is_closed {
-            self.spoiler.follow(&self.delta);
-            self.delta.push_str(self.spoiler.end());
+            self.invalidator.follow(&self.delta);
+            self.delta.push_str(self.invalidator.end());
         }
         is_closed
     }
 
-    pub(super) fn flush(&mut self, out: &mut dyn Outlet) {
+    pub(super) fn flush(&mut self, out: &mut dyn ResponseSink) {
         if !self.delta.is_empty() {
-            self.spoiler.follow(&self.delta);
+            self.invalidator.follow(&self.delta);
             out.arguments(self.index, &self.delta);
             self.delta.clear();
         }
@@ -73,14 +73,14 @@ impl Streamed {
 /// Follows a JSON text that is written piece by piece, so that it can be made unreadable at its end. Some clients close
 /// what is open, to show it early; a bracket that closes what is not open stops these too.
 #[derive(Clone, Debug, Default)]
-struct Spoiler {
+struct Invalidator {
     /// What is open, `{` or `[`, from the outside in.
     open: Vec<u8>,
     is_in_string: bool,
     is_escaped: bool,
 }
 
-impl Spoiler {
+impl Invalidator {
     fn follow(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match (self.is_in_string, byte) {

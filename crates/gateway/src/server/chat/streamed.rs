@@ -12,16 +12,16 @@ use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::error::GatewayError;
 use crate::exchange::Exchange;
-use crate::outlet::streamed::StreamedAnswer;
-use crate::refusal::Refusal;
 use crate::reply::{Flow, Next, Reply};
-use crate::server::chat::prepared::Ask;
+use crate::server::chat::prepare::Ask;
 use crate::server::chat::{answer_id, now};
-use crate::server::pipe::{Filler, pipe};
-use crate::server::report::Ticket;
+use crate::server::pipe::{BodySender, pipe};
+use crate::server::report::RequestGuard;
 use crate::server::upstream::Answer;
-use crate::server::{Shared, answer};
+use crate::server::{Shared, response};
+use crate::sink::streamed::StreamedResponse;
 
 const LATE: Late = Late {
     wait: Duration::from_secs(5),
@@ -41,8 +41,8 @@ pub(super) struct Run {
     /// What else the client is told of the answer.
     headers: HeaderMap,
     /// What is left to say when it has ended.
-    ended: Option<Result<(), Refusal>>,
-    ticket: Ticket,
+    ended: Option<Result<(), GatewayError>>,
+    guard: RequestGuard,
 }
 
 /// What may still come behind the end of a reply: what it cost.
@@ -54,15 +54,15 @@ struct Late {
 
 impl Late {
     /// The next piece, if it may come. How long the client takes to read does not count.
-    async fn piece(&mut self, given: &mut Answer) -> Result<Option<Bytes>, Refusal> {
+    async fn piece(&mut self, given: &mut Answer) -> Result<Option<Bytes>, GatewayError> {
         if self.bytes == 0 {
             return Ok(None);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let piece = timeout(self.wait, given.piece())
             .await
             .unwrap_or(Ok(None))?;
-        self.wait = self.wait.saturating_sub(begun.elapsed());
+        self.wait = self.wait.saturating_sub(started.elapsed());
         let length = piece.as_ref().map_or(0, Bytes::len);
         self.bytes = self.bytes.saturating_sub(length);
         Ok(piece)
@@ -70,9 +70,14 @@ impl Late {
 }
 
 impl Run {
-    pub(super) fn new(shared: Arc<Shared>, ask: Ask, asking: HeaderMap, ticket: Ticket) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        ask: Ask,
+        asking: HeaderMap,
+        guard: RequestGuard,
+    ) -> Self {
         let seed = shared.fresh.seed();
-        let answer = StreamedAnswer::new(answer_id(&seed), now(), ask.plan.includes_usage());
+        let answer = StreamedResponse::new(answer_id(&seed), now(), ask.plan.includes_usage());
         let reply = Reply::new(*ask.plan, seed, answer);
         let limits = shared.config.limits.stream;
         Self {
@@ -85,7 +90,7 @@ impl Run {
             late: None,
             headers: HeaderMap::new(),
             ended: None,
-            ticket,
+            guard,
         }
     }
 
@@ -94,27 +99,27 @@ impl Run {
         if self.ended.is_some() {
             return None;
         }
-        if let Err(refusal) = self.step().await {
-            self.conclude(Some(refusal));
+        if let Err(error) = self.step().await {
+            self.conclude(Some(error));
         }
-        self.ticket.report.counts = self.exchange.counts();
+        self.guard.report.counts = self.exchange.counts();
         if self.body.is_none() && !self.exchange.reply.may_ask_again() {
             self.request = ChatCompletionRequest::default();
             if !self.exchange.reply.keeps_texts() {
-                self.ticket.room = None;
+                self.guard.body_permit = None;
             }
         }
         let bytes = self.exchange.take();
         if !bytes.is_empty() {
-            self.ticket.first_piece();
-            self.ticket.given(&bytes);
+            self.guard.first_piece();
+            self.guard.client_reply(&bytes);
         }
         Some(bytes.into())
     }
 
-    async fn step(&mut self) -> Result<(), Refusal> {
+    async fn step(&mut self) -> Result<(), GatewayError> {
         if let Some(body) = self.body.take() {
-            self.ticket.asked(&body);
+            self.guard.model_request(&body);
             let given = self.shared.connection.complete(body, &self.asking).await?;
             let mut given = given.readable()?;
             // A later answer tells of limits that are nearer.
@@ -122,9 +127,9 @@ impl Run {
             if given.is_json() {
                 // A server that does not stream.
                 let body = given.whole(self.shared.config.limits.answer).await?;
-                self.ticket.said(&body);
-                let completion: ChatCompletion<'_> =
-                    plaincall_wire::read(&body).map_err(|error| Refusal::unreadable(&error))?;
+                self.guard.model_reply(&body);
+                let completion: ChatCompletion<'_> = plaincall_wire::read(&body)
+                    .map_err(|error| GatewayError::unreadable(&error))?;
                 let next = self.exchange.whole(&completion);
                 self.follow(next);
             } else {
@@ -133,7 +138,7 @@ impl Run {
             return Ok(());
         }
         let Some(given) = &mut self.given else {
-            return Err(Refusal::upstream("there is no answer"));
+            return Err(GatewayError::upstream("there is no answer"));
         };
         let piece = match &mut self.late {
             None => given.piece().await?,
@@ -141,11 +146,11 @@ impl Run {
         };
         let is_over = match piece {
             Some(piece) => {
-                self.ticket.said(&piece);
+                self.guard.model_reply(&piece);
                 match self.exchange.feed(&piece) {
-                    Flow::Go => false,
-                    Flow::Over => true,
-                    Flow::Late => {
+                    Flow::Continue => false,
+                    Flow::Stop => true,
+                    Flow::UsageOnly => {
                         self.late.get_or_insert(LATE);
                         false
                     }
@@ -159,7 +164,7 @@ impl Run {
         Ok(())
     }
 
-    fn conclude(&mut self, broken: Option<Refusal>) {
+    fn conclude(&mut self, broken: Option<GatewayError>) {
         // What still comes of it is not wanted.
         self.given = None;
         self.late = None;
@@ -170,8 +175,8 @@ impl Run {
     fn follow(&mut self, next: Next) {
         match next {
             Next::Done => self.ended = Some(Ok(())),
-            Next::Failed(refusal) => self.ended = Some(Err(refusal)),
-            Next::Again(round) => {
+            Next::Failed(error) => self.ended = Some(Err(error)),
+            Next::Repair(round) => {
                 round.add_to(&mut self.request);
                 self.body = Some(plaincall_wire::write_bytes(&self.request));
             }
@@ -180,30 +185,30 @@ impl Run {
 
     fn end(mut self, status: u16) {
         let error = match &self.ended {
-            Some(Err(refusal)) => Some(refusal),
+            Some(Err(error)) => Some(error),
             _ => None,
         };
-        self.ticket.end(status, error);
+        self.guard.end(status, error);
     }
 }
 
-/// The headers of an answer that has begun, or why there is none.
-type Begun = Result<HeaderMap, Refusal>;
+/// The headers of an answer that has started, or why there is none.
+type Begun = Result<HeaderMap, GatewayError>;
 
-/// Answers with a stream, once it has begun. What fails before has a status of its own.
+/// Answers with a stream, once it has started. What fails before has a status of its own.
 pub(super) async fn stream(run: Run) -> Response {
-    let (head, is_begun) = oneshot::channel();
-    let (filler, body) = pipe(run.shared.config.timeouts.idle);
-    tokio::spawn(fill(run, head, filler));
-    match is_begun.await {
-        Ok(Ok(headers)) => answer::with_headers(answer::stream(Body::new(body)), headers),
-        Ok(Err(refusal)) => answer::refused(&refusal),
-        Err(_) => answer::refused(&Refusal::upstream("the answer could not be made")),
+    let (head, is_started) = oneshot::channel();
+    let (sender, body) = pipe(run.shared.config.timeouts.idle);
+    tokio::spawn(fill(run, head, sender));
+    match is_started.await {
+        Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
+        Ok(Err(error)) => response::refused(&error),
+        Err(_) => response::refused(&GatewayError::upstream("the answer could not be made")),
     }
 }
 
 /// Fills the body of an answer until it is complete or the client has gone.
-async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
+async fn fill(mut run: Run, head: oneshot::Sender<Begun>, sender: BodySender) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let mut silent_until = Instant::now() + keep_alive;
@@ -222,14 +227,14 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
                         if let Some(head) = head.take() {
                             let _ = head.send(Ok(HeaderMap::new()));
                         }
-                        if !filler.send(still_there.clone().into()).await {
+                        if !sender.send(still_there.clone().into()).await {
                             return;
                         }
                         silent_until = Instant::now() + keep_alive;
                     }
                     piece = &mut next => break piece,
                     // The client has gone: with this all that was asked for is dropped.
-                    () = filler.closed() => return,
+                    () = sender.closed() => return,
                 }
             }
         };
@@ -237,10 +242,10 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
             continue;
         }
         if let Some(head) = head.take() {
-            if let (Some(Err(refusal)), false) = (&run.ended, run.exchange.has_begun()) {
-                let status = refusal.status;
-                // Who has gone at this very moment has not heard of it.
-                if head.send(Err(refusal.clone())).is_ok() {
+            if let (Some(Err(error)), false) = (&run.ended, run.exchange.has_begun()) {
+                let status = error.status;
+                // Who has gone at this very moment has not recorded of it.
+                if head.send(Err(error.clone())).is_ok() {
                     run.end(status);
                 }
                 return;
@@ -251,9 +256,9 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
         }
         let Some(piece) = piece else {
             run.end(200);
-            return filler.complete();
+            return sender.complete();
         };
-        if !filler.send(piece).await {
+        if !sender.send(piece).await {
             return;
         }
         silent_until = Instant::now() + keep_alive;

@@ -5,15 +5,15 @@ use plaincall_wire::openai::{
     error_event,
 };
 
-use crate::outlet::Outlet;
+use crate::sink::ResponseSink;
 
 /// The longest id and the longest name of a model that are repeated in each chunk, in bytes.
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME: usize = 1024;
 
 /// Writes a reply as the events of a stream. The server takes the bytes away with [`take`](Self::take).
 #[derive(Debug)]
-pub struct StreamedAnswer {
-    /// What stands in chunks if the model's server does not say it.
+pub struct StreamedResponse {
+    /// What stands in chunks if the model server does not say it.
     id: String,
     created: u64,
     includes_usage: bool,
@@ -23,7 +23,7 @@ pub struct StreamedAnswer {
     bytes: Vec<u8>,
 }
 
-impl StreamedAnswer {
+impl StreamedResponse {
     /// An answer for a client that wants to know what it cost, or does not. The id and the time, in seconds since 1970,
     /// are for servers that give none.
     pub fn new(id: impl Into<String>, created: u64, includes_usage: bool) -> Self {
@@ -68,7 +68,7 @@ impl StreamedAnswer {
     /// Writes the first chunk, with the names of this one.
     fn begin_as(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let created = chunk.created.as_ref();
-        let short = |name: &&str| name.len() <= LONGEST_NAME;
+        let short = |name: &&str| name.len() <= MAX_NAME;
         let id = chunk.id.as_deref().filter(|id| !id.is_empty());
         self.writer.set_head(&ChunkHead {
             id: id.filter(short).unwrap_or(&self.id),
@@ -92,7 +92,7 @@ impl StreamedAnswer {
     }
 }
 
-impl Outlet for StreamedAnswer {
+impl ResponseSink for StreamedResponse {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         // Some servers send something before the answer, with empty names.
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());

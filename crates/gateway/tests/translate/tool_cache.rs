@@ -1,10 +1,12 @@
 //! Tools that were offered before need not be read again.
 
-use plaincall_gateway::{Caller, ModelSettings, Offers, ReplyPlan, Secret, Translation, translate};
+use plaincall_gateway::{
+    Caller, ModelSettings, ReplyPlan, Secret, ToolCache, Translation, translate,
+};
 use serde_json::json;
 
 /// The plan of a request that offers one tool.
-fn plan(offers: &Offers, name: &str, description: &str) -> ReplyPlan {
+fn plan(offers: &ToolCache, name: &str, description: &str) -> ReplyPlan {
     let tool = json!({"type": "function", "function": {"name": name, "description": description}});
     let body = json!({"messages": [], "tools": [tool]}).to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -20,12 +22,12 @@ fn plan(offers: &Offers, name: &str, description: &str) -> ReplyPlan {
 
 /// Whether the tools of both were read at once.
 fn is_same(one: &ReplyPlan, other: &ReplyPlan) -> bool {
-    std::ptr::eq(one.offer(), other.offer())
+    std::ptr::eq(one.offered_tools(), other.offered_tools())
 }
 
 #[test]
 fn the_last_are_kept() {
-    let offers = Offers::new();
+    let offers = ToolCache::new();
     let read = |name: &str, description: &str| plan(&offers, name, description);
     let plans: Vec<ReplyPlan> = (0..256).map(|n| read(&format!("a{n}"), "")).collect();
     let is_kept = |n: usize| is_same(&read(&format!("a{n}"), ""), &plans[n]);

@@ -4,13 +4,13 @@ use plaincall_call::{PromptTextBuilder, Untrusted};
 use plaincall_wire::openai::ResponseFormat;
 use serde_json::Value;
 
-use crate::offer::{Choice, Offer};
+use crate::tools::{Choice, OfferedTools};
 
 /// What stands at the end of the request, escaped, since a custom marker may be any word; `None` if nothing is asked. A
 /// form is asked for here; a kept one stays in the request, so the server holds the model to it.
 pub(super) fn ask(
     choice: &Choice,
-    offer: &Offer,
+    offer: &OfferedTools,
     form: Option<&ResponseFormat<'_>>,
     kept: Option<&ResponseFormat<'_>>,
     prompt_text: &PromptTextBuilder,

@@ -3,12 +3,12 @@
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage};
 
-use crate::outlet::Outlet;
+use crate::sink::ResponseSink;
 
 /// Puts a reply together into one answer.
 #[derive(Debug, Default)]
-pub struct WholeAnswer {
-    /// What the answer says if the model's server does not say it.
+pub struct CompleteResponse {
+    /// What the answer says if the model server does not say it.
     id: String,
     created: u64,
     content: String,
@@ -21,7 +21,7 @@ pub struct WholeAnswer {
     usage: Option<Usage<'static>>,
 }
 
-impl WholeAnswer {
+impl CompleteResponse {
     /// An answer without anything. The id and the time, in seconds since 1970, are for servers that give none.
     pub fn new(id: impl Into<String>, created: u64) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl WholeAnswer {
         }
     }
 
-    /// The answer of the model's server with this reply in it. All else of it stays, but for the probabilities of
+    /// The answer of the model server with this reply in it. All else of it stays, but for the probabilities of
     /// tokens: they tell another text.
     pub fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
         if completion.id.as_deref().is_none_or(str::is_empty) {
@@ -75,7 +75,7 @@ impl WholeAnswer {
     }
 }
 
-impl Outlet for WholeAnswer {
+impl ResponseSink for CompleteResponse {
     fn content(&mut self, text: &str) {
         self.content.push_str(text);
     }

@@ -5,7 +5,7 @@ use crate::key::Secret;
 /// What was wrong with the call before which a reply ended. It is marked behind the arguments of the last call that was
 /// sent, as white space that JSON ignores, so that the next request can tell the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CutMark {
+pub(crate) enum InvalidCallMark {
     /// No allowed tool has its name.
     UnknownTool,
     /// Its arguments do not fit its tool.
@@ -18,7 +18,7 @@ pub(crate) enum CutMark {
 const LENGTH: usize = 12;
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
-impl CutMark {
+impl InvalidCallMark {
     const ALL: [Self; 3] = [Self::UnknownTool, Self::Arguments, Self::Form];
 
     pub(crate) fn mark(self, secret: &Secret, id: &str) -> String {

@@ -10,10 +10,10 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::refusal::Refusal;
-use crate::server::answer;
-use crate::server::body_filter::{BodyFilter, BodyKind, SHORTEST_KEY};
+use crate::error::GatewayError;
+use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
 use crate::server::pipe::PIECE;
+use crate::server::response;
 
 /// An answer in which the gateway's key stands nowhere, and which clients can read: see [`BodyFilter`]. Its body keeps
 /// the place of its request until it has been taken or dropped.
@@ -23,7 +23,7 @@ pub(super) async fn outgoing(
     place: Arc<OwnedSemaphorePermit>,
 ) -> Response {
     let headers = response.headers_mut();
-    if let Some(key) = key.filter(|key| key.len() >= SHORTEST_KEY) {
+    if let Some(key) = key.filter(|key| key.len() >= MIN_KEY) {
         let holds_key = |value: &[u8]| value.windows(key.len()).any(|part| part == key.as_bytes());
         let with_key = headers
             .iter()
@@ -50,7 +50,7 @@ pub(super) async fn outgoing(
         && let Some(mut filter) = filter.take()
     {
         let Ok(whole) = to_bytes(body, usize::MAX).await else {
-            return answer::refused(&Refusal::upstream("the answer could not be made"));
+            return response::refused(&GatewayError::upstream("the answer could not be made"));
         };
         let mut bytes = filter.feed(&whole);
         bytes.extend(filter.finish());

@@ -2,33 +2,33 @@
 
 use plaincall_call::{CallError, ModelText, PromptText, ToolCall, repair, repair_reply};
 
-use crate::cut_mark::CutMark;
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
+use crate::invalid_call_mark::InvalidCallMark;
 use crate::reply::plan::ReplyPlan;
 
-pub(super) fn cut_mark(call: &ToolCall, error: &CallError) -> CutMark {
+pub(super) fn invalid_call_mark(call: &ToolCall, error: &CallError) -> InvalidCallMark {
     match error {
-        CallError::UnknownTool(_) => CutMark::UnknownTool,
-        CallError::Arguments(_) if call.parse_error.is_none() => CutMark::Arguments,
-        _ => CutMark::Form,
+        CallError::UnknownTool(_) => InvalidCallMark::UnknownTool,
+        CallError::Arguments(_) if call.parse_error.is_none() => InvalidCallMark::Arguments,
+        _ => InvalidCallMark::Form,
     }
 }
 
 /// Why the model is asked again.
-pub(super) struct Complaint {
+pub(super) struct RepairReason {
     pub(super) text: String,
     /// What the client is told if there is no further round.
-    pub(super) refusal: Refusal,
+    pub(super) error: GatewayError,
     pub(super) is_missing: bool,
     /// Whether the model may be asked at all.
     pub(super) can_be_asked: bool,
 }
 
-impl Complaint {
+impl RepairReason {
     /// An invalid call, before which none has been sent.
     pub(super) fn of_call(call: &ToolCall, error: &CallError, plan: &ReplyPlan) -> Self {
         // A dialect that could not work was refused when the reply began.
-        let message = repair([(call, error)], plan, &plan.spoken.told);
+        let message = repair([(call, error)], plan, &plan.compiled.prompt_dialect);
         let message = message.map(PromptText::into_text).unwrap_or_default();
         let is_quoted = plan.guard().mentions(&call.name).is_some();
         let error = match (is_quoted, plan.repair_rounds) {
@@ -41,7 +41,7 @@ impl Complaint {
         Self {
             text: message
                 + "\nYour reply was ended here, and nothing of it was run. Write this call again, corrected, and then any calls that follow it.\n",
-            refusal: Refusal::model(error, "invalid_tool_call"),
+            error: GatewayError::model(error, "invalid_tool_call"),
             is_missing: plan.choice.is_required(),
             can_be_asked: !is_quoted,
         }
@@ -49,9 +49,13 @@ impl Complaint {
 }
 
 /// What is wrong with a reply without a call, if anything is: near misses, or that a call is required.
-pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint> {
+pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
     let is_missing = plan.choice.is_required();
-    let near = repair_reply(&ModelText::new(written), plan, &plan.spoken.told);
+    let near = repair_reply(
+        &ModelText::new(written),
+        plan,
+        &plan.compiled.prompt_dialect,
+    );
     let near = near.ok().flatten();
     let near = near.filter(|_| !plan.is_quotation(written));
     let near = near.map(PromptText::into_text);
@@ -62,11 +66,11 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint>
         0 => "the model has written no call that can be read",
         _ => "the model has written no call that can be read, also after it was asked again",
     };
-    Some(Complaint {
+    Some(RepairReason {
         text: near.unwrap_or_else(|| {
             "Your reply contains no call, but one is required now. Call a tool.\n".to_owned()
         }),
-        refusal: Refusal::model(error, "missing_tool_call"),
+        error: GatewayError::model(error, "missing_tool_call"),
         is_missing,
         can_be_asked: true,
     })

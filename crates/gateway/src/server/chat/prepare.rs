@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject};
 
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
 use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
-use crate::server::incoming::overloaded;
+use crate::server::request::overloaded;
 use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
-const LONGEST_MODEL: usize = 128;
+const MAX_MODEL: usize = 128;
 /// The longest body that is dealt with between other requests, in bytes; a longer one gets a thread of its own.
 const SHORT: usize = 256 << 10;
 
 /// How many values and fields the body of a request may have together. What is made of a small value takes a hundred
 /// times its length. A thousand tools with a hundred fields each are far below that.
-const MOST_VALUES: usize = 250_000;
+const MAX_VALUES: usize = 250_000;
 
-pub(super) struct Prepared {
+pub(super) struct PreparedRequest {
     pub(super) model: String,
     pub(super) is_streamed: bool,
     pub(super) task: Task,
 }
 
 pub(super) enum Task {
-    /// Passes the body on as it is.
-    Pass(Vec<u8>),
-    Ask(Ask),
-    Refuse(Refusal),
+    /// Forwards the body unchanged.
+    Forward(Vec<u8>),
+    Translate(Ask),
+    Reject(GatewayError),
 }
 
 /// A request in words.
@@ -41,7 +41,7 @@ pub(super) struct Ask {
 }
 
 /// What is to be done for the request with this body, of the caller with this key. Others are answered meanwhile.
-pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) -> Prepared {
+pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) -> PreparedRequest {
     if body.len() <= SHORT {
         return prepare(shared, body, caller);
     }
@@ -61,34 +61,37 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
     });
     preparing.await.unwrap_or_else(|_| {
         let words = "something went wrong with the request in the gateway";
-        refused(Refusal::new(500, ErrorObject::new("gateway_error", words)))
+        refused(GatewayError::new(
+            500,
+            ErrorObject::new("gateway_error", words),
+        ))
     })
 }
 
-fn refused(refusal: Refusal) -> Prepared {
-    Prepared {
+fn refused(error: GatewayError) -> PreparedRequest {
+    PreparedRequest {
         model: String::new(),
         is_streamed: false,
-        task: Task::Refuse(refusal),
+        task: Task::Reject(error),
     }
 }
 
-fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
-    if let Err(refusal) = check_values(&body) {
-        return refused(refusal);
+fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
+    if let Err(error) = check_values(&body) {
+        return refused(error);
     }
     let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
         Ok(request) => request,
         Err(error) => {
             let message = format!("the body of the request cannot be read: {error}");
             let param = Some(&*error.path).filter(|path| !path.is_empty());
-            return refused(Refusal::request(message, param));
+            return refused(GatewayError::invalid_request(message, param));
         }
     };
     let model = request.model.as_deref().unwrap_or_default();
     let settings = shared.config.settings_for(model);
     let is_streamed = request.is_streamed();
-    let longest = model.floor_char_boundary(LONGEST_MODEL);
+    let longest = model.floor_char_boundary(MAX_MODEL);
     let model = model.get(..longest).unwrap_or_default().to_owned();
     let caller = Caller {
         secret: &shared.config.secret,
@@ -102,16 +105,16 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
             } else {
                 ChatCompletionRequest::default()
             };
-            Task::Ask(Ask {
+            Task::Translate(Ask {
                 body: asked,
                 kept: Box::new(kept),
                 plan,
             })
         }
-        Ok(Translation::Unchanged(_)) => Task::Pass(body),
-        Err(refusal) => Task::Refuse(refusal),
+        Ok(Translation::Unchanged(_)) => Task::Forward(body),
+        Err(error) => Task::Reject(error),
     };
-    Prepared {
+    PreparedRequest {
         model,
         is_streamed,
         task,
@@ -119,14 +122,14 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
 }
 
 /// Looks whether the body of a request has few enough values. What is no JSON is found out later.
-fn check_values(body: &[u8]) -> Result<(), Refusal> {
-    if values(body, MOST_VALUES) <= MOST_VALUES {
+fn check_values(body: &[u8]) -> Result<(), GatewayError> {
+    if values(body, MAX_VALUES) <= MAX_VALUES {
         return Ok(());
     }
     let message = format!(
-        "the body of the request has more than {MOST_VALUES} values: it may be long, but not of so many pieces"
+        "the body of the request has more than {MAX_VALUES} values: it may be long, but not of so many pieces"
     );
-    Err(Refusal::request(message, None))
+    Err(GatewayError::invalid_request(message, None))
 }
 
 /// How many objects, lists and commas stand in a text, but not in its strings; it counts no further than behind the most.

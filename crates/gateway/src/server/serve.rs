@@ -24,9 +24,9 @@ use crate::server::socket::{Socket, Turns};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long clients have, at the end, to hear that there will be no answer.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FINAL_GRACE: Duration = Duration::from_secs(2);
 
-/// Serves these paths until `shutdown` completes, and what has begun then to its end; how many requests had none in time.
+/// Serves these paths until `shutdown` completes, and what has started then to its end; how many requests had none in time.
 ///
 /// All connections are tasks of this future: none is left when it has ended or is dropped.
 pub(super) async fn serve(
@@ -93,7 +93,7 @@ pub(super) async fn serve(
     if in_time.is_err() {
         cut = gateway.active();
         gateway.shared.is_over.send_replace(true);
-        let _ = tokio::time::timeout(LAST_WORDS, answered).await;
+        let _ = tokio::time::timeout(FINAL_GRACE, answered).await;
     }
     connections.shutdown().await;
     cut

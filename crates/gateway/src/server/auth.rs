@@ -4,15 +4,15 @@ use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, ORIGIN};
 use plaincall_wire::openai::ErrorObject;
 
+use crate::error::GatewayError;
 use crate::key::Secret;
-use crate::refusal::Refusal;
-use crate::server::origins::may_ask;
+use crate::server::origins::is_allowed;
 
 pub(crate) struct Caller<'h> {
     /// Its key; empty if nobody needs one, and it has none.
     pub(crate) key: &'h str,
     /// The place of the key among several that are known, counted from 1.
-    pub(crate) place: Option<usize>,
+    pub(crate) position: Option<usize>,
 }
 
 /// The keys of clients, as codes under a secret of this process: the time of a comparison tells nothing about them.
@@ -35,7 +35,7 @@ impl Keys {
     }
 
     /// The caller, if it may ask.
-    pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<Caller<'h>, Refusal> {
+    pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<Caller<'h>, GatewayError> {
         let given = headers.get(AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
         let key = given.and_then(|value| {
@@ -45,15 +45,15 @@ impl Keys {
         if self.codes.is_empty() {
             // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
             let origin = headers.get(ORIGIN);
-            if origin.is_some_and(|origin| !may_ask(origin, &self.origins)) {
+            if origin.is_some_and(|origin| !is_allowed(origin, &self.origins)) {
                 let words =
                     "pages of this origin may not ask this gateway; whoever runs it can allow it";
                 let error = ErrorObject::new("permission_error", words);
-                return Err(Refusal::new(403, error.code("origin_not_allowed")));
+                return Err(GatewayError::new(403, error.code("origin_not_allowed")));
             }
             return Ok(Caller {
                 key: key.unwrap_or_default(),
-                place: None,
+                position: None,
             });
         }
         let code = key.map(|key| self.secret.digest(&[key.as_bytes()]));
@@ -69,12 +69,12 @@ impl Keys {
         };
         let refused = |message: &'static str| {
             let error = ErrorObject::new("authentication_error", message);
-            Err(Refusal::new(401, error.code("invalid_api_key")))
+            Err(GatewayError::new(401, error.code("invalid_api_key")))
         };
         match (key, code.and_then(place)) {
             (Some(key), Some(place)) => Ok(Caller {
                 key,
-                place: (self.codes.len() > 1).then_some(place),
+                position: (self.codes.len() > 1).then_some(place),
             }),
             (Some(_), None) => refused("the API key is not known to this gateway"),
             (None, _) => refused("an API key is needed: send it as `Authorization: Bearer KEY`"),

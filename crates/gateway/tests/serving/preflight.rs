@@ -1,4 +1,4 @@
-//! What is said of a model's server before anybody has asked it for something.
+//! What is said of a model server before anybody has asked it for something.
 
 use plaincall_gateway::{Replay, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
@@ -19,7 +19,7 @@ async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bo
         }
     })
     .await;
-    let told = gateway.gateway.doubts().await.unwrap_or_default();
+    let told = gateway.gateway.preflight().await.unwrap_or_default();
     assert!(told.contains(words), "{told}");
     assert_eq!(told.is_empty(), words.is_empty(), "{told}");
     let asked = server.seen().requests.swap_remove(0).head;
@@ -35,10 +35,10 @@ async fn what_is_said() {
     let list = || Script::json(200, &json!({"object": "list", "data": []}));
     check(vec![list()], "/v1", None, false, "").await;
     check(vec![list()], "/v1/", None, false, "").await;
-    let below = "the address of the model's server probably is http://";
+    let below = "the address of the model server probably is http://";
     check(vec![status(404), list()], "", None, false, below).await;
     check(vec![status(404), list()], "/", None, false, below).await;
-    let none = "is that the address of the model's server?";
+    let none = "is that the address of the model server?";
     check(vec![status(404), status(404)], "/v2", None, false, none).await;
     check(vec![status(401)], "/v1", None, false, "").await;
     check(vec![status(401)], "/v1", None, true, "wants a key").await;
@@ -57,9 +57,9 @@ async fn what_is_said() {
     check(vec![page], "/v1", None, false, words).await;
     let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = Started::with(nobody, |_| {}).await;
-    let told = gateway.gateway.doubts().await.unwrap();
+    let told = gateway.gateway.preflight().await.unwrap();
     assert!(told.contains("cannot be reached: "), "{told}");
     let replay = Upstream::local(Replay::read("\"Yes.\"").unwrap());
     let gateway = Started::with(replay, |_| {}).await;
-    assert_eq!(gateway.gateway.doubts().await, None);
+    assert_eq!(gateway.gateway.preflight().await, None);
 }

@@ -10,7 +10,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use plaincall_call::ChangedTool;
 use plaincall_wire::openai::ErrorBody;
 
-use crate::refusal::Refusal;
+use crate::error::GatewayError;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -24,7 +24,7 @@ pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 /// The header that tells which offered tools could not be used as they are.
 pub(super) const TOOLS: HeaderName = HeaderName::from_static("x-plaincall-tools");
 /// The longest value of that header, in bytes.
-const LONGEST_TOOLS: usize = 1024;
+const MAX_TOOLS: usize = 1024;
 /// What is escaped in its pointers.
 const NOT_IN_VALUE: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');
 
@@ -38,7 +38,7 @@ pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]
         let comma = if value.is_empty() { "" } else { ", " };
         let what = ["loosened", "dropped"][usize::from(tool.is_dropped)];
         let at = utf8_percent_encode(&tool.reason.at, &NOT_IN_VALUE).to_string();
-        if value.len() + at.len() > LONGEST_TOOLS {
+        if value.len() + at.len() > MAX_TOOLS {
             let _ = write!(value, "{comma}{} more", changed.len() - place);
             break;
         }
@@ -63,14 +63,14 @@ pub(super) fn json(status: u16, json: String) -> Response {
 }
 
 /// Why there is no other answer.
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    let body = ErrorBody::new((*refusal.error).clone());
-    let mut response = json(refusal.status, plaincall_wire::write(&body));
-    if refusal.is_final() {
+pub(super) fn refused(error: &GatewayError) -> Response {
+    let body = ErrorBody::new((*error.body).clone());
+    let mut response = json(error.status, plaincall_wire::write(&body));
+    if error.is_final() {
         let no = HeaderValue::from_static("false");
         response.headers_mut().insert(SHOULD_RETRY, no);
     }
-    for (name, value) in &refusal.headers {
+    for (name, value) in &error.headers {
         let name = HeaderName::try_from(name.as_str());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             response.headers_mut().append(name, value);

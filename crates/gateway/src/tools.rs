@@ -10,35 +10,35 @@ use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
-use crate::refusal::Refusal;
+use crate::compiled::CompiledDialect;
+use crate::error::GatewayError;
 use crate::settings::ModelSettings;
-use crate::spoken::Spoken;
 
 /// The tools that a request offers.
 #[derive(Debug, Default)]
-pub struct Offer {
+pub struct OfferedTools {
     tools: ToolSet,
     is_strict: bool,
     /// The definitions that cannot be used as they are.
     changed: Vec<ChangedTool>,
-    taught: Mutex<Vec<Taught>>,
+    prompt: Mutex<Vec<ToolPrompt>>,
 }
 
 /// What a model is told of an offer.
 #[derive(Clone, Debug)]
-pub(crate) struct Taught {
+pub(crate) struct ToolPrompt {
     key: Option<String>,
     settings: ModelSettings,
     one_call: bool,
-    pub(crate) spoken: Arc<Spoken>,
+    pub(crate) compiled: Arc<CompiledDialect>,
     /// The tools, and how they are called; nothing if there are none.
     pub(crate) prompt: Arc<str>,
 }
 
 /// How many tools a request may offer (`spec/gateway.md` 1).
-const MOST_TOOLS: usize = 1024;
+const MAX_TOOLS: usize = 1024;
 /// How long the text of their definitions may be, in bytes. What is made of it may take fifty times its length.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 const PROMPTS: usize = 8;
 
 /// Which of the tools the model may call.
@@ -55,28 +55,29 @@ pub(crate) enum Choice {
     },
 }
 
-impl Offer {
+impl OfferedTools {
     /// Reads the tools of a request. What cannot be used as it is, is made looser or dropped ([`read_usable_tools`]).
-    pub(crate) fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, GatewayError> {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
         };
-        if tools.text().len() > MOST_BYTES {
-            return Err(too_much(&format!("{MOST_BYTES} bytes")));
+        if tools.text().len() > MAX_BYTES {
+            return Err(too_much(&format!("{MAX_BYTES} bytes")));
         }
         let given = request
             .tools()
-            .map_err(|error| Refusal::request(error.to_string(), Some("tools")))?;
-        if given.len() > MOST_TOOLS {
-            return Err(too_much(&format!("{MOST_TOOLS} definitions")));
+            .map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?;
+        if given.len() > MAX_TOOLS {
+            return Err(too_much(&format!("{MAX_TOOLS} definitions")));
         }
         let read = read_usable_tools(given.iter().map(Json::text));
         let tools = ToolSet::new(read.tools);
         Ok(Self {
-            tools: tools.map_err(|error| Refusal::request(error.to_string(), Some("tools")))?,
+            tools: tools
+                .map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?,
             is_strict: read.is_strict,
             changed: read.changed,
-            taught: Mutex::default(),
+            prompt: Mutex::default(),
         })
     }
 
@@ -86,27 +87,28 @@ impl Offer {
         settings: &ModelSettings,
         key: Option<String>,
         one_call: bool,
-    ) -> Result<Taught, DialectError> {
-        let taught = || self.taught.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same =
-            |one: &&Taught| one.one_call == one_call && one.key == key && one.settings == *settings;
-        if let Some(known) = taught().iter().find(is_same) {
+    ) -> Result<ToolPrompt, DialectError> {
+        let prompt = || self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |one: &&ToolPrompt| {
+            one.one_call == one_call && one.key == key && one.settings == *settings
+        };
+        if let Some(known) = prompt().iter().find(is_same) {
             return Ok(known.clone());
         }
         // Others need not wait for this one.
-        let spoken = Spoken::new(settings, key.as_deref())?;
-        let new = Taught {
-            prompt: self.prompt(&spoken.told, one_call)?.into(),
-            spoken: Arc::new(spoken),
+        let compiled = CompiledDialect::new(settings, key.as_deref())?;
+        let new = ToolPrompt {
+            prompt: self.prompt(&compiled.prompt_dialect, one_call)?.into(),
+            compiled: Arc::new(compiled),
             settings: settings.clone(),
             key,
             one_call,
         };
-        let mut taught = taught();
-        if taught.len() >= PROMPTS {
-            taught.remove(0);
+        let mut prompt = prompt();
+        if prompt.len() >= PROMPTS {
+            prompt.remove(0);
         }
-        taught.push(new.clone());
+        prompt.push(new.clone());
         Ok(new)
     }
 
@@ -157,20 +159,21 @@ impl Offer {
     }
 }
 
-fn too_much(limit: &str) -> Refusal {
+fn too_much(limit: &str) -> GatewayError {
     let message = format!(
         "`tools` has more than {limit}: no model can choose among so much, offer those that this turn may need"
     );
-    Refusal::request(message, Some("tools"))
+    GatewayError::invalid_request(message, Some("tools"))
 }
 
 impl Choice {
     /// Reads what a request chooses among these tools.
     pub(crate) fn read(
         request: &ChatCompletionRequest<'_>,
-        offer: &Offer,
-    ) -> Result<Self, Refusal> {
-        let refused = |message: String| Err(Refusal::request(message, Some("tool_choice")));
+        offer: &OfferedTools,
+    ) -> Result<Self, GatewayError> {
+        let refused =
+            |message: String| Err(GatewayError::invalid_request(message, Some("tool_choice")));
         let choose = request.tool_choice.as_ref().map(|choice| choice.choose());
         let choice = match choose {
             None | Some(Choose::Auto) => Self::Auto,

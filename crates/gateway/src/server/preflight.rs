@@ -1,0 +1,44 @@
+//! What speaks against the model server, before anybody has asked it for something.
+
+use std::time::Duration;
+
+use crate::error::GatewayError;
+use crate::server::Shared;
+
+/// How long it may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Shared {
+    /// Asks the model server for its models, and says what is wrong with the answer.
+    pub(super) async fn preflight(&self) -> Option<String> {
+        // A model in this process has no address that could be wrong.
+        let base = self.connection.server()?.base();
+        let error = self.ask_for_models("/models").await.err()?;
+        let status = error.status;
+        match status {
+            404 if self.ask_for_models("/v1/models").await.is_ok() => Some(format!(
+                "there is no {base}/models, but there is {base}/v1/models: the address of the model server probably is {base}/v1"
+            )),
+            404 => Some(format!(
+                "there is no {base}/models: is that the address of the model server?"
+            )),
+            401 | 403 if self.config.upstream.key().is_some() => Some(format!(
+                "the model server does not take the key (status {status})"
+            )),
+            // It gets those of the clients.
+            401 | 403 if self.keys.is_open() => None,
+            401 | 403 => Some("the model server wants a key, and there is none for it".to_owned()),
+            _ => Some(error.message().to_owned()),
+        }
+    }
+
+    async fn ask_for_models(&self, path: &str) -> Result<(), GatewayError> {
+        let asked = tokio::time::timeout(TIMEOUT, self.connection.fetch(path)).await;
+        let late = |_| {
+            let seconds = TIMEOUT.as_secs();
+            let words = "the model server has not answered in";
+            Err(GatewayError::upstream(format!("{words} {seconds} seconds")))
+        };
+        asked.unwrap_or_else(late).map(drop)
+    }
+}
