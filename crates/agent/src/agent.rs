@@ -85,7 +85,7 @@ impl Agent {
     /// program in the first line of the log, as `program` in its `note`.
     ///
     /// A truncated turn is ended first: its calls are cancelled, and the gate is asked what became of those that may have
-    /// changed something ([`Gate::settle`]). Nothing is started. The policy and the key of the log hold.
+    /// changed something ([`Gate::recover`]). Nothing is started. The policy and the key of the log hold.
     ///
     /// # Errors
     /// As [`conversation`](Self::conversation), and if the log does not fit.
@@ -127,7 +127,7 @@ impl Agent {
                 noted.insert("key".to_owned(), key.as_str().into());
             }
             noted.insert("program".to_owned(), note);
-            run = run.log(log).call_off_the_rest().note(noted.into());
+            run = run.log(log).cancel_unfinished().note(noted.into());
         }
         let dialect = match key {
             Some(key) => settings.dialect.clone().keyed(key),

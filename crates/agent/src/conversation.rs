@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plaincall::call::{EchoGuard, PromptTextBuilder, Untrusted};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
-    CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
+    Author, CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Toolbox,
 };
 
 use crate::agent_loop::AgentStream;
@@ -162,7 +162,7 @@ impl Conversation {
         }
         if text.trim().is_empty() {
             // Servers refuse messages without a content.
-            self.tell(Teller::User, "(empty message)\n".into());
+            self.tell(Author::User, "(empty message)\n".into());
         } else {
             self.write_untrusted("the user", None, text);
         }
@@ -172,7 +172,7 @@ impl Conversation {
     fn write_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
         self.heed(text);
         let text = Untrusted::new(text);
-        self.run.hear(name, &text);
+        self.run.observe_untrusted(name, &text);
         // The dialect was tried when the agent was built.
         let Ok(mut prompt_text) = PromptTextBuilder::new(std::slice::from_ref(&self.dialect))
         else {
@@ -185,11 +185,11 @@ impl Conversation {
                 .trusted(":\n\n");
         }
         prompt_text.untrusted(&text);
-        self.tell(Teller::User, prompt_text.finish().into_text().into());
+        self.tell(Author::User, prompt_text.finish().into_text().into());
     }
 
-    pub(crate) fn tell(&mut self, by: Teller, text: Arc<str>) {
-        self.run.tell(by, Arc::clone(&text));
+    pub(crate) fn tell(&mut self, by: Author, text: Arc<str>) {
+        self.run.record_message(by, Arc::clone(&text));
         self.history.tell(text);
     }
 

@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use plaincall::{CallResult, RunEvent, Stop, Teller};
+use plaincall::{Author, CallResult, RunEvent, Stop};
 
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
@@ -16,11 +16,11 @@ impl Conversation {
         let text = |written: &mut Vec<u8>| String::from_utf8_lossy(&take(written)).into_owned();
         for event in past {
             match event {
-                RunEvent::Told(told) => {
-                    if told.by == Teller::User {
-                        self.heed(&told.text);
+                RunEvent::Message(message) => {
+                    if message.author == Author::User {
+                        self.heed(&message.text);
                     }
-                    self.history.tell(Arc::clone(&told.text));
+                    self.history.tell(Arc::clone(&message.text));
                 }
                 RunEvent::Turn(_) => {
                     self.opened += 1;
@@ -29,7 +29,7 @@ impl Conversation {
                 }
                 RunEvent::Text(delta) => written.extend_from_slice(delta.source.as_bytes()),
                 RunEvent::Result(result) => results.push(self.run.for_model(result)),
-                RunEvent::End(_) => {
+                RunEvent::TurnEnd(_) => {
                     results.sort_by_key(|result| result.call);
                     self.add_turn(text(&mut written), take(&mut results))?;
                 }
@@ -37,7 +37,7 @@ impl Conversation {
             }
         }
         if self.told < self.opened {
-            let results = self.run.go_on().finish(Stop::Broken).await;
+            let results = self.run.resume_turn().finish(Stop::Broken).await;
             if let Some(failure) = results.log_failure() {
                 return Err(AgentErrorKind::Log(failure.into()).into());
             }

@@ -57,14 +57,14 @@ impl History {
 
     /// How many untrusted texts the model was given.
     pub(crate) fn untrusted(&self) -> usize {
-        let is_untrusted = |event: &&RunEvent| matches!(event, RunEvent::Heard(_));
+        let is_untrusted = |event: &&RunEvent| matches!(event, RunEvent::Untrusted(_));
         self.events.iter().filter(is_untrusted).count()
     }
 
     /// How the reply ended, if it was over.
     pub(crate) fn stop(&self) -> Option<Stop> {
         self.last_turn().iter().find_map(|event| match event {
-            RunEvent::Over(over) => Some(over.stop),
+            RunEvent::ReplyEnd(over) => Some(over.stop),
             _ => None,
         })
     }
@@ -72,7 +72,7 @@ impl History {
     /// The end of the run, if it had come to it.
     pub(crate) fn end(&self) -> Option<&TurnEnd> {
         self.last_turn().iter().find_map(|event| match event {
-            RunEvent::End(end) => Some(end),
+            RunEvent::TurnEnd(end) => Some(end),
             _ => None,
         })
     }

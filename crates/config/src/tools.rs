@@ -104,7 +104,7 @@ pub struct RunTable {
     /// What happens to calls that are copied from untrusted text.
     pub echoes: Option<Echoes>,
     /// How much untrusted text is kept.
-    pub heard_limit: Option<Size>,
+    pub untrusted_limit: Option<Size>,
     /// How much the dependencies of a call pass on to it.
     pub dependency_limit: Option<Size>,
     /// How much is passed on to all calls of a run together.

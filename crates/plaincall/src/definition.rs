@@ -26,7 +26,7 @@ pub(crate) fn definitions(
     let is_known = |(name, text): &Definition| {
         let mut past = history.iter();
         past.any(|event| {
-            matches!(event, RunEvent::Heard(heard) if heard.name == *name && heard.text.as_ref() == Some(text))
+            matches!(event, RunEvent::Untrusted(heard) if heard.name == *name && heard.text.as_ref() == Some(text))
         })
     };
     of_tools

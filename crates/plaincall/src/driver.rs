@@ -1,7 +1,7 @@
 //! The task that runs the calls of a run.
 //!
 //! It sleeps until a piece of the reply has been read, a gate has decided, a tool has ended, a time is over or the log
-//! has been written; then it tells the [`Conductor`] and does what that says. Nothing is polled. It lives until the run
+//! has been written; then it tells the [`RunState`] and does what that says. Nothing is polled. It lives until the run
 //! is dropped and all that was running has ended.
 //!
 //! With a log, what is told to anybody is written down first: events and results wait in the outbox until their line
@@ -23,21 +23,21 @@ use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::conductor::{Command, Conductor, Input};
-use crate::context::Surroundings;
+use crate::context::RunContext;
 use crate::event::{RunBegin, RunEvent};
 use crate::events::{Listener, Listeners};
-use crate::gate::{Decision, Gate, Settlement};
+use crate::gate::{Decision, Gate, Recovery};
 use crate::log::{Progress, Recorder};
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
+use crate::run_state::{Command, Input, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
 use crate::work::{Ended, Transform, in_words};
 
 pub(crate) enum Message {
     Listen(Listener),
-    /// Something that goes on to the conductor as it is.
+    /// Something that goes on to the run_state as it is.
     Input(Input),
     Open {
         /// Where the spans of its calls belong.
@@ -70,23 +70,23 @@ pub(crate) enum Message {
 pub(crate) struct DriverConfig {
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) transform: Option<Arc<Transform>>,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) run_context: Arc<RunContext>,
     pub(crate) recorder: Option<Recorder>,
     /// The first event of the run.
     pub(crate) begin: Arc<RunBegin>,
     /// Where the spans of the present turn's calls belong; at first those of the calls that are taken up again.
     pub(crate) parent: Parent,
     /// Whether calls are called off that had not ended when the run was cut off.
-    pub(crate) is_rest_called_off: bool,
+    pub(crate) cancels_unfinished: bool,
 }
 
 pub(crate) struct Driver {
     config: DriverConfig,
-    conductor: Conductor,
+    run_state: RunState,
     begun: Instant,
     listeners: Listeners,
     /// What waits until the line of this number is safe.
-    outbox: VecDeque<(u64, Outgoing)>,
+    outbox: VecDeque<(u64, PendingDelivery)>,
     /// The number of the last line.
     last_line: u64,
     /// Events that are not written down before the conversation goes on: somebody may still say what became of a call.
@@ -125,7 +125,7 @@ pub(crate) struct Driver {
 }
 
 /// What is kept until the log is written.
-enum Outgoing {
+enum PendingDelivery {
     Listener(Listener),
     Event(RunEvent),
     Results(oneshot::Sender<TurnResults>, TurnResults),
@@ -149,7 +149,7 @@ impl Running {
 
 enum Done {
     Asked(Result<Decision, BoxError>),
-    Settled(Result<Settlement, BoxError>),
+    Settled(Result<Recovery, BoxError>),
     Worked(Ended),
     Rested,
 }
@@ -163,10 +163,10 @@ enum Doing {
 }
 
 impl Driver {
-    pub(crate) fn new(config: DriverConfig, conductor: Conductor) -> Self {
+    pub(crate) fn new(config: DriverConfig, run_state: RunState) -> Self {
         Self {
             config,
-            conductor,
+            run_state,
             begun: Instant::now(),
             listeners: Listeners::default(),
             outbox: VecDeque::new(),
@@ -237,7 +237,7 @@ impl Driver {
                         is_open = false;
                         // A turn that was forgotten instead of dropped never closes.
                         self.deadline = None;
-                        if self.conductor.has_unended() {
+                        if self.run_state.has_unended() {
                             self.cancel("the run was dropped");
                         }
                     }
@@ -252,7 +252,7 @@ impl Driver {
         // If somebody may still say what became of a call, the run can be taken up once more.
         if is_written
             && self.unsettled.is_empty()
-            && let Some(directory) = &self.config.surroundings.directory
+            && let Some(directory) = &self.config.run_context.directory
         {
             directory.let_go();
         }
@@ -267,7 +267,7 @@ impl Driver {
                 self.give_up_questions();
                 self.write_what_was_held_back();
                 self.config.parent = parent;
-                let time = self.conductor.policy.turn_timeout;
+                let time = self.run_state.policy.turn_timeout;
                 self.deadline = time.and_then(|time| Instant::now().checked_add(time));
                 self.give(Input::Open { calls });
                 if let Some(error) = self.log_failure() {
@@ -275,7 +275,7 @@ impl Driver {
                 }
             }
             Message::Input(input) => {
-                if matches!(input, Input::Tell { .. }) {
+                if matches!(input, Input::Message { .. }) {
                     // What is told comes after the turn before.
                     self.give_up_questions();
                     self.write_what_was_held_back();
@@ -283,7 +283,7 @@ impl Driver {
                 self.give(input);
             }
             Message::Submit(input, reply) => {
-                if let Ok(place) = u32::try_from(self.conductor.appeared()) {
+                if let Ok(place) = u32::try_from(self.run_state.appeared()) {
                     self.submitters.insert(CallIndex::new(place), reply);
                 }
                 self.give(input);
@@ -291,17 +291,17 @@ impl Driver {
             Message::Submitted { call, reply } => {
                 let call = CallIndex::new(call);
                 self.submitters.insert(call, reply);
-                if (self.conductor.call(call)).is_some_and(|entry| entry.result.is_some()) {
+                if (self.run_state.call(call)).is_some_and(|entry| entry.result.is_some()) {
                     self.hand_out_one(call);
                 }
             }
             Message::Over { stop, read, reply } => {
-                if let Some((turn, _)) = self.conductor.last_turn() {
+                if let Some((turn, _)) = self.run_state.last_turn() {
                     self.replies.insert(turn, reply);
                 }
                 self.give(Input::Over { stop, read });
             }
-            Message::Collect(reply) => match self.conductor.last_turn() {
+            Message::Collect(reply) => match self.run_state.last_turn() {
                 Some((turn, true)) => self.hand_out(turn, reply),
                 Some((turn, false)) => {
                     self.replies.insert(turn, reply);
@@ -333,17 +333,17 @@ impl Driver {
         }
     }
 
-    /// Tells the conductor what happened, and does what it says.
+    /// Tells the run_state what happened, and does what it says.
     fn give(&mut self, input: Input) {
-        self.conductor.take(input, self.begun.elapsed());
+        self.run_state.take(input, self.begun.elapsed());
         self.carry_out();
     }
 
     fn carry_out(&mut self) {
-        for event in std::mem::take(&mut self.conductor.events) {
+        for event in std::mem::take(&mut self.run_state.events) {
             self.publish(event);
         }
-        while let Some(command) = self.conductor.commands.pop_front() {
+        while let Some(command) = self.run_state.commands.pop_front() {
             match command {
                 Command::Ask(call) => self.ask(call),
                 Command::Start(call) => self.start(call),
@@ -355,7 +355,7 @@ impl Driver {
                 }
                 Command::Deliver(call) => self.hand_out_one(call),
                 Command::Close(turn) => {
-                    if self.conductor.last_turn() == Some((turn, true)) {
+                    if self.run_state.last_turn() == Some((turn, true)) {
                         self.deadline = None;
                         // Otherwise the turn's span would stay open until the next turn.
                         self.config.parent = Parent::none();
@@ -382,7 +382,7 @@ impl Driver {
         for running in self.running.values_mut() {
             running.stop();
         }
-        if self.held_back.is_empty() || self.conductor.opened().is_some() {
+        if self.held_back.is_empty() || self.run_state.opened().is_some() {
             self.give(cancel);
         }
         self.give_up_questions();
@@ -405,7 +405,7 @@ impl Driver {
             // What is being stopped already ends as what it was stopped for.
             running.is_overtime = !running.was_stopped;
         }
-        let time = self.conductor.policy.turn_timeout.unwrap_or_default();
+        let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         self.call_off(Input::Cancel {
             reason: format!("the turn ran out of its time of {}", in_words(time)).into(),
             timed_out: true,
@@ -414,7 +414,7 @@ impl Driver {
 
     /// Settles whether anybody wants to know what happens.
     fn hear(&mut self) {
-        self.conductor.is_heard = self.config.recorder.is_some() || !self.listeners.is_empty();
+        self.run_state.is_heard = self.config.recorder.is_some() || !self.listeners.is_empty();
     }
 }
 

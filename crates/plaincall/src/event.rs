@@ -29,9 +29,9 @@ pub enum RunEvent {
     /// The log ended in a damaged line that may have been the start of a call of a tool that writes.
     DamagedEnd(DamagedEnd),
     /// The model was given a text from outside.
-    Heard(Heard),
+    Untrusted(UntrustedText),
     /// The program gave the model a message.
-    Told(Told),
+    Message(Message),
     /// A turn was opened.
     Turn(TurnBegin),
     /// The next piece of the reply has arrived.
@@ -42,7 +42,7 @@ pub enum RunEvent {
     /// waits, if only for a moment.
     Waiting(Completed),
     /// Nothing but the gate stands in the call's way.
-    Ready(AtGate),
+    Ready(AwaitingApproval),
     /// The gate has let the call pass.
     Admitted(Admission),
     /// The tool has been started.
@@ -50,20 +50,20 @@ pub enum RunEvent {
     /// The tool has failed and will be started once more after a while.
     BackOff(BackOff),
     /// That while is over.
-    Retry(Moment),
+    Retry(CallRef),
     /// The call has ended; every call does, exactly once.
     Result(CallResult),
     /// All calls of the turn are cancelled, or one.
     Cancel(Cancel),
     /// The reply is over; its calls may still run.
-    Over(Over),
+    ReplyEnd(ReplyEnd),
     /// The turn is over and all its calls have ended.
-    End(TurnEnd),
+    TurnEnd(TurnEnd),
     /// The log cannot be written any more, so nothing more is started. It is never in a log, and neither is any event
     /// that comes after it.
     LogFailed(LogFailed),
     /// Whoever listens was too slow, and so many events were lost to it. It is never in a log.
-    Missed(Missed),
+    Lagged(Lagged),
 }
 
 /// What holds for the whole run.
@@ -105,7 +105,7 @@ pub struct DirectoryBegin {
 /// Whose words a message holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Teller {
+pub enum Author {
     /// The user's.
     User,
     /// The program's own.
@@ -126,7 +126,7 @@ pub enum AdmittedBy {
 
 /// Events that were lost to a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missed {
+pub struct Lagged {
     /// How many.
     pub count: u64,
 }
@@ -174,7 +174,7 @@ macro_rules! events {
 
 events! {
     /// A call and a time.
-    struct Moment of a call {}
+    struct CallRef of a call {}
 
     /// The run was taken up again. The time in which nothing ran is not counted.
     struct Resumed {}
@@ -187,7 +187,7 @@ events! {
     }
 
     /// A text from outside that the model was given.
-    struct Heard {
+    struct UntrustedText {
         /// Its number, from 0.
         pub number: u32,
         /// What it is called.
@@ -199,9 +199,9 @@ events! {
     }
 
     /// A message that the program gave the model.
-    struct Told {
+    struct Message {
         /// Whose words it holds.
-        pub by: Teller,
+        pub author: Author,
         /// The message as the model reads it.
         pub text: Arc<str>,
     }
@@ -242,7 +242,7 @@ events! {
     }
 
     /// A call that only the gate keeps from running.
-    struct AtGate of a call {
+    struct AwaitingApproval of a call {
         /// Why it is held, if it is. Then no rule and no earlier answer lets it pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub held: Option<HeldReason>,
@@ -288,7 +288,7 @@ events! {
     }
 
     /// The end of a reply.
-    struct Over {
+    struct ReplyEnd {
         /// How it ended.
         pub stop: Stop,
     }
@@ -328,11 +328,11 @@ impl RunEvent {
     /// When it happened, counted from the beginning of the run.
     pub fn at(&self) -> Duration {
         match self {
-            Self::Run(_) | Self::Missed(_) => Duration::ZERO,
+            Self::Run(_) | Self::Lagged(_) => Duration::ZERO,
             Self::Resumed(event) => event.at,
             Self::DamagedEnd(event) => event.at,
-            Self::Heard(event) => event.at,
-            Self::Told(event) => event.at,
+            Self::Untrusted(event) => event.at,
+            Self::Message(event) => event.at,
             Self::Turn(event) => event.at,
             Self::Text(event) => event.at,
             Self::Call(event) => event.at,
@@ -344,8 +344,8 @@ impl RunEvent {
             Self::BackOff(event) => event.at,
             Self::Result(event) => event.times.ended,
             Self::Cancel(event) => event.at,
-            Self::Over(event) => event.at,
-            Self::End(event) => event.at,
+            Self::ReplyEnd(event) => event.at,
+            Self::TurnEnd(event) => event.at,
             Self::LogFailed(event) => event.at,
         }
     }

@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 #[cfg(interleaved)]
 use tokio::thread;
 
-use crate::event::{Missed, RunEvent};
+use crate::event::{Lagged, RunEvent};
 
 /// How many events wait at most for one who listens. Those that come while so many wait are lost to it, and it is told
-/// how many ([`RunEvent::Missed`]).
+/// how many ([`RunEvent::Lagged`]).
 pub const EVENT_QUEUE: usize = 1 << 16;
 
 /// Watches a run: a metric, a display, a trace (`docs/observing.md`). It hears of everything and changes nothing.
@@ -79,7 +79,7 @@ impl RunEvents {
     /// news.
     fn missed_at_the_end(&self) -> Option<RunEvent> {
         let count = self.missed.swap(0, Ordering::AcqRel);
-        (count > 0).then_some(RunEvent::Missed(Missed { count }))
+        (count > 0).then_some(RunEvent::Lagged(Lagged { count }))
     }
 }
 
@@ -124,7 +124,7 @@ impl Listener {
         // While it listens only this side changes the count.
         let count = self.missed.load(Ordering::Acquire);
         if count > 0 {
-            let missed = RunEvent::Missed(Missed { count });
+            let missed = RunEvent::Lagged(Lagged { count });
             if self.sender.try_send(missed).is_ok() {
                 self.missed.store(0, Ordering::Release);
             }

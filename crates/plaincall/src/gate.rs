@@ -44,9 +44,9 @@ pub trait Gate: Send + Sync {
     ///
     /// # Errors
     /// Whatever keeps it from saying. Then nobody knows.
-    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         let _ = request;
-        Box::pin(async { Ok(Settlement::Unknown) })
+        Box::pin(async { Ok(Recovery::Unknown) })
     }
 }
 
@@ -55,17 +55,16 @@ impl<G: Gate + ?Sized> Gate for Arc<G> {
         (**self).decide(request)
     }
 
-    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
-        (**self).settle(request)
+    fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
+        (**self).recover(request)
     }
 }
 
 /// What [`Gate::decide`] returns.
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>> + Send + 'a>>;
 
-/// What [`Gate::settle`] returns.
-pub type SettlementFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Settlement, BoxError>> + Send + 'a>>;
+/// What [`Gate::recover`] returns.
+pub type RecoveryFuture<'a> = Pin<Box<dyn Future<Output = Result<Recovery, BoxError>> + Send + 'a>>;
 
 /// What a gate decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +88,7 @@ pub enum Decision {
 /// What somebody says about a call that was started before a crash, and of which nobody knows what became
 /// (`spec/running.md`, "After a crash").
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settlement {
+pub enum Recovery {
     /// Nobody knows. The call is `unknown`, and whoever takes the run up again is asked again.
     Unknown,
     /// It is to be started once more.

@@ -21,15 +21,15 @@ pub enum HeldReason {
         /// Its id.
         id: Arc<str>,
     },
-    /// It stands in a text that the model was given ([`Run::hear`](crate::Run::hear)).
-    Heard {
+    /// It stands in a text that the model was given ([`Run::observe_untrusted`](crate::Run::observe_untrusted)).
+    Untrusted {
         /// Its number in the order heard, from 0. Results are not counted.
         number: u32,
         /// What it was called.
         name: Arc<str>,
     },
-    /// More was heard than is kept, so any call may stand in it ([`Policy::heard_limit`](crate::Policy::heard_limit)).
-    LostTrack,
+    /// More was heard than is kept, so any call may stand in it ([`Policy::untrusted_limit`](crate::Policy::untrusted_limit)).
+    UntrustedLimit,
     /// A value contains what was probably meant as its end marker (`spec/common.md` 10).
     EndMarker(SuspectMarker),
 }
@@ -80,10 +80,10 @@ impl fmt::Display for HeldReason {
                 formatter,
                 "also stands in untrusted text, the result of `{id}`"
             ),
-            Self::Heard { name, .. } => {
+            Self::Untrusted { name, .. } => {
                 write!(formatter, "also stands in untrusted text, `{name}`")
             }
-            Self::LostTrack => formatter.write_str(
+            Self::UntrustedLimit => formatter.write_str(
                 "may also stand in untrusted text: there was more of it than could be kept",
             ),
             Self::EndMarker(suspect) => {

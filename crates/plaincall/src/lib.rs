@@ -31,11 +31,11 @@
 //! - [`Run`]: one conversation. [`Turn`]: one reply, fed with text, finished with its results.
 //! - [`Policy`], [`ToolPolicy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
 //! - [`Gate`]: who decides about the rest. If nobody is asked, tools that [write](Effect::Write) may not.
-//! - [`Run::hear`]: texts from outside that the model was given. A call that it may have copied from one, or from a
+//! - [`Run::observe_untrusted`]: texts from outside that the model was given. A call that it may have copied from one, or from a
 //!   result, waits for the gate.
 //! - [`RunEvents`] and [`Observer`]: what happens, as it happens; as JSON lines it is the record of a run.
 //! - [`Log`]: the record in a file, from which a run is taken up again after a crash ([`RunBuilder::log`],
-//!   [`Run::go_on`]). [`read_log`] reads it.
+//!   [`Run::resume_turn`]). [`read_log`] reads it.
 //!
 //! Without the default feature `tokio` the crate has what is data: events and their log, results, rules, policies, gates.
 //! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
@@ -67,8 +67,6 @@ mod capture;
 #[cfg(feature = "tokio")]
 mod command;
 #[cfg(feature = "tokio")]
-mod conductor;
-#[cfg(feature = "tokio")]
 mod context;
 #[cfg(feature = "tokio")]
 mod definition;
@@ -96,6 +94,8 @@ mod run;
 mod run_directory;
 #[cfg(feature = "tokio")]
 mod run_error;
+#[cfg(feature = "tokio")]
+mod run_state;
 #[cfg(feature = "tokio")]
 mod submit;
 #[cfg(feature = "tokio")]
@@ -127,11 +127,11 @@ pub use call::{
 };
 pub use call_arguments::{ArgumentTexts, SubmittedArguments};
 pub use event::{
-    Admission, AdmittedBy, Appeared, AtGate, BackOff, Cancel, Completed, DamagedEnd, Delta,
-    DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
-    Teller, Told, TurnBegin, TurnEnd,
+    Admission, AdmittedBy, Appeared, Author, AwaitingApproval, BackOff, CallRef, Cancel, Completed,
+    DamagedEnd, Delta, DirectoryBegin, Lagged, LogFailed, Message, ReplyEnd, Resumed, RunBegin,
+    RunEvent, Started, TurnBegin, TurnEnd, UntrustedText,
 };
-pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Settlement, SettlementFuture};
+pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Recovery, RecoveryFuture};
 pub use held::HeldReason;
 pub use log::{LOG_VERSION, LineEncoder, LogError, Record, TornTail, read_log};
 pub use plan::{Declared, RejectReason, dependency_faults};

@@ -43,7 +43,7 @@ pub struct Policy {
     pub echoes: Echoes,
     /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
     /// then on is treated as one.
-    pub heard_limit: usize,
+    pub untrusted_limit: usize,
     /// How much the calls that a call depends on may pass on to it, in bytes of their results. A call that would be
     /// given more is rejected. Default: 16 MiB.
     pub dependency_limit: usize,
@@ -66,7 +66,7 @@ impl Default for Policy {
             unclosed: Unclosed::default(),
             result_limit: 64 << 10,
             echoes: Echoes::default(),
-            heard_limit: EchoGuard::KEPT_BYTES,
+            untrusted_limit: EchoGuard::KEPT_BYTES,
             dependency_limit: 16 << 20,
             dependency_total: 1 << 30,
             limits: Limits::for_running(),

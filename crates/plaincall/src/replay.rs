@@ -1,6 +1,6 @@
 //! Taking a run up again: its log is read like a score (`spec/log.md`, "Taking a run up again").
 //!
-//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the conductor again,
+//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the run_state again,
 //! in their order. All others followed from these, and must follow again; otherwise the log was written with other
 //! tools or settings, and nothing can be concluded from it.
 
@@ -12,10 +12,10 @@ use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
-use crate::conductor::{Conductor, Input, is_for_run};
 use crate::event::{Admission, Appeared, RunBegin, RunEvent};
 use crate::result::CallResult;
 use crate::run_error::ResumeError;
+use crate::run_state::{Input, RunState, is_for_run};
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
 use crate::work::Ended;
@@ -92,29 +92,29 @@ fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
     written(now) == written(recorded)
 }
 
-/// Brings a new conductor and a new reader to where the log ends.
+/// Brings a new run_state and a new reader to where the log ends.
 pub(crate) fn replay(
     history: &[RunEvent],
-    conductor: &mut Conductor,
+    run_state: &mut RunState,
     reader: &mut ReplyReader<Arc<Toolbox>>,
 ) -> Result<Replayed, ResumeError> {
     let mut replay = Replay {
-        conductor,
+        run_state,
         reader,
         replayed: Replayed::default(),
     };
-    replay.conductor.is_heard = true;
+    replay.run_state.is_heard = true;
     for (event, line) in history.iter().zip(1..) {
         replay
             .take(event)
             .map_err(|what| ResumeError { line, what })?;
     }
     // What was to be done is seen by where the calls stand.
-    replay.conductor.commands.clear();
+    replay.run_state.commands.clear();
     let mut replayed = replay.replayed;
     if let Some(last) = &mut replayed.last_turn {
         last.has_ended = replay
-            .conductor
+            .run_state
             .last_turn()
             .is_some_and(|(_, is_closed)| is_closed);
     }
@@ -122,7 +122,7 @@ pub(crate) fn replay(
 }
 
 struct Replay<'r> {
-    conductor: &'r mut Conductor,
+    run_state: &'r mut RunState,
     reader: &'r mut ReplyReader<Arc<Toolbox>>,
     replayed: Replayed,
 }
@@ -135,26 +135,26 @@ impl Replay<'_> {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
                 let fresh = self.replayed.fresh();
-                self.conductor.set_aside(&fresh, resumed.at);
+                self.run_state.set_aside(&fresh, resumed.at);
                 self.replayed
                     .untold
-                    .extend(std::mem::take(&mut self.conductor.events));
+                    .extend(std::mem::take(&mut self.run_state.events));
                 return Ok(());
             }
             RunEvent::DamagedEnd(_) => {
                 self.count_as_started();
                 return Ok(());
             }
-            RunEvent::LogFailed(_) | RunEvent::Missed(_) => {
+            RunEvent::LogFailed(_) | RunEvent::Lagged(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
-            RunEvent::Heard(heard) => {
+            RunEvent::Untrusted(heard) => {
                 let (name, text) = (Arc::clone(&heard.name), heard.text.clone());
-                self.give(Input::Hear { name, text }, heard.at);
+                self.give(Input::Untrusted { name, text }, heard.at);
             }
-            RunEvent::Told(told) => {
-                let (by, text) = (told.by, Arc::clone(&told.text));
-                self.give(Input::Tell { by, text }, told.at);
+            RunEvent::Message(told) => {
+                let (author, text) = (told.author, Arc::clone(&told.text));
+                self.give(Input::Message { author, text }, told.at);
             }
             RunEvent::Turn(turn) => {
                 self.reader.begin_reply();
@@ -172,7 +172,7 @@ impl Replay<'_> {
                 let source = Some(delta.source.clone());
                 self.give(Input::Text { source, read }, delta.at);
             }
-            RunEvent::Over(over) => {
+            RunEvent::ReplyEnd(over) => {
                 let read = self.reader.finish(over.stop).items;
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(over.stop);
@@ -201,7 +201,7 @@ impl Replay<'_> {
             RunEvent::Result(result) => {
                 self.end(result);
                 self.expect(event)?;
-                self.conductor.restore(result);
+                self.run_state.restore(result);
                 self.replayed.whole.push(result.clone());
                 return Ok(());
             }
@@ -210,7 +210,10 @@ impl Replay<'_> {
                     self.submit(call, arguments);
                 }
             }
-            RunEvent::Waiting(_) | RunEvent::Ready(_) | RunEvent::Start(_) | RunEvent::End(_) => {}
+            RunEvent::Waiting(_)
+            | RunEvent::Ready(_)
+            | RunEvent::Start(_)
+            | RunEvent::TurnEnd(_) => {}
         }
         self.expect(event)
     }
@@ -246,17 +249,17 @@ impl Replay<'_> {
             _ => None,
         });
         let writes = starts.filter(|(call, _)| {
-            let tool = self.conductor.tool(CallIndex::new(*call));
+            let tool = self.run_state.tool(CallIndex::new(*call));
             tool.is_none_or(|tool| tool.spec.effect == Effect::Write)
         });
         self.replayed.damaged.extend(writes);
     }
 
     fn give(&mut self, input: Input, at: Duration) {
-        self.conductor.take(input, at);
+        self.run_state.take(input, at);
         self.replayed
             .untold
-            .extend(std::mem::take(&mut self.conductor.events));
+            .extend(std::mem::take(&mut self.run_state.events));
     }
 
     fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {
@@ -277,7 +280,7 @@ impl Replay<'_> {
             Some(texts) => Some(Arc::new(self.bind(call, texts)?)),
             None => None,
         };
-        if let Some(entry) = self.conductor.call(call).filter(|_| admission.always) {
+        if let Some(entry) = self.run_state.call(call).filter(|_| admission.always) {
             self.replayed.always.insert(Arc::clone(&entry.name));
         }
         let input = Input::Admit {
@@ -292,7 +295,7 @@ impl Replay<'_> {
 
     fn bind(&self, call: CallIndex, texts: &ArgumentTexts) -> Result<Arguments, String> {
         let tool = self
-            .conductor
+            .run_state
             .tool(call)
             .ok_or("the call is not complete")?;
         // Somebody's own arguments, which the limits of a call are not about.
@@ -310,7 +313,7 @@ impl Replay<'_> {
             Status::Skipped | Status::Rejected => None,
         };
         let at = result.times.ended;
-        match (self.conductor.state(call), outcome) {
+        match (self.run_state.state(call), outcome) {
             (Some(State::Running | State::BackOff), Some(outcome)) => {
                 let ended = Ended {
                     outcome,
@@ -352,10 +355,10 @@ impl Replay<'_> {
 /// Whether an event is the one of the log. Times and the words of messages may differ.
 fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
     match (event, recorded) {
-        (RunEvent::Heard(a), RunEvent::Heard(b)) => {
+        (RunEvent::Untrusted(a), RunEvent::Untrusted(b)) => {
             a.number == b.number && a.name == b.name && a.text == b.text
         }
-        (RunEvent::Told(a), RunEvent::Told(b)) => a.by == b.by && a.text == b.text,
+        (RunEvent::Message(a), RunEvent::Message(b)) => a.author == b.author && a.text == b.text,
         (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn && a.calls == b.calls,
         (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
         (RunEvent::Call(a), RunEvent::Call(b)) => {
@@ -375,8 +378,8 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::BackOff(a), RunEvent::BackOff(b)) => a.call == b.call,
         (RunEvent::Result(a), RunEvent::Result(b)) => a.call == b.call && a.status == b.status,
         (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.call == b.call && a.reason == b.reason,
-        (RunEvent::Over(a), RunEvent::Over(b)) => a.stop == b.stop,
-        (RunEvent::End(a), RunEvent::End(b)) => a.turn == b.turn && a.counts == b.counts,
+        (RunEvent::ReplyEnd(a), RunEvent::ReplyEnd(b)) => a.stop == b.stop,
+        (RunEvent::TurnEnd(a), RunEvent::TurnEnd(b)) => a.turn == b.turn && a.counts == b.counts,
         _ => false,
     }
 }
@@ -384,11 +387,11 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
 fn told(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {
-        RunEvent::Heard(heard) => format!(
+        RunEvent::Untrusted(heard) => format!(
             "the model is given text {} (`{}`)",
             heard.number, heard.name
         ),
-        RunEvent::Told(_) => "the model is given a message".to_owned(),
+        RunEvent::Message(_) => "the model is given a message".to_owned(),
         RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
         RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
@@ -402,12 +405,12 @@ fn told(event: &RunEvent) -> String {
         RunEvent::Start(event) => of(event.call, &event.id, "is started"),
         RunEvent::BackOff(event) => of(event.call, &event.id, "waits to be tried again"),
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
-        RunEvent::Over(_) => "the reply is over".to_owned(),
+        RunEvent::ReplyEnd(_) => "the reply is over".to_owned(),
         RunEvent::Cancel(cancel) => match cancel.call {
             Some(call) => format!("call {call} is cancelled"),
             None => "all calls are called off".to_owned(),
         },
-        RunEvent::End(_) => "the turn is over".to_owned(),
+        RunEvent::TurnEnd(_) => "the turn is over".to_owned(),
         _ => "an event".to_owned(),
     }
 }

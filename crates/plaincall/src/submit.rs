@@ -9,9 +9,9 @@ use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::call_arguments::SubmittedArguments;
-use crate::conductor::{Input, submitted_id};
 use crate::driver::Message;
 use crate::result::{CallResult, Status, Times};
+use crate::run_state::{Input, submitted_id};
 use crate::turn::Turn;
 
 impl Turn<'_> {
@@ -96,7 +96,7 @@ impl Turn<'_> {
         submitted
     }
 
-    /// The submitted calls of a turn that [goes on](crate::Run::go_on) after the run was taken up again from its log, in
+    /// The submitted calls of a turn that [goes on](crate::Run::resume_turn) after the run was taken up again from its log, in
     /// their order. They give their results also if they had ended before.
     pub fn submitted(&self) -> Vec<Submitted> {
         let calls = self.resubmitted.iter();

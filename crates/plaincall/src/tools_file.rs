@@ -137,7 +137,9 @@ fn policy(table: &RunTable) -> Policy {
         limits: usual.limits,
         result_limit: table.result_limit.map_or(usual.result_limit, |size| size.0),
         echoes: table.echoes.unwrap_or_default(),
-        heard_limit: table.heard_limit.map_or(usual.heard_limit, |size| size.0),
+        untrusted_limit: table
+            .untrusted_limit
+            .map_or(usual.untrusted_limit, |size| size.0),
         dependency_limit: table
             .dependency_limit
             .map_or(usual.dependency_limit, |size| size.0),

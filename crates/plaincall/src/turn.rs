@@ -11,11 +11,11 @@ use futures_core::Stream;
 use plaincall_call::{ReplyItem, Stop, Untrusted};
 use tokio::sync::oneshot;
 
-use crate::conductor::{Input, is_for_run};
 use crate::driver::Message;
 use crate::event::RunEvent;
 use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
+use crate::run_state::{Input, is_for_run};
 use crate::trace::Parent;
 
 /// One reply of the model, fed with pieces of text as they arrive.
@@ -55,7 +55,7 @@ pub enum TurnEvent {
 
 impl Run {
     /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
-    /// has [gone on](Self::go_on) with that, its calls are called off.
+    /// has [gone on](Self::resume_turn) with that, its calls are called off.
     pub fn turn(&mut self) -> Turn<'_> {
         self.begin(None)
     }
@@ -69,7 +69,7 @@ impl Run {
     /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
     /// it was not over ([`unfinished`](Self::unfinished)), and finish it. Of a turn that had ended it gives the results
     /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
-    pub fn go_on(&mut self) -> Turn<'_> {
+    pub fn resume_turn(&mut self) -> Turn<'_> {
         match self.resumed.take() {
             Some(last) => Turn::new(self, last.stop, last.submitted),
             None => self.begin(None),
@@ -136,10 +136,10 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// Says that the model is given a text from outside while it writes this reply; see [`Run::hear`]. What was read
+    /// Says that the model is given a text from outside while it writes this reply; see [`Run::observe_untrusted`]. What was read
     /// before was written without it.
-    pub fn hear(&mut self, name: &str, text: &Untrusted<'_>) {
-        self.run.hear(name, text);
+    pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
+        self.run.observe_untrusted(name, text);
     }
 
     /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.

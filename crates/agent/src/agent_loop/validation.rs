@@ -7,7 +7,7 @@ use plaincall::call::{
     CallError, ModelText, PromptText, PromptTextBuilder, Untrusted, repair, repair_reply,
 };
 use plaincall::syntax::near_misses;
-use plaincall::{Effect, Status, Stop, Teller, Tool};
+use plaincall::{Author, Effect, Status, Stop, Tool};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
@@ -253,7 +253,7 @@ impl Work<'_> {
 
     pub(super) async fn say(&mut self, text: String) {
         let text: Arc<str> = text.into();
-        self.talk.tell(Teller::Program, Arc::clone(&text));
+        self.talk.tell(Author::Program, Arc::clone(&text));
         self.tell(AgentEvent::Message { text }).await;
     }
 

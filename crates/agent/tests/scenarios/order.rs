@@ -183,7 +183,7 @@ impl Order {
                 self.counts.results += 1;
                 Station::Ended
             }
-            RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
+            RunEvent::Lagged(missed) => panic!("{} events are lost", missed.count),
             _ => return,
         };
         let Some(call) = event.call() else { return };

@@ -294,7 +294,7 @@ impl Played {
             match next {
                 None => break,
                 Some(RunEvent::Turn(_)) => self.open += 1,
-                Some(RunEvent::End(_)) => self.open -= 1,
+                Some(RunEvent::TurnEnd(_)) => self.open -= 1,
                 Some(RunEvent::Result(result)) => self.results.push(result),
                 Some(_) => {}
             }

@@ -141,7 +141,7 @@ async fn conversation(seed: u64, tally: &mut Tally) {
         while let Some(event) = events.try_next() {
             match event {
                 RunEvent::Result(result) => results.push(result),
-                RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
+                RunEvent::Lagged(missed) => panic!("{} events are lost", missed.count),
                 _ => {}
             }
         }

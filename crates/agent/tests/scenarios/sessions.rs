@@ -99,7 +99,7 @@ async fn a_session_goes_on_wherever_it_was_cut() {
         // What the model wrote stands there byte for byte, and what was told comes in the same words.
         let told = talk.messages();
         let is_whole_turn = !said.contains("\"event\":\"turn\"")
-            || said.rfind("\"event\":\"end\"") > said.rfind("\"event\":\"turn\"");
+            || said.rfind("\"event\":\"turn_end\"") > said.rfind("\"event\":\"turn\"");
         for (told, before) in told.iter().zip(&*messages) {
             assert_eq!(told.role, before.role, "line {number}");
             if is_whole_turn || told.role == Role::System {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use plaincall::{Log, LogError, Record, RunEvent, Teller};
+use plaincall::{Author, Log, LogError, Record, RunEvent};
 use plaincall_call::did_you_mean;
 use plaincall_config::Node;
 
@@ -136,7 +136,9 @@ fn listed(known: &Known) -> Listed {
         .iter()
         .take_while(|event| !matches!(event, RunEvent::Turn(_)));
     let question = before.filter_map(|event| match event {
-        RunEvent::Told(told) if told.by == Teller::User => Some(told.text.to_string()),
+        RunEvent::Message(message) if message.author == Author::User => {
+            Some(message.text.to_string())
+        }
         _ => None,
     });
     let question = question.last();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Admission, AdmittedBy, Because, Link, RunBegin, Status, Stop, Teller};
+use plaincall::{Admission, AdmittedBy, Author, Because, Link, RunBegin, Status, Stop};
 
 use crate::report::story::{Attempt, Call, Story, Turn};
 use crate::report::transcript::Segment;
@@ -53,7 +53,7 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             lines.push(line);
             lines.push(Line::new());
         }
-        lines.extend(told(turn, form));
+        lines.extend(messages(turn, form));
         lines.extend(reply(story, turn, form, glyphs));
         lines.push(Line::new());
         lines.extend(calls(story, place, turn, form, glyphs));
@@ -75,16 +75,16 @@ fn head(begin: &RunBegin, glyphs: &Glyphs) -> Line {
     line
 }
 
-/// What the model was told before the turn.
-fn told(turn: &Turn, form: Form) -> Vec<Line> {
+/// The messages that the model received before the turn.
+fn messages(turn: &Turn, form: Form) -> Vec<Line> {
     let mut lines = Vec::new();
-    for told in &turn.told {
-        let (style, by) = match told.by {
-            Teller::User => (BOLD, "the user"),
-            Teller::Program => (DIM, "the program"),
+    for message in &turn.messages {
+        let (style, by) = match message.author {
+            Author::User => (BOLD, "the user"),
+            Author::Program => (DIM, "the program"),
         };
         lines.push(Line::of(style, &format!("{by}:")));
-        let text = told.text.trim_end().split('\n');
+        let text = message.text.trim_end().split('\n');
         let mut rows = text.flat_map(|row| wrapped(&Line::of(PLAIN, row), form.width));
         lines.extend(rows.by_ref().take(form.rows.unwrap_or(usize::MAX)));
         if let more @ 1.. = rows.count() {
@@ -149,7 +149,7 @@ fn place(call: &Call, glyphs: &Glyphs) -> Line {
 fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let table = &turn.table;
     // In a conversation it is usual.
-    if table.calls().is_empty() && story.turns.iter().any(|turn| !turn.told.is_empty()) {
+    if table.calls().is_empty() && story.turns.iter().any(|turn| !turn.messages.is_empty()) {
         return Vec::new();
     }
     if table.calls().is_empty() {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    Admission, Appeared, Because, Cancel, Dialect, Effect, RunBegin, RunEvent, Status, Stop, Told,
+    Admission, Appeared, Because, Cancel, Dialect, Effect, Message, RunBegin, RunEvent, Status,
+    Stop,
 };
 use serde::{Serialize, Serializer};
 
@@ -45,9 +46,9 @@ pub(crate) struct Turn {
     /// When all its calls had ended.
     pub(crate) ended_ms: Option<u64>,
     pub(crate) cancel: Option<Cancel>,
-    /// What the model was told before it, but for results.
+    /// The messages that the model received before it, without results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) told: Vec<Told>,
+    pub(crate) messages: Vec<Message>,
     /// The number of its first call.
     pub(crate) first_call: u32,
     /// The reply: text, and calls in their places.
@@ -184,10 +185,10 @@ impl Story {
     /// The story of these events, with the reply read as the run read it.
     pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
         let mut story = Self::default();
-        // What the model was told since the last turn was opened.
-        let mut told = Vec::new();
+        // The messages since the last turn was opened.
+        let mut messages = Vec::new();
         for event in events {
-            story.take(event, &mut told);
+            story.take(event, &mut messages);
         }
         story.finish(dialect);
         story
@@ -198,11 +199,11 @@ impl Story {
         self.calls.iter().filter(move |call| call.turn == turn)
     }
 
-    fn take(&mut self, event: &RunEvent, told: &mut Vec<Told>) {
+    fn take(&mut self, event: &RunEvent, messages: &mut Vec<Message>) {
         self.end_ms = self.end_ms.max(ms(event.at()));
         match event {
-            RunEvent::Turn(turn) => return self.open_turn(turn.turn, turn.at, take(told)),
-            RunEvent::Told(more) => return told.push(more.clone()),
+            RunEvent::Turn(turn) => return self.open_turn(turn.turn, turn.at, take(messages)),
+            RunEvent::Message(message) => return messages.push(message.clone()),
             RunEvent::Run(run) => {
                 self.begin = Some(RunBegin {
                     note: serde_json::Value::Null,
@@ -221,7 +222,7 @@ impl Story {
                 ));
                 return;
             }
-            RunEvent::End(end) => {
+            RunEvent::TurnEnd(end) => {
                 // A turn that was left may end after the next one has begun.
                 let mut turns = self.turns.iter_mut();
                 if let Some(turn) = turns.find(|turn| turn.number == end.turn) {
@@ -229,12 +230,12 @@ impl Story {
                 }
                 return;
             }
-            RunEvent::Heard(_) | RunEvent::LogFailed(_) | RunEvent::Missed(_) => return,
+            RunEvent::Untrusted(_) | RunEvent::LogFailed(_) | RunEvent::Lagged(_) => return,
             _ => {}
         }
         // A record that is damaged may lack the beginning of a turn.
         if self.turns.is_empty() {
-            self.open_turn(0, Duration::ZERO, take(told));
+            self.open_turn(0, Duration::ZERO, take(messages));
         }
         let Some(turn) = self.turns.last_mut() else {
             return;
@@ -247,7 +248,7 @@ impl Story {
                 self.appear(appeared);
             }
             RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),
-            RunEvent::Over(over) => {
+            RunEvent::ReplyEnd(over) => {
                 turn.over_ms = Some(ms(over.at));
                 turn.stop = Some(over.stop);
             }
@@ -260,12 +261,12 @@ impl Story {
         }
     }
 
-    fn open_turn(&mut self, number: u32, opened: Duration, told: Vec<Told>) {
+    fn open_turn(&mut self, number: u32, opened: Duration, messages: Vec<Message>) {
         let first_call = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         self.turns.push(Turn {
             number,
             opened_ms: ms(opened),
-            told,
+            messages,
             first_call,
             table: CallTable::of_turn(opened, first_call),
             ..Turn::default()

@@ -8,8 +8,8 @@ use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
 use plaincall::{
-    BoxError, Decision, Directories, Effect, Gate, GateFuture, Request, Rules, Settlement,
-    SettlementFuture, Toolbox, Verdict,
+    BoxError, Decision, Directories, Effect, Gate, GateFuture, Recovery, RecoveryFuture, Request,
+    Rules, Toolbox, Verdict,
 };
 
 use crate::history::{History, Interrupted};
@@ -46,13 +46,13 @@ pub(crate) enum RecoveryAnswer {
 
 impl RecoveryAnswer {
     /// For the run. `text` is what a person has added, if anything.
-    fn settlement(self, text: Option<String>) -> Settlement {
+    fn settlement(self, text: Option<String>) -> Recovery {
         match self {
-            Self::Again => Settlement::RunAgain,
-            Self::Done => Settlement::Done {
+            Self::Again => Recovery::RunAgain,
+            Self::Done => Recovery::Done {
                 output: text.unwrap_or_default(),
             },
-            Self::NotDone => Settlement::NotDone {
+            Self::NotDone => Recovery::NotDone {
                 reason: text.unwrap_or_else(|| {
                     "the run was cut off before the call was done, and it was not run again"
                         .to_owned()
@@ -75,7 +75,7 @@ impl Gate for Approval {
         })
     }
 
-    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             match self.answers.get(&request.call) {
                 Some(answer) => Ok(answer.settlement(None)),
@@ -156,10 +156,10 @@ impl Approval {
     }
 
     /// Asks what became of a call that was interrupted.
-    async fn ask_what_became(&self, request: &Request) -> Result<Settlement, BoxError> {
+    async fn ask_what_became(&self, request: &Request) -> Result<Recovery, BoxError> {
         let _turn = self.prompter.turn().await;
         let Ok(terminal) = Tty::open() else {
-            return Ok(Settlement::Unknown);
+            return Ok(Recovery::Unknown);
         };
         let mut answers = vec![&AGAIN, &DONE, &NOT_DONE, &LEAVE, &QUIT];
         if self.was_cancelled {
@@ -182,7 +182,7 @@ impl Approval {
                 if key == QUIT.key {
                     self.quit().await;
                 }
-                return Ok(Settlement::Unknown);
+                return Ok(Recovery::Unknown);
             }
         };
         Ok(answer.settlement(reply.text))

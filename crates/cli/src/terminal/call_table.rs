@@ -116,7 +116,7 @@ impl CallTable {
                 let place = self.place(appeared.call);
                 self.first.entry(Arc::clone(id)).or_insert(place);
             }
-        } else if let RunEvent::Over(over) = event {
+        } else if let RunEvent::ReplyEnd(over) = event {
             self.reply_end = Some(over.at);
         } else if let Some(call) = event.call().and_then(|call| self.call_mut(call)) {
             call.take(event);

@@ -97,7 +97,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     let heard: Vec<String> = events
         .iter()
         .filter_map(|event| match event {
-            RunEvent::Heard(heard) => Some(format!(
+            RunEvent::Untrusted(heard) => Some(format!(
                 "{} {} {}",
                 heard.number,
                 heard.name,

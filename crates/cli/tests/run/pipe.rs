@@ -227,7 +227,7 @@ fn calls_start_while_the_reply_is_read() {
     let reply = call("say:early", &[("text", "x")]) + &"More text.\n".repeat(40);
     let lines = check(&reply, &["--pace", "800", "--json"], 0, &[]).stdout;
     let place = |what: &str| lines.find(what).unwrap();
-    assert!(place("\"event\":\"result\"") < place("\"event\":\"over\""));
+    assert!(place("\"event\":\"result\"") < place("\"event\":\"reply_end\""));
 }
 
 #[test]

@@ -26,8 +26,8 @@ const KEYS: [(&str, &str); 11] = [
         "result",
         "n event call id name status output? error? because? t_ms crc",
     ),
-    ("over", "n event stop t_ms crc"),
-    ("end", "n event turn counts t_ms crc"),
+    ("reply_end", "n event stop t_ms crc"),
+    ("turn_end", "n event turn counts t_ms crc"),
 ];
 
 fn keys_are_right(event: &Value) -> bool {
@@ -119,7 +119,7 @@ fn the_record() {
             "because": {"link": "dependency", "call": 2, "id": "c", "root": {"call": 1, "id": "b"}}})
     );
     let end = events.last().unwrap();
-    assert_eq!(end["event"], "end");
+    assert_eq!(end["event"], "turn_end");
     assert_eq!(
         end["counts"],
         json!({"ok": 1, "error": 1, "skipped": 2, "rejected": 0, "cancelled": 0, "unknown": 0})
@@ -137,8 +137,8 @@ fn a_record_without_calls() {
             RunEvent::Run(_),
             RunEvent::Turn(_),
             RunEvent::Text(_),
-            RunEvent::Over(_),
-            RunEvent::End(_)
+            RunEvent::ReplyEnd(_),
+            RunEvent::TurnEnd(_)
         ]
     ));
 }

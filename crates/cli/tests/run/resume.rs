@@ -292,7 +292,7 @@ fn a_run_that_is_over_is_shown_and_not_run() {
     check(&scene.run(&["--log", "log", "--yes"]), 0, &[]);
     for (options, part) in [
         (&[][..], "+ a  append  ok"),
-        (&["--json"], r#""event":"end""#),
+        (&["--json"], r#""event":"turn_end""#),
     ] {
         let ended = resume(&scene, options);
         check(&ended, 0, &[part, "the run of this log was over"]);
@@ -314,7 +314,7 @@ fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
     for event in plaincall::read_log(&log).unwrap().events {
         match event {
             plaincall::RunEvent::Text(delta) => read += delta.source.as_bytes().len(),
-            plaincall::RunEvent::Over(_) => panic!("the reply was over"),
+            plaincall::RunEvent::ReplyEnd(_) => panic!("the reply was over"),
             _ => {}
         }
     }

@@ -39,7 +39,7 @@ fn record(text: &str, reply_end: u64) -> Vec<Value> {
         };
         add("result", time(3), json!({ "status": status }));
     }
-    events.push(json!({ "event": "over", "stop": "natural", "t_ms": reply_end }));
+    events.push(json!({ "event": "reply_end", "stop": "natural", "t_ms": reply_end }));
     let turn = json!({ "event": "turn", "turn": 0, "t_ms": 0 });
     [vec![begin, turn], events].concat()
 }

@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Doing, Done, Driver, Running};
-use crate::conductor::Input;
 use crate::context::Context;
 use crate::event::{AdmittedBy, Resumed, RunEvent};
-use crate::gate::{Decision, ReadOnly, Settlement};
+use crate::gate::{Decision, ReadOnly, Recovery};
 use crate::replay::Replayed;
 use crate::request::Request;
 use crate::rules::Verdict;
+use crate::run_state::Input;
 use crate::tool_error::BoxError;
 use crate::work::{Ended, Work, in_words};
 
@@ -31,7 +31,7 @@ impl Driver {
         let Some(request) = self.request(call) else {
             return;
         };
-        let verdict = self.config.surroundings.rules.verdict(&request);
+        let verdict = self.config.run_context.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
         let is_held = request.held.is_some();
         match verdict {
@@ -55,7 +55,7 @@ impl Driver {
             return self.decide(call, Ok(decision));
         };
         let gate = Arc::clone(gate);
-        let time = self.conductor.policy.gate_timeout;
+        let time = self.run_state.policy.gate_timeout;
         let asking = async move {
             let decision = timeout(time, gate.decide(&request)).await;
             Done::Asked(decision.unwrap_or_else(|_| Err(nobody_answered(time))))
@@ -68,8 +68,8 @@ impl Driver {
     /// # Errors
     /// Why it is too much.
     fn pass_on(&mut self, call: CallIndex) -> Result<(), String> {
-        let bytes = self.conductor.passed_on(call);
-        let policy = &self.conductor.policy;
+        let bytes = self.run_state.passed_on(call);
+        let policy = &self.run_state.policy;
         if bytes > policy.dependency_limit {
             return Err(format!(
                 "the calls that it depends on have returned {bytes} bytes, and a call is given at most {} (`dependency_limit`); let them return less, or call it without depending on all of them",
@@ -88,15 +88,15 @@ impl Driver {
     }
 
     fn request(&self, call: CallIndex) -> Option<Request> {
-        let entry = self.conductor.call(call)?;
-        let tool = self.conductor.tool(call);
+        let entry = self.run_state.call(call)?;
+        let tool = self.run_state.tool(call);
         let effect = tool.map(|tool| tool.spec.effect);
         Some(Request {
             call: call.get(),
             id: Arc::clone(&entry.id),
             name: Arc::clone(&entry.name),
             effect: effect.unwrap_or_default(),
-            arguments: self.conductor.arguments(call),
+            arguments: self.run_state.arguments(call),
             held: entry.held.clone(),
             meanings: tool.map(|tool| tool.meanings.clone()).unwrap_or_default(),
         })
@@ -132,13 +132,13 @@ impl Driver {
         let input = match decision {
             Ok(Decision::Allow) => admit(false, None),
             Ok(Decision::Always) => {
-                if let Some(entry) = self.conductor.call(call) {
+                if let Some(entry) = self.run_state.call(call) {
                     self.always.insert(Arc::clone(&entry.name));
                 }
                 admit(true, None)
             }
             Ok(Decision::Edit { arguments }) => {
-                let tool = self.conductor.tool(call);
+                let tool = self.run_state.tool(call);
                 match tool.map(|tool| bind_arguments(&tool.spec, &arguments)) {
                     Some(Ok(arguments)) => {
                         let arguments = Arc::new(arguments);
@@ -172,16 +172,16 @@ impl Driver {
     fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
-        match self.config.surroundings.rules.verdict(&request) {
+        match self.config.run_context.rules.verdict(&request) {
             Some(Verdict::Deny { reason }) => Some(reason),
             _ => None,
         }
     }
 
     pub(super) fn start(&mut self, call: CallIndex) {
-        let dependencies = self.conductor.dependency_results(call);
-        let surroundings = Arc::clone(&self.config.surroundings);
-        let arguments = self.conductor.arguments_for_start(call);
+        let dependencies = self.run_state.dependency_results(call);
+        let run_context = Arc::clone(&self.config.run_context);
+        let arguments = self.run_state.arguments_for_start(call);
         // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
         if call.index() < self.taken_up
             && let Some(reason) = self.denied_by_rule(call, &arguments)
@@ -190,7 +190,7 @@ impl Driver {
             return self.decided.push_back(Input::Ended { call, ended });
         }
         let log_failure = self.log_failure();
-        let Some((entry, tool)) = self.conductor.call(call).zip(self.conductor.tool(call)) else {
+        let Some((entry, tool)) = self.run_state.call(call).zip(self.run_state.tool(call)) else {
             return;
         };
         if let Some(error) = log_failure.filter(|_| tool.spec.effect == Effect::Write) {
@@ -206,7 +206,7 @@ impl Driver {
             cancellation: cancellation.child_token(),
             dependencies,
             grace: tool.policy.grace,
-            surroundings,
+            run_context,
             observed: Arc::default(),
         };
         // What may change something must not be done without a trace.
@@ -298,7 +298,7 @@ impl Driver {
     /// How a call ends whose tool has panicked. What a panic says is changed like all that tools say; if that panics too,
     /// it is lost.
     fn broken_down(&self, call: CallIndex, said: String) -> Ended {
-        let (Some(transform), Some(entry)) = (&self.config.transform, self.conductor.call(call))
+        let (Some(transform), Some(entry)) = (&self.config.transform, self.run_state.call(call))
         else {
             return Ended::panicked(&said);
         };
@@ -325,8 +325,8 @@ impl Driver {
             self.give(Input::BackOff { call, error, wait });
             return self.rest(call, wait);
         }
-        if let Some(entry) = self.conductor.call(call) {
-            let whole = &self.config.surroundings.whole_results;
+        if let Some(entry) = self.run_state.call(call) {
+            let whole = &self.config.run_context.whole_results;
             whole.keep(&entry.id, ended.output.as_ref());
         }
         self.give(Input::Ended { call, ended });
@@ -334,17 +334,17 @@ impl Driver {
 
     /// What is said of a call that was cancelled alone while it was running.
     fn cancelled_alone(&self, call: CallIndex) -> Option<String> {
-        let reason = self.conductor.call(call)?.cancelled.as_ref()?;
+        let reason = self.run_state.call(call)?.cancelled.as_ref()?;
         Some(format!("{reason} while the call was running"))
     }
 
     /// How long a call that has failed waits before it is tried again; `None` if it is not.
     fn wait_before_retry(&mut self, call: CallIndex) -> Option<Duration> {
-        let attempts = self.conductor.call(call)?.attempts;
-        let tool = self.conductor.tool(call)?;
+        let attempts = self.run_state.call(call)?.attempts;
+        let tool = self.run_state.tool(call)?;
         let retry = tool.policy.retry?;
         let may_repeat = tool.spec.effect != Effect::Write;
-        if !may_repeat || attempts >= retry.attempts || self.conductor.is_called_off(call) {
+        if !may_repeat || attempts >= retry.attempts || self.run_state.is_called_off(call) {
             return None;
         }
         let (hasher, count) = &mut self.chances;
@@ -354,7 +354,7 @@ impl Driver {
     }
 
     fn rest(&mut self, call: CallIndex, wait: Duration) {
-        if self.conductor.state(call) == Some(State::BackOff) {
+        if self.run_state.state(call) == Some(State::BackOff) {
             self.wait_for(call, Doing::Resting, async move {
                 sleep(wait).await;
                 Done::Rested
@@ -368,19 +368,19 @@ impl Driver {
     pub(super) fn take_up(&mut self, replayed: Replayed) {
         let now = Instant::now();
         self.begun = now.checked_sub(replayed.at).unwrap_or(now);
-        self.deadline = self.conductor.opened().and_then(|opened| {
-            let time = self.conductor.policy.turn_timeout?;
+        self.deadline = self.run_state.opened().and_then(|opened| {
+            let time = self.run_state.policy.turn_timeout?;
             self.begun.checked_add(opened)?.checked_add(time)
         });
-        if self.conductor.is_overtime {
+        if self.run_state.is_overtime {
             self.deadline = None;
         }
-        self.taken_up = self.conductor.appeared();
-        self.passed_on = self.conductor.passed_on_so_far();
+        self.taken_up = self.run_state.appeared();
+        self.passed_on = self.run_state.passed_on_so_far();
         let fresh = replayed.fresh();
         self.always = replayed.always;
         for result in replayed.whole {
-            let whole = &self.config.surroundings.whole_results;
+            let whole = &self.config.run_context.whole_results;
             whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();
@@ -388,27 +388,27 @@ impl Driver {
         for event in replayed.untold {
             self.publish(event);
         }
-        if self.config.is_rest_called_off && self.conductor.has_unended() {
+        if self.config.cancels_unfinished && self.run_state.has_unended() {
             self.give(Input::Cancel {
                 reason: "the conversation was cut off".into(),
                 timed_out: false,
             });
         }
-        for call in self.conductor.children() {
+        for call in self.run_state.children() {
             let reason = "the call that it belongs to was cut off".into();
             self.give(Input::CancelCall { call, reason });
         }
-        for call in self.conductor.calls_in(State::Ready) {
+        for call in self.run_state.calls_in(State::Ready) {
             self.ask(call);
         }
-        let were_running = self.conductor.calls_in(State::Running);
-        let were_waiting = self.conductor.calls_in(State::BackOff);
-        self.conductor.set_aside(&fresh, at);
-        let aside = self.conductor.calls_aside();
+        let were_running = self.run_state.calls_in(State::Running);
+        let were_waiting = self.run_state.calls_in(State::BackOff);
+        self.run_state.set_aside(&fresh, at);
+        let aside = self.run_state.calls_aside();
         for call in were_running {
             if aside.contains(&call) {
                 self.settle(call);
-            } else if self.conductor.is_called_off(call) {
+            } else if self.run_state.is_called_off(call) {
                 let ended = self.called_off(call);
                 self.decided.push_back(Input::Ended { call, ended });
             } else if fresh.contains(&call.get()) {
@@ -420,7 +420,7 @@ impl Driver {
         for call in were_waiting {
             if aside.contains(&call) {
                 self.settle(call);
-            } else if let Some(entry) = self.conductor.call(call) {
+            } else if let Some(entry) = self.run_state.call(call) {
                 self.rest(call, entry.retry_at.saturating_sub(at));
             }
         }
@@ -432,7 +432,7 @@ impl Driver {
         let mut ended = Ended::cancelled(None);
         if let Some(reason) = self.cancelled_alone(call) {
             ended.error = Some(reason);
-        } else if self.conductor.is_overtime {
+        } else if self.run_state.is_overtime {
             self.overtime(&mut ended);
         }
         ended
@@ -440,7 +440,7 @@ impl Driver {
 
     /// Says of a call that it was stopped because the time of its turn was over.
     fn overtime(&self, ended: &mut Ended) {
-        let time = self.conductor.policy.turn_timeout.unwrap_or_default();
+        let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         ended.outcome = Outcome::Error;
         ended.error = Some(format!(
             "timed out: the turn ran out of its time of {}",
@@ -454,28 +454,28 @@ impl Driver {
             return;
         };
         let Some(gate) = self.config.gate.clone() else {
-            return self.settled(call, Ok(Settlement::Unknown));
+            return self.settled(call, Ok(Recovery::Unknown));
         };
-        let time = self.conductor.policy.gate_timeout;
+        let time = self.run_state.policy.gate_timeout;
         let asking = async move {
-            let settlement = timeout(time, gate.settle(&request)).await;
+            let settlement = timeout(time, gate.recover(&request)).await;
             Done::Settled(settlement.unwrap_or_else(|_| Err(nobody_answered(time))))
         };
         self.settling.insert(call);
         self.wait_for(call, Doing::Settling, asking);
     }
 
-    fn settled(&mut self, call: CallIndex, settlement: Result<Settlement, BoxError>) {
+    fn settled(&mut self, call: CallIndex, settlement: Result<Recovery, BoxError>) {
         self.settling.remove(&call);
         let ended = match settlement {
             // What was called off before the crash is not started again.
-            Ok(Settlement::RunAgain) if self.conductor.is_called_off(call) => self.called_off(call),
-            Ok(Settlement::RunAgain) => {
+            Ok(Recovery::RunAgain) if self.run_state.is_called_off(call) => self.called_off(call),
+            Ok(Recovery::RunAgain) => {
                 return self.decided.push_back(Input::Retry { call });
             }
-            Ok(Settlement::Done { output }) => Ended::said_to_be_done(output),
-            Ok(Settlement::NotDone { reason }) => Ended::said_not_to_be_done(reason),
-            Ok(Settlement::Unknown) => return self.nobody_knows(call, None),
+            Ok(Recovery::Done { output }) => Ended::said_to_be_done(output),
+            Ok(Recovery::NotDone { reason }) => Ended::said_not_to_be_done(reason),
+            Ok(Recovery::Unknown) => return self.nobody_knows(call, None),
             Err(error) => return self.nobody_knows(call, Some(error)),
         };
         self.decided.push_back(Input::Ended { call, ended });
@@ -484,7 +484,7 @@ impl Driver {
     /// A call of which nobody knows what became ends last in its turn; one that was submitted at once: nothing follows from
     /// its end, and whoever has submitted it may wait for that before the turn goes on.
     fn nobody_knows(&mut self, call: CallIndex, error: Option<BoxError>) {
-        if (self.conductor.call(call)).is_some_and(|entry| entry.is_submitted) {
+        if (self.run_state.call(call)).is_some_and(|entry| entry.is_submitted) {
             self.leave_open(call, error.as_ref());
         } else {
             self.unknown.push((call, error));
@@ -493,7 +493,7 @@ impl Driver {
 
     /// Ends the calls of which nobody knows what became, when nothing else goes on in the turn. Returns whether it did.
     pub(super) fn give_up_waiting(&mut self) -> bool {
-        if self.unknown.is_empty() || !self.tasks.is_empty() || self.conductor.is_open() {
+        if self.unknown.is_empty() || !self.tasks.is_empty() || self.run_state.is_open() {
             return false;
         }
         self.leave_unknown_open();
@@ -508,7 +508,7 @@ impl Driver {
 
     /// Nobody knows what became of the call.
     pub(super) fn leave_open(&mut self, call: CallIndex, error: Option<&BoxError>) {
-        if !self.conductor.is_followed(call) {
+        if !self.run_state.is_followed(call) {
             self.unsettled.insert(call.get());
         }
         let ended = Ended::unknown(error);

@@ -6,7 +6,7 @@ use plaincall_call::Effect;
 use plaincall_plan::{CallIndex, Status};
 use tokio::sync::oneshot;
 
-use super::{Driver, Outgoing, cancel_without_log};
+use super::{Driver, PendingDelivery, cancel_without_log};
 use crate::event::{LogFailed, RunEvent};
 use crate::events::Listener;
 use crate::log::{Durability, Progress, Recorder};
@@ -23,7 +23,7 @@ impl Driver {
         } else {
             self.write_down(&event);
         }
-        self.send(Outgoing::Event(event));
+        self.send(PendingDelivery::Event(event));
     }
 
     fn write_down(&mut self, event: &RunEvent) {
@@ -35,8 +35,8 @@ impl Driver {
     }
 
     /// Sends something as soon as all that was recorded so far is safe.
-    fn send(&mut self, what: Outgoing) {
-        if matches!(what, Outgoing::Event(_)) && !self.has_listeners() {
+    fn send(&mut self, what: PendingDelivery) {
+        if matches!(what, PendingDelivery::Event(_)) && !self.has_listeners() {
             return;
         }
         match &self.config.recorder {
@@ -50,7 +50,8 @@ impl Driver {
     }
 
     fn has_listeners(&self) -> bool {
-        let is_listener = |(_, what): &(u64, Outgoing)| matches!(what, Outgoing::Listener(_));
+        let is_listener =
+            |(_, what): &(u64, PendingDelivery)| matches!(what, PendingDelivery::Listener(_));
         !self.listeners.is_empty() || self.outbox.iter().any(is_listener)
     }
 
@@ -58,7 +59,7 @@ impl Driver {
     pub(super) fn listen(&mut self, listener: Listener) {
         let recorder = self.config.recorder.as_ref();
         if recorder.is_some_and(|one| one.failed().is_none() && one.written() == 0) {
-            let listener = Outgoing::Listener(listener);
+            let listener = PendingDelivery::Listener(listener);
             self.outbox.push_back((self.last_line, listener));
         } else {
             self.add(listener);
@@ -80,14 +81,14 @@ impl Driver {
         self.hear();
     }
 
-    fn deliver(&mut self, what: Outgoing) {
+    fn deliver(&mut self, what: PendingDelivery) {
         match what {
-            Outgoing::Listener(listener) => self.add(listener),
-            Outgoing::Event(event) => self.listeners.tell(event),
-            Outgoing::Results(reply, results) => {
+            PendingDelivery::Listener(listener) => self.add(listener),
+            PendingDelivery::Event(event) => self.listeners.tell(event),
+            PendingDelivery::Results(reply, results) => {
                 let _ = reply.send(results);
             }
-            Outgoing::Result(reply, result) => {
+            PendingDelivery::Result(reply, result) => {
                 let _ = reply.send(*result);
             }
         }
@@ -96,11 +97,11 @@ impl Driver {
     /// What must be on the disk before anybody hears of it: what a tool may have changed, and the end of a turn.
     fn durability(&self, event: &RunEvent) -> Durability {
         let is_write = |call: u32| {
-            let tool = self.conductor.tool(CallIndex::new(call));
+            let tool = self.run_state.tool(CallIndex::new(call));
             tool.is_some_and(|tool| tool.spec.effect == Effect::Write)
         };
         match event {
-            RunEvent::Run(_) | RunEvent::End(_) => Durability::Synced,
+            RunEvent::Run(_) | RunEvent::TurnEnd(_) => Durability::Synced,
             RunEvent::Start(started) if is_write(started.call) => Durability::Synced,
             RunEvent::Result(result) if is_write(result.call) => Durability::Synced,
             _ => Durability::Written,
@@ -127,7 +128,7 @@ impl Driver {
                 };
                 self.listeners.tell(RunEvent::LogFailed(failed));
                 while let Some((_, mut what)) = self.outbox.pop_front() {
-                    if let Outgoing::Results(_, results) = &mut what {
+                    if let PendingDelivery::Results(_, results) = &mut what {
                         results.log_failure = Some(Arc::clone(&error));
                     }
                     self.deliver(what);
@@ -155,9 +156,9 @@ impl Driver {
                 hangs_on_it
                     || (result.status == Status::Unknown && self.unsettled.contains(&result.call))
             }
-            RunEvent::End(end) => {
+            RunEvent::TurnEnd(end) => {
                 let turn_of = |event: &RunEvent| {
-                    let call = self.conductor.call(CallIndex::new(event.call()?))?;
+                    let call = self.run_state.call(CallIndex::new(event.call()?))?;
                     u32::try_from(call.turn).ok()
                 };
                 self.held_back
@@ -178,22 +179,22 @@ impl Driver {
 
     /// Hands out the results of a turn that has closed.
     pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
-        let whole = &self.config.surroundings.whole_results;
+        let whole = &self.config.run_context.whole_results;
         let results = TurnResults {
             results: self
-                .conductor
+                .run_state
                 .results(turn)
                 .filter(|result| !self.is_submitted(result))
                 .map(|result| whole.for_model(result))
                 .collect(),
-            is_last: self.conductor.finisher.is_some(),
+            is_last: self.run_state.finisher.is_some(),
             log_failure: self.log_failure(),
         };
-        self.send(Outgoing::Results(reply, results));
+        self.send(PendingDelivery::Results(reply, results));
     }
 
     fn is_submitted(&self, result: &CallResult) -> bool {
-        let entry = self.conductor.call(CallIndex::new(result.call));
+        let entry = self.run_state.call(CallIndex::new(result.call));
         entry.is_some_and(|entry| entry.is_submitted)
     }
 
@@ -202,12 +203,12 @@ impl Driver {
         let Some(reply) = self.submitters.remove(&call) else {
             return;
         };
-        let is_child = (self.conductor.call(call)).is_some_and(|entry| entry.parent.is_some());
-        if let Some(mut result) = self.conductor.take_result(call) {
+        let is_child = (self.run_state.call(call)).is_some_and(|entry| entry.parent.is_some());
+        if let Some(mut result) = self.run_state.take_result(call) {
             if !is_child {
-                result = self.config.surroundings.whole_results.for_model(&result);
+                result = self.config.run_context.whole_results.for_model(&result);
             }
-            self.send(Outgoing::Result(reply, Box::new(result)));
+            self.send(PendingDelivery::Result(reply, Box::new(result)));
         }
     }
 

@@ -127,8 +127,21 @@ const STARTS: [&str; 2] = ["start", "damaged_end"];
 
 /// All other kinds of lines that follow the first.
 const OTHERS: [&str; 15] = [
-    "admitted", "back_off", "call", "cancel", "end", "heard", "over", "ready", "result", "resumed",
-    "retry", "text", "told", "turn", "waiting",
+    "admitted",
+    "back_off",
+    "call",
+    "cancel",
+    "message",
+    "ready",
+    "reply_end",
+    "result",
+    "resumed",
+    "retry",
+    "text",
+    "turn",
+    "turn_end",
+    "untrusted",
+    "waiting",
 ];
 
 /// How a line begins, up to its kind.

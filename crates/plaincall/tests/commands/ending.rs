@@ -128,7 +128,7 @@ async fn nothing_is_left_after_the_end_of_a_run() {
                 plaincall::RunEvent::Result(result) => {
                     assert_eq!(result.status.as_str(), "cancelled");
                 }
-                plaincall::RunEvent::End(turn) => {
+                plaincall::RunEvent::TurnEnd(turn) => {
                     assert_eq!(turn.counts.cancelled, 2, "{end:?}");
                     ends += 1;
                     break;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use plaincall::call::{Limits, SuspectMarker, Untrusted};
 use plaincall::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
-    Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, Echoes, Effect, Heard,
-    HeldReason, LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy,
-    Resumed, Retry, Rule, Rules, RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop,
-    SubmittedArguments, Teller, Times, Told, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed,
-    Writes,
+    Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, Because,
+    CallRef, CallResult, Cancel, Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin,
+    Echoes, Effect, HeldReason, LOG_VERSION, Lagged, LineEncoder, Link, LogFailed, Message, Order,
+    Policy, ReplyEnd, Resumed, Retry, Rule, Rules, RunBegin, RunEvent, Source, Started, Status,
+    StatusCounts, Stop, SubmittedArguments, Times, ToolBegin, ToolPolicy, TurnBegin, TurnEnd,
+    Unclosed, UntrustedText, Writes,
 };
 use serde_json::json;
 
@@ -71,7 +71,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         unclosed: Unclosed::Run,
         result_limit: 0,
         echoes: Echoes::LikeOthers,
-        heard_limit: 0,
+        untrusted_limit: 0,
         dependency_limit: 0,
         dependency_total: 1,
         limits: Limits::for_reading(),
@@ -128,7 +128,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
 pub(crate) fn every_kind() -> Vec<RunEvent> {
     let id: Arc<str> = "copy_1".into();
     let name: Arc<str> = "copy".into();
-    let moment = |call| Moment {
+    let moment = |call| CallRef {
         call,
         id: Arc::clone(&id),
         name: Arc::clone(&name),
@@ -147,13 +147,13 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
     let mut events = vec![
         heard(None),
         heard(Some("!!!GADGET_START:copy\n")),
-        RunEvent::Told(Told {
-            by: Teller::User,
+        RunEvent::Message(Message {
+            author: Author::User,
             text: "What?\n".into(),
             at: at(0),
         }),
-        RunEvent::Told(Told {
-            by: Teller::Program,
+        RunEvent::Message(Message {
+            author: Author::Program,
             text: "".into(),
             at: at(u64::MAX),
         }),
@@ -238,7 +238,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             bytes: 87,
             at: at(7),
         }),
-        RunEvent::End(TurnEnd {
+        RunEvent::TurnEnd(TurnEnd {
             turn: 0,
             counts: StatusCounts {
                 ok: 1,
@@ -254,7 +254,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             error: "no space is left".into(),
             at: at(10),
         }),
-        RunEvent::Missed(Missed { count: u64::MAX }),
+        RunEvent::Lagged(Lagged { count: u64::MAX }),
     ];
     events.extend(every_word());
     events
@@ -281,11 +281,11 @@ fn every_word() -> Vec<RunEvent> {
             call: 3,
             id: "x_3".into(),
         },
-        HeldReason::Heard {
+        HeldReason::Untrusted {
             number: 0,
             name: "page".into(),
         },
-        HeldReason::LostTrack,
+        HeldReason::UntrustedLimit,
         HeldReason::EndMarker(SuspectMarker {
             found: "!!!GADGT_END".to_owned(),
             meant: Some("!!!GADGET_END".to_owned()),
@@ -301,7 +301,7 @@ fn every_word() -> Vec<RunEvent> {
     ];
     events.extend(sources.map(|held| RunEvent::Ready(at_gate(Some(held)))));
     for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {
-        events.push(RunEvent::Over(Over { stop, at: at(8) }));
+        events.push(RunEvent::ReplyEnd(ReplyEnd { stop, at: at(8) }));
     }
     for (call, timed_out) in [(None, false), (None, true), (Some(0), false)] {
         events.push(RunEvent::Cancel(Cancel {
@@ -366,7 +366,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
 
 /// A text from outside, and what of it counts.
 fn heard(text: Option<&str>) -> RunEvent {
-    RunEvent::Heard(Heard {
+    RunEvent::Untrusted(UntrustedText {
         number: 0,
         name: text.unwrap_or("page").into(),
         text: text.map(|text| Arc::new(Untrusted::new(text.to_owned()))),
@@ -374,8 +374,8 @@ fn heard(text: Option<&str>) -> RunEvent {
     })
 }
 
-fn at_gate(held: Option<HeldReason>) -> AtGate {
-    AtGate {
+fn at_gate(held: Option<HeldReason>) -> AwaitingApproval {
+    AwaitingApproval {
         call: 0,
         id: "copy_1".into(),
         name: "copy".into(),

@@ -165,7 +165,7 @@ fn what_this_version_does_not_know_is_refused() {
             "unknown word `later`",
         ),
         (
-            r#""event":"over","stop":"tired","t_ms":1"#.to_owned(),
+            r#""event":"reply_end","stop":"tired","t_ms":1"#.to_owned(),
             "unknown word `tired`",
         ),
         (
@@ -213,7 +213,7 @@ fn fields_that_this_version_does_not_know_are_passed_over() {
         r#""event":"text","text":"a","t_ms":1"#,
         r#""event":"text","bytes":"ff","t_ms":1"#,
         r#""event":"result","call":0,"id":"a","name":"b","status":"ok","output":"c","t_ms":3"#,
-        r#""event":"end","turn":0,"counts":{"ok":1,"error":0,"skipped":0,"rejected":0,"cancelled":0,"unknown":0},"t_ms":3"#,
+        r#""event":"turn_end","turn":0,"counts":{"ok":1,"error":0,"skipped":0,"rejected":0,"cancelled":0,"unknown":0},"t_ms":3"#,
     ]
     .into_iter()
     .enumerate()

@@ -5,14 +5,14 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use plaincall::{
-    AllowAll, Command, LineEncoder, Log, Run, RunEvent, Settlement, Stop, Tool, ToolSpec, Toolbox,
+    AllowAll, Command, LineEncoder, Log, Recovery, Run, RunEvent, Stop, Tool, ToolSpec, Toolbox,
     read_log,
 };
 
 use crate::resume::play::{edges, words};
 use crate::resume::scene::{Reply, Scene, Seen};
 
-fn build(parent: &Path, log: Log, word: Settlement) -> Run {
+fn build(parent: &Path, log: Log, word: Recovery) -> Run {
     let builder = Scene::new([]).builder(&Seen::default(), log, word);
     builder.directory_in(parent).build().unwrap()
 }
@@ -24,7 +24,7 @@ fn private(path: &Path) {
 
 /// Leaves a log that ends with the start of a call that writes, and the directory of its run.
 async fn crash(parent: &Path, path: &Path) -> PathBuf {
-    let mut run = build(parent, Log::create(path).unwrap(), Settlement::Unknown);
+    let mut run = build(parent, Log::create(path).unwrap(), Recovery::Unknown);
     let directory = run.directory().unwrap().to_owned();
     let mut turn = run.turn();
     for piece in Reply::of("a=send").pieces {
@@ -49,12 +49,12 @@ async fn it_is_taken_again_and_removed_when_all_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let directory = crash(folder.path(), &path).await;
-    for word in [Settlement::Unknown, words()[0].clone()] {
+    for word in [Recovery::Unknown, words()[0].clone()] {
         let mut run = build(folder.path(), Log::resume(&path).unwrap(), word.clone());
         assert_eq!(run.directory().unwrap(), directory);
-        let results = run.go_on().finish(Stop::Natural).await;
+        let results = run.resume_turn().finish(Stop::Natural).await;
         run.close().await.unwrap();
-        let is_known = word != Settlement::Unknown;
+        let is_known = word != Recovery::Unknown;
         assert_eq!(results.all_ok(), is_known);
         assert_eq!(directory.exists(), !is_known, "{word:?}");
         if !is_known {
@@ -70,7 +70,7 @@ async fn one_that_is_gone_is_missed() {
     let directory = crash(folder.path(), &path).await;
     fs::remove_dir_all(&directory).unwrap();
     let log = Log::resume(&path).unwrap();
-    let builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+    let builder = Scene::new([]).builder(&Seen::default(), log, Recovery::Unknown);
     let error = builder.build().unwrap_err().to_string();
     assert!(error.contains(directory.to_str().unwrap()), "{error}");
 }
@@ -83,7 +83,7 @@ async fn one_that_was_removed_at_the_end_is_made_anew() {
     let mut run = build(
         folder.path(),
         Log::create(&path).unwrap(),
-        Settlement::Unknown,
+        Recovery::Unknown,
     );
     let directory = run.directory().unwrap().to_owned();
     for _ in 0..3 {
@@ -98,7 +98,7 @@ async fn one_that_was_removed_at_the_end_is_made_anew() {
         run = build(
             folder.path(),
             Log::resume(&path).unwrap(),
-            Settlement::Unknown,
+            Recovery::Unknown,
         );
         assert_eq!(run.directory().unwrap(), directory);
     }
@@ -106,7 +106,7 @@ async fn one_that_was_removed_at_the_end_is_made_anew() {
     // Nothing is made where a run like this would not have made it.
     for place in [None, Some("/elsewhere")] {
         let log = Log::resume(&path).unwrap();
-        let mut builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+        let mut builder = Scene::new([]).builder(&Seen::default(), log, Recovery::Unknown);
         if let Some(place) = place {
             builder = builder.directory_in(place);
         }
@@ -149,7 +149,7 @@ async fn one_that_is_not_ours_stays() {
         }
         fs::write(&path, log).unwrap();
         let mut run = build(&parent, Log::resume(&path).unwrap(), words()[0].clone());
-        assert!(run.go_on().finish(Stop::Natural).await.all_ok());
+        assert!(run.resume_turn().finish(Stop::Natural).await.all_ok());
         run.close().await.unwrap();
         assert!(named.is_dir(), "{named:?}");
         assert!(target.is_dir() && parent.is_dir());
@@ -159,7 +159,7 @@ async fn one_that_is_not_ours_stays() {
     let log = Log::resume(&path).unwrap();
     let builder = Scene::new([]).builder(&Seen::default(), log, words()[0].clone());
     let mut run = builder.build().unwrap();
-    assert!(run.go_on().finish(Stop::Natural).await.all_ok());
+    assert!(run.resume_turn().finish(Stop::Natural).await.all_ok());
     run.close().await.unwrap();
     assert!(directory.is_dir());
 }
@@ -192,7 +192,7 @@ async fn one_that_others_can_use_is_not_taken_again() {
     let temporary = |builder: plaincall::RunBuilder| builder.directory_in(folder.path());
     let check = |place: &dyn Fn(plaincall::RunBuilder) -> plaincall::RunBuilder, expected: &str| {
         let log = Log::resume(&path).unwrap();
-        let builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+        let builder = Scene::new([]).builder(&Seen::default(), log, Recovery::Unknown);
         let error = place(builder).build().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
         assert!(error.contains(directory.to_str().unwrap()), "{error}");

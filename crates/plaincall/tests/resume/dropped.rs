@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Policy, Request, Run, RunEvent,
-    Settlement, SettlementFuture, Status, Stop, Tool, ToolResult, Toolbox, read_log,
+    AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Policy, Recovery, RecoveryFuture,
+    Request, Run, RunEvent, Status, Stop, Tool, ToolResult, Toolbox, read_log,
 };
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -20,8 +20,8 @@ impl Gate for Always {
         Box::pin(async { Ok(Decision::Allow) })
     }
 
-    fn settle<'a>(&'a self, _: &'a Request) -> SettlementFuture<'a> {
-        Box::pin(async { Ok(Settlement::RunAgain) })
+    fn recover<'a>(&'a self, _: &'a Request) -> RecoveryFuture<'a> {
+        Box::pin(async { Ok(Recovery::RunAgain) })
     }
 }
 
@@ -83,7 +83,11 @@ async fn check(effect: Effect, goes_on: bool) {
     let (_folder, log) = crashed(effect).await;
     let builder = Run::builder(toolbox(effect)).gate(Always);
     let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
-    let turn = if goes_on { run.go_on() } else { run.turn() };
+    let turn = if goes_on {
+        run.resume_turn()
+    } else {
+        run.turn()
+    };
     turn.finish(Stop::Natural).await;
     run.close().await.unwrap();
     assert_eq!(ends(&log), [Status::Cancelled], "{effect:?} {goes_on}");
@@ -97,7 +101,7 @@ impl Gate for Silent {
         Box::pin(async { Ok(Decision::Allow) })
     }
 
-    fn settle<'a>(&'a self, _: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, _: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(std::future::pending())
     }
 }
@@ -107,7 +111,7 @@ async fn a_question_that_is_open_when_the_conversation_goes_on_is_given_up() {
     let (_folder, log) = crashed(Effect::Write).await;
     let builder = Run::builder(toolbox(Effect::Write)).gate(Silent);
     let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
-    run.go_on().finish(Stop::Natural).await;
+    run.resume_turn().finish(Stop::Natural).await;
     assert_eq!(ends(&log), []);
     run.turn().finish(Stop::Natural).await;
     run.close().await.unwrap();
@@ -171,7 +175,7 @@ async fn goes_on_behind(next: &str, emoji_order: Order) {
         let built = builder(Log::resume(&path).unwrap()).build();
         let mut run = built.unwrap_or_else(|error| panic!("{next}, time {time}: {error}"));
         if run.unfinished().is_some() {
-            assert!(run.go_on().finish(Stop::Natural).await.all_ok());
+            assert!(run.resume_turn().finish(Stop::Natural).await.all_ok());
         }
         run.close().await.unwrap();
     }

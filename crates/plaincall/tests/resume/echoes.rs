@@ -4,8 +4,8 @@ use std::fs;
 
 use plaincall::call::Untrusted;
 use plaincall::{
-    AdmittedBy, AllowAll, Dialect, Echoes, LineEncoder, Log, Parameter, ParameterKind, Policy, Run,
-    RunEvent, Settlement, Status, Stop, Tool, ToolSpec, Toolbox, read_log,
+    AdmittedBy, AllowAll, Dialect, Echoes, LineEncoder, Log, Parameter, ParameterKind, Policy,
+    Recovery, Run, RunEvent, Status, Stop, Tool, ToolSpec, Toolbox, read_log,
 };
 
 use crate::resume::play::{check_cuts, folder, reference};
@@ -133,7 +133,7 @@ async fn who_has_lost_track_stays_so() {
         ])
     };
     let policy = Policy {
-        heard_limit: 100,
+        untrusted_limit: 100,
         ..Policy::default()
     };
     let ends = check_cuts(&scene(policy)).await;
@@ -167,7 +167,7 @@ async fn logs_that_do_not_fit() {
         let lines = events.iter().map(|event| encoder.next_line(event));
         fs::write(&path, lines.collect::<String>()).unwrap();
         let log = Log::resume(&path).unwrap();
-        let builder = scene.builder(&Seen::default(), log, Settlement::Unknown);
+        let builder = scene.builder(&Seen::default(), log, Recovery::Unknown);
         let error = builder.build().map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     };
@@ -181,7 +181,7 @@ async fn logs_that_do_not_fit() {
         "call 0 (`allow_b`) is admitted, and that does not follow from what came before",
     );
     check(
-        |event| !matches!(event, RunEvent::Heard(_)),
+        |event| !matches!(event, RunEvent::Untrusted(_)),
         "call 0 (`allow_b`) is ready and also stands in untrusted text, `page`, and that does not follow",
     );
     check(
@@ -195,7 +195,7 @@ async fn logs_that_do_not_fit() {
     );
     check(
         |event| {
-            if let RunEvent::Heard(heard) = event {
+            if let RunEvent::Untrusted(heard) = event {
                 heard.number = 7;
             }
             true
@@ -214,12 +214,12 @@ async fn given_within_a_turn_that_is_cut_off() {
     let builder = scene.builder(
         &Seen::default(),
         Log::create(&path).unwrap(),
-        Settlement::Unknown,
+        Recovery::Unknown,
     );
     let mut run = builder.build().unwrap();
     let mut turn = run.turn();
     turn.feed(&pieces[0]);
-    turn.hear("page", &Untrusted::new(quoted("", "b", "look")));
+    turn.observe_untrusted("page", &Untrusted::new(quoted("", "b", "look")));
     turn.feed(&pieces[1][..10]);
     drop(turn);
     run.close().await.unwrap();
@@ -232,10 +232,10 @@ async fn given_within_a_turn_that_is_cut_off() {
     let builder = scene.builder(
         &Seen::default(),
         Log::resume(&path).unwrap(),
-        Settlement::Unknown,
+        Recovery::Unknown,
     );
     let mut run = builder.build().unwrap();
-    let mut turn = run.go_on();
+    let mut turn = run.resume_turn();
     turn.feed(&pieces[1][10..]);
     let results = turn.finish(Stop::Natural).await;
     let said: Vec<String> = results
@@ -271,7 +271,7 @@ async fn check_calls(run: &mut Run, calls: &[(&str, Option<&str>)]) {
 /// How many texts the log has heard.
 fn heard(path: &std::path::Path) -> usize {
     let log = fs::read_to_string(path).unwrap();
-    log.matches("\"event\":\"heard\"").count()
+    log.matches("\"event\":\"untrusted\"").count()
 }
 
 /// Definitions of tools are heard as a run begins, whoever wrote them, whole, and once: wherever its log ends, a call that stands in one is

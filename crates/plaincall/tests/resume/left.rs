@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Order, Policy, Request, Retry,
-    Run, RunEvent, Settlement, SettlementFuture, Stop, Tool, Toolbox, Writes, read_log,
+    Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Order, Policy, Recovery,
+    RecoveryFuture, Request, Retry, Run, RunEvent, Stop, Tool, Toolbox, Writes, read_log,
 };
 use tokio::time::{sleep, timeout};
 
@@ -37,15 +37,15 @@ impl Gate for Moody {
         })
     }
 
-    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             sleep(Duration::from_millis(3)).await;
             let said = String::from("said");
             Ok(match (self.0 + request.call) % 4 {
-                0 => Settlement::RunAgain,
-                1 => Settlement::Done { output: said },
-                2 => Settlement::NotDone { reason: said },
-                _ => Settlement::Unknown,
+                0 => Recovery::RunAgain,
+                1 => Recovery::Done { output: said },
+                2 => Recovery::NotDone { reason: said },
+                _ => Recovery::Unknown,
             })
         })
     }
@@ -132,9 +132,9 @@ async fn play(run: &mut Run, random: &mut Random) {
     }
 }
 
-async fn go_on(mut run: Run, random: &mut Random) {
+async fn resume(mut run: Run, random: &mut Random) {
     if run.unfinished().is_some() {
-        let turn = run.go_on();
+        let turn = run.resume_turn();
         if random.below(4) == 0 {
             drop(turn);
         } else {
@@ -187,7 +187,7 @@ async fn check(seed: u64, path: &Path) {
             return;
         };
         let run = build(log, random.below(1000)).unwrap_or_else(|error| panic!("{at}: {error}"));
-        let end = timeout(FOREVER, go_on(run, random)).await;
+        let end = timeout(FOREVER, resume(run, random)).await;
         assert!(end.is_ok(), "{at}: it does not end");
         check_results(path, &at);
     }

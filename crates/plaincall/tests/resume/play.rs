@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall::call::Untrusted;
 use plaincall::{
-    CallResult, Effect, Log, LogError, RunEvent, Settlement, Status, TurnResults, read_log,
+    CallResult, Effect, Log, LogError, Recovery, RunEvent, Status, TurnResults, read_log,
 };
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -31,7 +31,7 @@ fn shown(result: &CallResult) -> String {
 }
 
 /// Plays what is left of the scene.
-pub(crate) async fn play(scene: &Scene, log: Log, settlement: Settlement) -> (Seen, Ends) {
+pub(crate) async fn play(scene: &Scene, log: Log, settlement: Recovery) -> (Seen, Ends) {
     let seen = Seen::default();
     let history = log.history();
     let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
@@ -49,10 +49,10 @@ pub(crate) async fn play(scene: &Scene, log: Log, settlement: Settlement) -> (Se
         let read = again.map_or(0, |again| again.text.len());
         // What was given before a turn stands before it in the log.
         for (name, text) in reply.heard.iter().filter(|_| again.is_none()) {
-            run.hear(name, &Untrusted::new(text.as_str()));
+            run.observe_untrusted(name, &Untrusted::new(text.as_str()));
         }
         let mut turn = if again.is_some() {
-            run.go_on()
+            run.resume_turn()
         } else {
             run.turn()
         };
@@ -83,7 +83,7 @@ pub(crate) async fn play(scene: &Scene, log: Log, settlement: Settlement) -> (Se
 
 /// What a log says of one call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct LoggedCall {
     is_write: bool,
     starts: u32,
     admitted: bool,
@@ -91,15 +91,15 @@ pub(crate) struct Told {
     status: Option<Status>,
 }
 
-impl Told {
+impl LoggedCall {
     pub(crate) fn is_cut_off_write(self) -> bool {
         self.is_write && self.starts > 0 && self.ends == 0
     }
 }
 
-pub(crate) fn told(log: &[u8]) -> BTreeMap<u32, Told> {
+pub(crate) fn logged(log: &[u8]) -> BTreeMap<u32, LoggedCall> {
     let record = read_log(log).unwrap();
-    let mut calls: BTreeMap<u32, Told> = BTreeMap::new();
+    let mut calls: BTreeMap<u32, LoggedCall> = BTreeMap::new();
     let mut effects = BTreeMap::new();
     for event in &record.events {
         if let RunEvent::Run(begin) = event {
@@ -133,11 +133,11 @@ pub(crate) fn told(log: &[u8]) -> BTreeMap<u32, Told> {
 /// Plays the scene once and returns its log.
 pub(crate) async fn reference(scene: &Scene, path: &Path) -> (Vec<u8>, Ends) {
     let log = Log::create(path).unwrap();
-    let (_, ends) = play(scene, log, Settlement::Unknown).await;
+    let (_, ends) = play(scene, log, Recovery::Unknown).await;
     let whole = fs::read(path).unwrap();
-    let told = told(&whole);
-    assert_eq!(told.len(), ends.len());
-    assert!(told.values().all(|call| call.ends == 1), "{told:?}");
+    let logged = logged(&whole);
+    assert_eq!(logged.len(), ends.len());
+    assert!(logged.values().all(|call| call.ends == 1), "{logged:?}");
     (whole, ends)
 }
 
@@ -153,16 +153,16 @@ pub(crate) fn edges(log: &[u8]) -> Vec<usize> {
     ends.map(|(place, _)| place).collect()
 }
 
-pub(crate) fn words() -> [Settlement; 4] {
+pub(crate) fn words() -> [Recovery; 4] {
     [
-        Settlement::Done {
+        Recovery::Done {
             output: "said".to_owned(),
         },
-        Settlement::NotDone {
+        Recovery::NotDone {
             reason: "it was not".to_owned(),
         },
-        Settlement::RunAgain,
-        Settlement::Unknown,
+        Recovery::RunAgain,
+        Recovery::Unknown,
     ]
 }
 
@@ -186,16 +186,16 @@ pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: 
         Err(LogError::Empty) => return,
         Err(error) => panic!("cut at {}: {error}", log.len()),
     };
-    let told_before = told(&before);
-    let is_cut_off = told_before.values().any(|call| call.is_cut_off_write());
+    let logged_before = logged(&before);
+    let is_cut_off = logged_before.values().any(|call| call.is_cut_off_write());
     for word in words() {
-        if !is_cut_off && word != Settlement::Unknown {
+        if !is_cut_off && word != Recovery::Unknown {
             continue;
         }
         let at = format!("cut at {} with {word:?}", log.len());
         fs::write(path, &before).unwrap();
         let (seen, ends) = play(scene, Log::resume(path).unwrap(), word.clone()).await;
-        check_starts(&told_before, &seen, &word, &at);
+        check_starts(&logged_before, &seen, &word, &at);
         for (call, end) in ends.iter().filter(|_| !is_cut_off) {
             let output = |end: &str| end.split(" | ").next().unwrap().to_owned();
             match scene.same {
@@ -204,31 +204,31 @@ pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: 
                 Same::Nothing => {}
             }
         }
-        let told_after = told(&fs::read(path).unwrap());
+        let told_after = logged(&fs::read(path).unwrap());
         assert_eq!(told_after.len(), expected.len(), "{at}");
         // Of a call of which nobody knows the log says nothing, nor of those that were skipped because of it.
         let is_open = told_after.values().any(|call| call.is_cut_off_write());
-        let is_asked_in_vain = word == Settlement::Unknown
+        let is_asked_in_vain = word == Recovery::Unknown
             || told_after
                 .iter()
-                .any(|(call, told)| told.is_cut_off_write() && !seen.settled().contains(call));
+                .any(|(call, logged)| logged.is_cut_off_write() && !seen.settled().contains(call));
         assert!(!is_open || is_asked_in_vain, "{at}");
-        for (call, told) in &told_after {
-            let is_told = told.ends == 1 || (is_open && told.ends == 0);
-            assert!(is_told, "{at}: call {call}, {told:?}");
+        for (call, logged) in &told_after {
+            let is_told = logged.ends == 1 || (is_open && logged.ends == 0);
+            assert!(is_told, "{at}: call {call}, {logged:?}");
         }
         check_again(scene, path, &told_after, &at).await;
     }
 }
 
 /// What was done before is not done again.
-fn check_starts(told: &BTreeMap<u32, Told>, seen: &Seen, word: &Settlement, at: &str) {
-    for (call, told) in told {
+fn check_starts(logged: &BTreeMap<u32, LoggedCall>, seen: &Seen, word: &Recovery, at: &str) {
+    for (call, logged) in logged {
         let starts = seen.starts(*call);
-        let most = match told {
-            told if told.ends > 0 => 0,
-            told if told.is_cut_off_write() => u32::from(*word == Settlement::RunAgain),
-            told if told.is_write => 1,
+        let most = match logged {
+            logged if logged.ends > 0 => 0,
+            logged if logged.is_cut_off_write() => u32::from(*word == Recovery::RunAgain),
+            logged if logged.is_write => 1,
             _ => 3,
         };
         assert!(
@@ -237,27 +237,35 @@ fn check_starts(told: &BTreeMap<u32, Told>, seen: &Seen, word: &Settlement, at: 
         );
         let is_asked = seen.asked().contains(call);
         assert!(
-            !is_asked || !(told.admitted || told.ends > 0),
+            !is_asked || !(logged.admitted || logged.ends > 0),
             "{at}: call {call}"
         );
         let is_settled = seen.settled().contains(call);
-        assert!(!is_settled || told.is_cut_off_write(), "{at}: call {call}");
+        assert!(
+            !is_settled || logged.is_cut_off_write(),
+            "{at}: call {call}"
+        );
     }
 }
 
 /// What was written is a whole log. Nothing is done when it is taken up once more, but for the calls of which nobody
 /// knew: somebody may know now.
-async fn check_again(scene: &Scene, path: &Path, told_before: &BTreeMap<u32, Told>, at: &str) {
+async fn check_again(
+    scene: &Scene,
+    path: &Path,
+    logged_before: &BTreeMap<u32, LoggedCall>,
+    at: &str,
+) {
     let log = fs::read(path).unwrap();
     assert!(read_log(&log).unwrap().torn.is_none(), "{at}");
-    let open: Vec<u32> = told_before
+    let open: Vec<u32> = logged_before
         .iter()
         .filter(|(_, call)| call.is_cut_off_write())
         .map(|(call, _)| *call)
         .collect();
     let mut word = words()[0].clone();
     if open.is_empty() {
-        word = Settlement::Unknown;
+        word = Recovery::Unknown;
     }
     let log = Log::resume(path).unwrap_or_else(|error| panic!("{at}: {error}"));
     let (seen, _) = play(scene, log, word).await;
@@ -265,11 +273,11 @@ async fn check_again(scene: &Scene, path: &Path, told_before: &BTreeMap<u32, Tol
     if open.is_empty() {
         assert_eq!(seen.all_starts(), 0, "{at}");
     }
-    let told = told(&fs::read(path).unwrap());
-    for (call, told) in &told {
-        assert_eq!(told.ends, 1, "{at}: call {call}");
+    let logged = logged(&fs::read(path).unwrap());
+    for (call, logged) in &logged {
+        assert_eq!(logged.ends, 1, "{at}: call {call}");
         if open.contains(call) {
-            assert_eq!(told.status, Some(Status::Ok), "{at}: call {call}");
+            assert_eq!(logged.status, Some(Status::Ok), "{at}: call {call}");
         }
     }
 }

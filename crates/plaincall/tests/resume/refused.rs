@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use plaincall::{
-    Dialect, Effect, LineEncoder, Log, Parameter, ParameterKind, Run, RunError, RunEvent,
-    Settlement, Stop, Tool, ToolSpec, Toolbox, read_log,
+    Dialect, Effect, LineEncoder, Log, Parameter, ParameterKind, Recovery, Run, RunError, RunEvent,
+    Stop, Tool, ToolSpec, Toolbox, read_log,
 };
 
 use crate::resume::play::reference;
@@ -77,7 +77,7 @@ async fn other_tools_and_other_settings() {
         ..scene()
     };
     let log = Log::resume(&path).unwrap();
-    let builder = other.builder(&Seen::default(), log, Settlement::Unknown);
+    let builder = other.builder(&Seen::default(), log, Recovery::Unknown);
     let what = "call 0 (`a`) appears, and that does not follow from what came before";
     check(&builder.build().unwrap_err(), 4, what);
 }
@@ -102,7 +102,7 @@ async fn an_answer_for_another_tool() {
     fs::write(&path, lines.collect::<String>()).unwrap();
     let seen = Seen::default();
     let log = Log::resume(&path).unwrap();
-    let builder = scene.builder(&seen, log, Settlement::Unknown);
+    let builder = scene.builder(&seen, log, Recovery::Unknown);
     let mut run = builder.build().unwrap();
     let mut turn = run.turn();
     for piece in Reply::of("b=send c=look").pieces {

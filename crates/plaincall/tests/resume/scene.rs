@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    Arguments, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log, Policy, Request,
-    Retry, Run, RunBuilder, Settlement, SettlementFuture, Stop, Tool, ToolResult, Toolbox,
+    Arguments, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log, Policy, Recovery,
+    RecoveryFuture, Request, Retry, Run, RunBuilder, Stop, Tool, ToolResult, Toolbox,
 };
 use tokio::time::sleep;
 
@@ -46,7 +46,7 @@ impl Seen {
 /// Decides by the beginning of the id, lets no echo run unless the id says so, and says the same about every call that was cut off.
 struct Person {
     seen: Seen,
-    settlement: Settlement,
+    settlement: Recovery,
 }
 
 impl Gate for Person {
@@ -76,7 +76,7 @@ impl Gate for Person {
         })
     }
 
-    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         self.seen.0.lock().unwrap().settled.push(request.call);
         Box::pin(async {
             sleep(Duration::from_millis(1)).await;
@@ -222,7 +222,7 @@ impl Scene {
         }
     }
 
-    pub(crate) fn builder(&self, seen: &Seen, log: Log, settlement: Settlement) -> RunBuilder {
+    pub(crate) fn builder(&self, seen: &Seen, log: Log, settlement: Recovery) -> RunBuilder {
         let gate = Person {
             seen: seen.clone(),
             settlement,

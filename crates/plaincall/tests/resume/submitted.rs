@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::{Log, RunEvent, Settlement, Stop, Submitted, read_log};
+use plaincall::{Log, Recovery, RunEvent, Stop, Submitted, read_log};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::play::{edges, folder, told, words};
+use super::play::{edges, folder, logged, words};
 use super::scene::{Reply, Scene, Seen};
 
 /// What is submitted in each of two turns: the tool, the arguments, and what becomes of the call besides.
@@ -40,7 +40,7 @@ const CALLS: &[&[(&str, &str, &str)]] = &[
 ];
 
 /// Plays what is left: as the resume tests' scenes, with a reply beside the submitted calls.
-async fn play(log: Log, settlement: Settlement) -> (Seen, BTreeMap<u32, String>) {
+async fn play(log: Log, settlement: Recovery) -> (Seen, BTreeMap<u32, String>) {
     let seen = Seen::default();
     let scene = Scene::new([]);
     let history = log.history();
@@ -61,7 +61,7 @@ async fn play(log: Log, settlement: Settlement) -> (Seen, BTreeMap<u32, String>)
     for (number, calls) in CALLS.iter().enumerate().skip(first) {
         let again = unfinished.as_ref().filter(|_| number == first);
         let mut turn = if again.is_some() {
-            run.go_on()
+            run.resume_turn()
         } else {
             run.turn()
         };
@@ -120,7 +120,7 @@ async fn play(log: Log, settlement: Settlement) -> (Seen, BTreeMap<u32, String>)
 async fn submitted_calls_are_taken_up_at_every_line() {
     let directory = folder();
     let whole = directory.path().join("whole");
-    let (_, expected) = play(Log::create(&whole).unwrap(), Settlement::Unknown).await;
+    let (_, expected) = play(Log::create(&whole).unwrap(), Recovery::Unknown).await;
     let shown: Vec<String> = expected
         .values()
         .map(|end| end.split(':').next().unwrap().to_owned())
@@ -160,20 +160,20 @@ async fn submitted_calls_are_taken_up_at_every_line() {
     }
 }
 
-async fn check(log: &[u8], path: &Path, word: Settlement, expected: &BTreeMap<u32, String>) {
+async fn check(log: &[u8], path: &Path, word: Recovery, expected: &BTreeMap<u32, String>) {
     fs::write(path, log).unwrap();
-    let before = told(log);
+    let before = logged(log);
     let at = format!("cut at {} with {word:?}", log.len());
     let is_cut_off = before.values().any(|call| call.is_cut_off_write());
-    if !is_cut_off && word != Settlement::Unknown {
+    if !is_cut_off && word != Recovery::Unknown {
         return;
     }
     let (seen, ends) = play(Log::resume(path).unwrap(), word.clone()).await;
-    for (call, told) in &before {
-        let is_again = told.is_cut_off_write() && word == Settlement::RunAgain;
-        let most = if told.ends > 0 {
+    for (call, logged) in &before {
+        let is_again = logged.is_cut_off_write() && word == Recovery::RunAgain;
+        let most = if logged.ends > 0 {
             0
-        } else if told.is_cut_off_write() {
+        } else if logged.is_cut_off_write() {
             u32::from(is_again)
         } else {
             3
@@ -195,9 +195,9 @@ async fn check(log: &[u8], path: &Path, word: Settlement, expected: &BTreeMap<u3
     }
     let record = read_log(&fs::read(path).unwrap()).unwrap();
     assert!(record.torn.is_none());
-    for (call, told) in told(&fs::read(path).unwrap()) {
+    for (call, logged) in logged(&fs::read(path).unwrap()) {
         assert!(
-            told.ends == 1 || is_cut_off && word == Settlement::Unknown,
+            logged.ends == 1 || is_cut_off && word == Recovery::Unknown,
             "{at}: call {call}"
         );
     }
@@ -207,10 +207,10 @@ async fn check(log: &[u8], path: &Path, word: Settlement, expected: &BTreeMap<u3
 #[tokio::test(start_paused = true)]
 async fn more_than_could_be_kept() {
     let mut scene = Scene::new([]);
-    scene.policy.heard_limit = 100;
+    scene.policy.untrusted_limit = 100;
     let directory = folder();
     let path = directory.path().join("log");
-    let build = |log| scene.builder(&Seen::default(), log, Settlement::Unknown);
+    let build = |log| scene.builder(&Seen::default(), log, Recovery::Unknown);
     let mut run = build(Log::create(&path).unwrap()).build().unwrap();
     let mut turn = run.turn();
     // Only the end of it counts for an echo, and all of it is kept.

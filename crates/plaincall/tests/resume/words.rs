@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    BoxError, Gate, GateFuture, Log, Policy, Request, Rule, Rules, Run, RunEvent, Settlement,
-    SettlementFuture, Status, Stop, read_log,
+    BoxError, Gate, GateFuture, Log, Policy, Recovery, RecoveryFuture, Request, Rule, Rules, Run,
+    RunEvent, Status, Stop, read_log,
 };
 use tokio::time::{sleep, timeout};
 
@@ -57,7 +57,7 @@ async fn words_and_ends() {
         assert_eq!(ends.values().collect::<Vec<_>>(), expected);
         // The conversation has gone on; nobody is asked any more.
         let log = Log::resume(&path).unwrap();
-        let (seen, _) = play(&scene(), log, Settlement::RunAgain).await;
+        let (seen, _) = play(&scene(), log, Recovery::RunAgain).await;
         assert_eq!((seen.settled(), seen.all_starts()), (vec![], 0));
     }
 }
@@ -75,10 +75,10 @@ impl Gate for Clueless {
         Box::pin(async { Ok(plaincall::Decision::Allow) })
     }
 
-    fn settle<'a>(&'a self, _: &'a Request) -> SettlementFuture<'a> {
+    fn recover<'a>(&'a self, _: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             match self {
-                Self::Fails => Err::<Settlement, BoxError>("nobody is there".into()),
+                Self::Fails => Err::<Recovery, BoxError>("nobody is there".into()),
                 Self::Panics => panic!("it is all too much"),
                 Self::IsSilent => std::future::pending().await,
             }
@@ -106,7 +106,7 @@ async fn nobody_can_say_it() {
             builder = builder.gate(gate);
         }
         let mut run = builder.build().unwrap();
-        let results = run.go_on().finish(Stop::Natural).await;
+        let results = run.resume_turn().finish(Stop::Natural).await;
         let error = results[0].error.as_deref().unwrap();
         let all = format!(
             "the run was cut off while the call was running, and nobody knows what became of it{reason}"
@@ -143,7 +143,7 @@ async fn a_question_survives_the_end_of_the_run() {
             let log = Log::resume(&path).unwrap();
             let builder = Run::builder(toolbox(&Seen::default())).log(log);
             let mut run = builder.gate(Clueless::IsSilent).build().unwrap();
-            let mut turn = run.go_on();
+            let mut turn = run.resume_turn();
             for piece in &scene.replies[0].pieces[1..] {
                 turn.feed(piece);
             }
@@ -195,7 +195,7 @@ async fn waits_go_on_where_they_were() {
             _ => None,
         })
         .unwrap();
-    play(&scene, log, Settlement::Unknown).await;
+    play(&scene, log, Recovery::Unknown).await;
     let events = read_log(&fs::read(&path).unwrap()).unwrap().events;
     let retry = events
         .iter()
@@ -218,7 +218,7 @@ async fn another_turn_gives_up_the_one_of_the_log() {
     cut_behind(&scene, &path, starts(0)).await;
     let seen = Seen::default();
     let log = Log::resume(&path).unwrap();
-    let builder = scene.builder(&seen, log, Settlement::Unknown);
+    let builder = scene.builder(&seen, log, Recovery::Unknown);
     let mut run = builder.build().unwrap();
     assert!(run.unfinished().is_some());
     let mut turn = run.turn();
@@ -233,10 +233,10 @@ async fn another_turn_gives_up_the_one_of_the_log() {
 
     // The results of a turn that had ended can be asked for once more.
     let log = Log::resume(&path).unwrap();
-    let builder = scene.builder(&seen, log, Settlement::Unknown);
+    let builder = scene.builder(&seen, log, Recovery::Unknown);
     let mut run = builder.build().unwrap();
     assert!(run.unfinished().is_none());
-    let again = run.go_on().finish(Stop::Natural).await;
+    let again = run.resume_turn().finish(Stop::Natural).await;
     assert_eq!(again.iter().collect::<Vec<_>>().len(), 1);
     assert_eq!(again[0].output, results[0].output);
     run.close().await.unwrap();
@@ -255,12 +255,12 @@ async fn a_rule_that_is_new_is_heeded() {
         cut_behind(&scene, &path, starts(0)).await;
         let seen = Seen::default();
         let log = Log::resume(&path).unwrap();
-        let builder = scene.builder(&seen, log, Settlement::Unknown);
+        let builder = scene.builder(&seen, log, Recovery::Unknown);
         let rule = Rule::deny([denied], "not any more");
         let mut run = builder.rules(Rules::new([rule])).build().unwrap();
         let read = run.unfinished().unwrap().text.len();
         let text = scene.replies[0].pieces.concat();
-        let mut turn = run.go_on();
+        let mut turn = run.resume_turn();
         turn.feed(&text[read..]);
         let results = turn.finish(Stop::Natural).await;
         let found: Vec<Status> = results.iter().map(|result| result.status).collect();

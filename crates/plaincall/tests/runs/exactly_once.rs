@@ -242,7 +242,7 @@ fn check(events: &[RunEvent], ends: &BTreeMap<u32, Status>, round: u64) {
             RunEvent::Start(started) => {
                 assert!(!results.contains_key(&started.call), "{round}");
             }
-            RunEvent::End(end) => {
+            RunEvent::TurnEnd(end) => {
                 let counts = end.counts;
                 turns += 1;
                 counted += counts.ok + counts.error + counts.skipped;

@@ -208,7 +208,7 @@ async fn play(disk: &Disk, scenes: &[&str]) -> (Vec<TurnResults>, Vec<RunEvent>)
 /// Whether the line of an event has to outlive a loss of power before anybody hears of it.
 fn must_be_synced(event: &RunEvent) -> bool {
     match event {
-        RunEvent::Run(_) | RunEvent::End(_) => true,
+        RunEvent::Run(_) | RunEvent::TurnEnd(_) => true,
         RunEvent::Start(started) => &*started.name == "send",
         RunEvent::Result(result) => &*result.name == "send",
         _ => false,

@@ -103,7 +103,7 @@ async fn events_are_the_record() {
 {"event":"text","text":"!!!GADGET_START:sleep:d:c\n!!!ARG:ms\n1\n!!!GADGET_END\n","t_ms":0}
 {"event":"call","call":3,"id":"d","name":"sleep","dependencies":["c"],"t_ms":0}
 {"event":"waiting","call":3,"id":"d","name":"sleep","arguments":{"ms":"1"},"t_ms":0}
-{"event":"over","stop":"natural","t_ms":0}
+{"event":"reply_end","stop":"natural","t_ms":0}
 {"event":"result","call":0,"id":"a","name":"sleep","status":"ok","output":"slept 20","t_ms":20}
 {"event":"ready","call":1,"id":"b","name":"fail","t_ms":20}
 {"event":"admitted","call":1,"id":"b","name":"fail","by":"gate","t_ms":20}
@@ -111,7 +111,7 @@ async fn events_are_the_record() {
 {"event":"result","call":1,"id":"b","name":"fail","status":"error","error":"failed after 5","t_ms":25}
 {"event":"result","call":2,"id":"c","name":"sleep","status":"skipped","error":"not run, because it depends on `b`, which failed","because":{"link":"dependency","call":1,"id":"b","root":{"call":1,"id":"b"}},"t_ms":25}
 {"event":"result","call":3,"id":"d","name":"sleep","status":"skipped","error":"not run, because it depends on `c`, which was skipped; it began with `b`","because":{"link":"dependency","call":2,"id":"c","root":{"call":1,"id":"b"}},"t_ms":25}
-{"event":"end","turn":0,"counts":{"ok":1,"error":1,"skipped":2,"rejected":0,"cancelled":0,"unknown":0},"t_ms":25}
+{"event":"turn_end","turn":0,"counts":{"ok":1,"error":1,"skipped":2,"rejected":0,"cancelled":0,"unknown":0},"t_ms":25}
 "#;
     assert_eq!(lines, expected);
 }
@@ -134,7 +134,7 @@ async fn a_turn_can_be_watched_and_fed_bytes() {
             TurnEvent::Run(RunEvent::Start(started)) => {
                 assert!(seen.ends_with(&*started.name) || seen.ends_with('['));
             }
-            TurnEvent::Run(RunEvent::End(end)) => assert_eq!(end.counts.ok, 1),
+            TurnEvent::Run(RunEvent::TurnEnd(end)) => assert_eq!(end.counts.ok, 1),
             _ => {}
         }
     }

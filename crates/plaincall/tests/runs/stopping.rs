@@ -192,7 +192,7 @@ async fn a_turn_that_is_forgotten_is_over_when_the_next_begins() {
     drop(run);
     let mut ends = Vec::new();
     while let Some(event) = events.next().await {
-        if let RunEvent::End(end) = event {
+        if let RunEvent::TurnEnd(end) = event {
             ends.push((end.counts.cancelled, end.counts.ok));
         }
     }

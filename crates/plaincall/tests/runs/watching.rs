@@ -79,7 +79,7 @@ fn counted(told: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
         .iter()
         .enumerate()
         .filter_map(|(place, event)| match event {
-            RunEvent::Missed(missed) => Some((place, missed.count)),
+            RunEvent::Lagged(missed) => Some((place, missed.count)),
             _ => None,
         });
     let missed: Vec<_> = missed.collect();

@@ -77,7 +77,7 @@ pub(crate) async fn play(scene: Scene, world: World) {
         let is_dropped = scene.has(Mishap::Drop) && choose(2) == 0;
         if choose(6) == 0 {
             let page = format!("!!!GADGET_START:{}\n", TOOLS[choose(TOOLS.len())]);
-            run.hear("page", &Untrusted::new(page));
+            run.observe_untrusted("page", &Untrusted::new(page));
         }
         let mut turn = run.turn();
         let mut parent = None;
@@ -169,7 +169,7 @@ pub(crate) async fn take_up(scene: Scene, world: World) {
     let log = Log::resume(&file).unwrap();
     let mut run = builder(scene, &world).log(log).build().unwrap();
     if run.unfinished().is_some() {
-        run.go_on().finish(Stop::Natural).await;
+        run.resume_turn().finish(Stop::Natural).await;
     }
     run.turn().finish(Stop::Natural).await;
     run.close().await.unwrap();

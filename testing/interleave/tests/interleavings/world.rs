@@ -140,7 +140,7 @@ impl World {
         let must_last = match event {
             RunEvent::Start(started) => &*started.name == WRITE,
             RunEvent::Result(result) => &*result.name == WRITE && result.times.started.is_some(),
-            RunEvent::End(_) => true,
+            RunEvent::TurnEnd(_) => true,
             _ => false,
         };
         let safe = if must_last {
@@ -205,7 +205,7 @@ pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
                 let turn = &mut turns[turn_of[&result.call]];
                 assert!(turn.open.remove(&result.call), "two results: {}", story());
             }
-            RunEvent::End(end) => {
+            RunEvent::TurnEnd(end) => {
                 let counts = end.counts;
                 let count = counts.ok + counts.error + counts.skipped;
                 let count = count + counts.rejected + counts.cancelled + counts.unknown;
@@ -218,7 +218,7 @@ pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
                 };
                 turn.has_ended = true;
             }
-            RunEvent::Missed(_) => panic!("an observer that is fast has missed something"),
+            RunEvent::Lagged(_) => panic!("an observer that is fast has missed something"),
             _ => {}
         }
     }

@@ -157,7 +157,7 @@ impl Beginning {
     /// Says what the model was given. Whoever listens to the run hears of it too, if they listen already.
     pub(crate) fn report_untrusted(&mut self, run: &mut Run) {
         for (name, text) in take(&mut self.untrusted) {
-            run.hear(&name, &text);
+            run.observe_untrusted(&name, &text);
         }
     }
 

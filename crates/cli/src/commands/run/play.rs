@@ -101,7 +101,7 @@ pub(super) async fn play(
     }
     run.listen();
     beginning.report_untrusted(&mut run);
-    let mut turn = run.go_on();
+    let mut turn = run.resume_turn();
     let mut ticks = displays.ticks();
     let mut first: Option<Interrupt> = None;
     let at_end = stop_at_end(beginning.complete, reply.is_file);
@@ -143,9 +143,9 @@ pub(super) async fn play(
                 }
                 // How the run began is in its history already.
                 Some(TurnEvent::Run(RunEvent::Run(_))) if is_resumed => {}
-                Some(TurnEvent::Run(RunEvent::Missed(lost))) => missed += lost.count,
+                Some(TurnEvent::Run(RunEvent::Lagged(lost))) => missed += lost.count,
                 Some(TurnEvent::Run(event)) => {
-                    is_complete |= matches!(event, RunEvent::End(_));
+                    is_complete |= matches!(event, RunEvent::TurnEnd(_));
                     may_ask = true;
                     waiting.push_back(UiEvent::Run(Box::new(event)));
                 }

@@ -152,7 +152,7 @@ fn documents_are_given_as_texts_from_outside() {
         .collect();
     let told: Vec<&str> = events
         .iter()
-        .filter(|event| event["event"] == "told")
+        .filter(|event| event["event"] == "message")
         .map(|event| event["text"].as_str().unwrap())
         .collect();
     let [letter, more, question] = told.as_slice() else {
@@ -171,7 +171,7 @@ fn documents_are_given_as_texts_from_outside() {
     let [.., end, answer] = events.as_slice() else {
         panic!("{events:?}");
     };
-    assert_eq!(end["event"], "end");
+    assert_eq!(end["event"], "turn_end");
     assert_eq!(answer["event"], "answer");
     assert_eq!(answer["text"], "Hello.");
     assert_eq!(answer["turns"], 1);

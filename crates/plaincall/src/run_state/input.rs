@@ -1,4 +1,4 @@
-//! What happens outside of the conductor.
+//! What happens outside of the run_state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use plaincall_call::{Arguments, ReplyItem, Stop, Untrusted};
 use plaincall_plan::CallIndex;
 
 use crate::call_arguments::SubmittedArguments;
-use crate::event::{AdmittedBy, Teller};
+use crate::event::{AdmittedBy, Author};
 use crate::source::Source;
 use crate::work::Ended;
 
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The model is given a text from outside.
-    Hear {
+    Untrusted {
         name: Arc<str>,
         /// What of it counts.
         text: Option<Arc<Untrusted<'static>>>,
     },
-    Tell {
-        by: Teller,
+    Message {
+        author: Author,
         text: Arc<str>,
     },
     /// A turn was opened, with a limit of its own for its calls.

@@ -7,13 +7,13 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallIndex, CallView, Order, State};
 
-use super::{Call, Conductor, Stage};
+use super::{Call, RunState, Stage};
 use crate::context::DependencyResult;
 use crate::result::{CallResult, Status, Times};
 use crate::tool::Tool;
 use crate::tool_policy::Dependents;
 
-impl Conductor {
+impl RunState {
     pub(crate) fn state(&self, call: CallIndex) -> Option<State> {
         self.plan.call(call).map(CallView::state)
     }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use plaincall_call::{Echo, EchoGuard, SuspectMarker, Untrusted};
 use plaincall_plan::CallIndex;
 
-use super::Conductor;
-use crate::event::{AtGate, Heard, Moment, RunEvent};
+use super::RunState;
+use crate::event::{AwaitingApproval, CallRef, RunEvent, UntrustedText};
 use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 use crate::result::CallResult;
 
 #[derive(Debug)]
-pub(crate) struct Ears {
+pub(crate) struct UntrustedTexts {
     guard: EchoGuard,
     /// What the texts are that the guard has heard, by their numbers there.
     heard: Vec<HeldReason>,
@@ -27,16 +27,16 @@ pub(crate) struct Ears {
     most: usize,
 }
 
-impl Ears {
+impl UntrustedTexts {
     /// `None` if echoes are nothing special in this run.
     pub(crate) fn new(guard: EchoGuard, policy: &Policy) -> Option<Self> {
         (policy.echoes == Echoes::Held).then(|| Self {
-            guard: guard.keep_at_most(policy.heard_limit),
+            guard: guard.keep_at_most(policy.untrusted_limit),
             heard: Vec::new(),
             given: 0,
             untold: Vec::new(),
             kept: 0,
-            most: policy.heard_limit,
+            most: policy.untrusted_limit,
         })
     }
 
@@ -66,58 +66,58 @@ impl Ears {
             // Whatever else a guard finds, nobody knows which text it was.
             _ => None,
         };
-        text.unwrap_or(HeldReason::LostTrack)
+        text.unwrap_or(HeldReason::UntrustedLimit)
     }
 }
 
-impl Conductor {
+impl RunState {
     pub(super) fn hear(
         &mut self,
         name: Arc<str>,
         text: Option<Arc<Untrusted<'static>>>,
         at: Duration,
     ) {
-        let Some(ears) = &mut self.ears else {
+        let Some(untrusted) = &mut self.untrusted else {
             return;
         };
-        let number = ears.given;
-        ears.given = number.saturating_add(1);
+        let number = untrusted.given;
+        untrusted.given = number.saturating_add(1);
         if let Some(text) = &text {
-            ears.hear(text, || HeldReason::Heard {
+            untrusted.hear(text, || HeldReason::Untrusted {
                 number,
                 name: Arc::clone(&name),
             });
         }
-        let heard = Heard {
+        let heard = UntrustedText {
             number,
             name,
             text,
             at,
         };
-        self.tell(|| RunEvent::Heard(heard));
+        self.tell(|| RunEvent::Untrusted(heard));
     }
 
     /// A tool has said something; the model is told with the next turn.
     pub(super) fn keep_for_next_turn(&mut self, call: CallIndex) {
-        if let Some(ears) = &mut self.ears {
-            ears.untold.push(call);
+        if let Some(untrusted) = &mut self.untrusted {
+            untrusted.untold.push(call);
             let entry = self.calls.get(call.index());
             let submitted = entry.filter(|entry| entry.is_submitted);
             if let Some(result) = submitted.and_then(|entry| entry.result.as_ref()) {
-                ears.count(result);
+                untrusted.count(result);
             }
         }
     }
 
     /// A turn begins, so the model has been told what the tools had said.
     pub(super) fn hear_results(&mut self) {
-        let Some(ears) = &mut self.ears else {
+        let Some(untrusted) = &mut self.untrusted else {
             return;
         };
-        if take(&mut ears.kept) > ears.most {
-            ears.guard.lose_track();
+        if take(&mut untrusted.kept) > untrusted.most {
+            untrusted.guard.lose_track();
         }
-        let mut untold = take(&mut ears.untold);
+        let mut untold = take(&mut untrusted.untold);
         // The order in which tools ended does not matter.
         untold.sort_unstable();
         for call in untold {
@@ -128,7 +128,7 @@ impl Conductor {
                 continue;
             };
             for text in result.said() {
-                ears.hear(&text, || HeldReason::Result {
+                untrusted.hear(&text, || HeldReason::Result {
                     call: call.get(),
                     id: Arc::clone(&entry.id),
                 });
@@ -153,8 +153,8 @@ impl Conductor {
         &self,
         find: impl FnOnce(&EchoGuard) -> Option<Echo>,
     ) -> Option<HeldReason> {
-        let ears = self.ears.as_ref()?;
-        Some(ears.text_of(find(&ears.guard)?))
+        let untrusted = self.untrusted.as_ref()?;
+        Some(untrusted.text_of(find(&untrusted.guard)?))
     }
 
     /// Takes the result of a submitted call, which nobody else can ask for. What stays of it is what a call could be
@@ -164,8 +164,9 @@ impl Conductor {
         let kept = entry.result.as_mut()?;
         let whole = kept.clone();
         // What no tool has said the model is not told.
-        let ears = self.ears.as_ref().filter(|_| entry.attempts > 0);
-        let is_kept = |text: &Untrusted<'_>| ears.is_some_and(|ears| ears.keeps(text));
+        let untrusted = self.untrusted.as_ref().filter(|_| entry.attempts > 0);
+        let is_kept =
+            |text: &Untrusted<'_>| untrusted.is_some_and(|untrusted| untrusted.keeps(text));
         for text in [&mut kept.output, &mut kept.error] {
             *text = text.take().filter(|text| is_kept(&Untrusted::new(&**text)));
         }
@@ -175,16 +176,16 @@ impl Conductor {
     }
 
     pub(super) fn mention_of(&self, call: CallIndex) -> Option<HeldReason> {
-        let ears = self.ears.as_ref()?;
+        let untrusted = self.untrusted.as_ref()?;
         let name = &self.calls.get(call.index())?.name;
-        Some(ears.text_of(ears.guard.mentions(name)?))
+        Some(untrusted.text_of(untrusted.guard.mentions(name)?))
     }
 
     /// Tells that a call waits for the gate, and why nothing but the gate can let it pass, if that is so.
     pub(super) fn tell_ready(&mut self, call: CallIndex, at: Duration) {
         let held = self.call(call).and_then(|entry| entry.held.clone());
-        self.tell_of(call, at, |Moment { call, id, name, at }| {
-            RunEvent::Ready(AtGate {
+        self.tell_of(call, at, |CallRef { call, id, name, at }| {
+            RunEvent::Ready(AwaitingApproval {
                 call,
                 id,
                 name,

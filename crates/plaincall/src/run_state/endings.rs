@@ -7,12 +7,12 @@ use std::time::Duration;
 use plaincall_call::CallError;
 use plaincall_plan::{CallIndex, RejectReason, State};
 
-use crate::conductor::{Command, Conductor, Stage};
 use crate::event::{Cancel, RunEvent, TurnEnd};
 use crate::result::{Because, CallResult, Cause, Link, Status};
+use crate::run_state::{Command, RunState, Stage};
 use crate::work::Ended;
 
-impl Conductor {
+impl RunState {
     pub(super) fn ended(&mut self, call: CallIndex, ended: Ended, at: Duration) {
         if !matches!(self.state(call), Some(State::Running | State::BackOff)) {
             return;
@@ -206,7 +206,7 @@ impl Conductor {
             let counts = self.results(number).collect();
             let turn = u32::try_from(number).unwrap_or(u32::MAX);
             self.events
-                .push(RunEvent::End(TurnEnd { turn, counts, at }));
+                .push(RunEvent::TurnEnd(TurnEnd { turn, counts, at }));
         }
         self.commands.push_back(Command::Close(number));
     }

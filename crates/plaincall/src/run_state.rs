@@ -4,10 +4,10 @@
 //! those who listen and for the log, and as [`Command`]s, for the driver. Nothing else changes it. So the inputs of a
 //! log, given again in their order, bring it back to where it was (`spec/log.md`, "Taking a run up again").
 
-mod ears;
 mod endings;
 mod input;
-mod standing;
+mod queries;
+mod untrusted_texts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -22,16 +22,16 @@ use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolI
 
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{
-    Admission, AdmittedBy, Appeared, BackOff, Completed, Delta, Moment, Over, RunEvent, Started,
-    Teller, Told, TurnBegin,
+    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Completed, Delta, Message, ReplyEnd,
+    RunEvent, Started, TurnBegin,
 };
 use crate::held::HeldReason;
 use crate::policy::{self, Policy, Writes};
 use crate::result::{CallResult, Status, Times};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
-pub(crate) use ears::Ears;
 pub(crate) use input::{Input, is_for_run};
+pub(crate) use untrusted_texts::UntrustedTexts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -47,7 +47,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug)]
-pub(crate) struct Conductor {
+pub(crate) struct RunState {
     plan: Plan,
     toolbox: Arc<Toolbox>,
     pub(crate) policy: Policy,
@@ -60,7 +60,7 @@ pub(crate) struct Conductor {
     children: BTreeMap<CallIndex, Vec<CallIndex>>,
     turns: Vec<Turn>,
     /// `None` if echoes are nothing special.
-    ears: Option<Ears>,
+    untrusted: Option<UntrustedTexts>,
     /// Why the present turn was called off, perhaps before its first call.
     cancelled: Option<Arc<str>>,
     /// Whether the last cancellation came because the time of the turn was over.
@@ -138,8 +138,12 @@ pub(crate) fn submitted_id(call: u32) -> String {
     format!("submitted_{call}")
 }
 
-impl Conductor {
-    pub(crate) fn new(toolbox: Arc<Toolbox>, policy: Policy, ears: Option<Ears>) -> Self {
+impl RunState {
+    pub(crate) fn new(
+        toolbox: Arc<Toolbox>,
+        policy: Policy,
+        untrusted: Option<UntrustedTexts>,
+    ) -> Self {
         let mut plan = Plan::new(Limits {
             concurrent: NonZeroU32::new(policy.concurrent),
             calls_per_turn: policy.calls_per_turn,
@@ -166,7 +170,7 @@ impl Conductor {
             written: Vec::new(),
             children: BTreeMap::new(),
             turns: Vec::new(),
-            ears,
+            untrusted,
             cancelled: None,
             is_overtime: false,
             called_off: 0,
@@ -181,13 +185,13 @@ impl Conductor {
     pub(crate) fn take(&mut self, input: Input, at: Duration) {
         // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
         match input {
-            Input::Hear { name, text } => self.hear(name, text, at),
-            Input::Tell { by, text } => {
-                if by == Teller::User {
+            Input::Untrusted { name, text } => self.hear(name, text, at),
+            Input::Message { author, text } => {
+                if author == Author::User {
                     // What was finished was the work on an earlier question.
                     self.finisher = None;
                 }
-                self.tell(|| RunEvent::Told(Told { by, text, at }));
+                self.tell(|| RunEvent::Message(Message { author, text, at }));
             }
             Input::Open { calls } => self.open(calls, at),
             Input::Text { source, read } => {
@@ -436,7 +440,7 @@ impl Conductor {
         entry.arguments = Some(Arc::clone(arguments));
         entry.held = held;
         let arguments = (&**arguments).into();
-        self.tell_of(call, at, |Moment { call, id, name, at }| {
+        self.tell_of(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Waiting(Completed {
                 call,
                 id,
@@ -456,7 +460,7 @@ impl Conductor {
         {
             return;
         }
-        self.tell(|| RunEvent::Over(Over { stop, at }));
+        self.tell(|| RunEvent::ReplyEnd(ReplyEnd { stop, at }));
         self.read(read, at);
         self.begin(Order::Graph);
         let reply = match stop {
@@ -498,7 +502,7 @@ impl Conductor {
             entry.note = Some(note.into());
             entry.arguments = Some(arguments);
         }
-        self.tell_of(call, at, |Moment { call, id, name, at }| {
+        self.tell_of(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Admitted(Admission {
                 call,
                 id,
@@ -517,7 +521,7 @@ impl Conductor {
             if let Some(entry) = self.calls.get_mut(call.index()) {
                 entry.retry_at = at.saturating_add(wait);
             }
-            self.tell_of(call, at, |Moment { call, id, name, at }| {
+            self.tell_of(call, at, |CallRef { call, id, name, at }| {
                 RunEvent::BackOff(BackOff {
                     call,
                     id,
@@ -568,7 +572,7 @@ impl Conductor {
         entry.is_aside = false;
         entry.times.started = Some(at);
         let attempt = entry.attempts;
-        self.tell_of(call, at, |Moment { call, id, name, at }| {
+        self.tell_of(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Start(Started {
                 call,
                 id,
@@ -585,9 +589,9 @@ impl Conductor {
         }
     }
 
-    fn tell_of(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(Moment) -> RunEvent) {
+    fn tell_of(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(CallRef) -> RunEvent) {
         if let Some(entry) = self.calls.get(call.index()).filter(|_| self.is_heard) {
-            self.events.push(event(Moment {
+            self.events.push(event(CallRef {
                 call: call.get(),
                 id: Arc::clone(&entry.id),
                 name: Arc::clone(&entry.name),
