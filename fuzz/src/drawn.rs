@@ -2,7 +2,7 @@
 
 use plaincall_syntax::Syntax;
 use plaincall_testkit::oracle::Options;
-use plaincall_testkit::soup;
+use plaincall_testkit::arbitrary_texts;
 
 /// How many letters one control character stands for: four of them and some more make a line at its limit.
 const LETTERS: usize = 1022;
@@ -43,16 +43,16 @@ impl Drawn {
             anywhere: is_set(1) && syntax != Some(Syntax::Emoji),
             strict: is_set(2) && syntax != Some(Syntax::Block),
             self_closing: is_set(3) && syntax != Some(Syntax::Block),
-            key: pick(soup::KEYS, others & 15).map(|key| (*key).to_owned()),
+            key: pick(arbitrary_texts::KEYS, others & 15).map(|key| (*key).to_owned()),
             ..Options::default()
         };
-        if let Some((open, close)) = pick(soup::REASONING, others >> 4) {
+        if let Some((open, close)) = pick(arbitrary_texts::REASONING, others >> 4) {
             options.reasoning = Some(((*open).to_owned(), (*close).to_owned()));
             options.in_reasoning = is_set(4);
             options.leading = is_set(7);
         }
         if syntax != Some(Syntax::Emoji) {
-            let mut own = pick(soup::MARKERS, markers).map(|own| own.map(str::to_owned));
+            let mut own = pick(arbitrary_texts::MARKERS, markers).map(|own| own.map(str::to_owned));
             if markers == u8::MAX {
                 let mut part = || {
                     let end = rest.iter().position(|byte| *byte == 0)?;

@@ -8,7 +8,6 @@ mod clients;
 mod deny;
 mod departures;
 mod fuzz;
-mod house;
 mod instructions;
 mod mcp;
 mod mutants;
@@ -18,6 +17,7 @@ mod oldest_rust;
 mod passed;
 mod peers;
 mod promises;
+mod repository_lints;
 mod suites;
 mod words;
 
@@ -32,7 +32,7 @@ const DIST: &str = "dist";
 const USAGE: &str = "\
 cargo xtask TASK
 
-  test          format, house rules, lints and tests, less those that need sockets, a terminal or a build of their own; a
+  test          format, repository lints, lints and tests, less those that need sockets, a terminal or a build of their own; a
                 test program that has passed before and has not changed since is not run again
   test --all    the same with all tests, and documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
                 (bindings join it when they exist)
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test(false),
         ["test", "--all"] => test_all(),
-        ["lint"] => house::check(&root()),
+        ["lint"] => repository_lints::check(&root()),
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
@@ -134,8 +134,8 @@ fn program(name: &OsStr) -> String {
 fn test(all: bool) -> Result<(), String> {
     let begun = Instant::now();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
-    println!("== house rules");
-    house::check(&root())?;
+    println!("== repository lints");
+    repository_lints::check(&root())?;
     println!("== notices");
     notices::check(&root())?;
     suites::run(all)?;

@@ -1,8 +1,8 @@
-//! The promises of the repository: what is said, how it is shown, and what the last run of it found.
+//! The promises of the repository: each with its command and the figure of the last run.
 //!
-//! `cargo xtask promises` runs every command, which takes long, and writes `PROMISES.md` anew. A command that fails
-//! breaks its promise, and then nothing is written. `cargo xtask promises WORD` runs those whose sentence holds the
-//! word and writes nothing.
+//! `cargo xtask promises` runs every command, which takes long, and rewrites `PROMISES.md`. If a command fails, its promise
+//! is broken and nothing is written. `cargo xtask promises WORD` runs the promises whose sentence contains the word, and
+//! writes nothing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,92 +11,92 @@ use std::process::{Command, Stdio};
 
 /// One promise.
 struct Promise {
-    /// What is promised.
+    /// The promise.
     sentence: &'static str,
-    /// What is set for the command.
+    /// Environment variables for the command.
     environment: &'static [(&'static str, &'static str)],
-    /// The command that shows it.
+    /// The command that checks it.
     command: &'static str,
-    /// What begins the lines of its output that hold the figure.
+    /// Prefixes of the output lines that contain the figure.
     figure: &'static [&'static str],
 }
 
 const PROMISES: &[Promise] = &[
     Promise {
-        sentence: "Every example of the specification, every transcript and every other text of the repository that holds a \
-                   marker gives the same events cut at each place, by character and by byte, and at each pair of places; \
-                   above 512 bytes at each place and in 10,000 random ways",
+        sentence: "Every example of the specification, every transcript and every other text of the repository that \
+                   contains a marker gives the same events for every split in two, by character and by byte, and for \
+                   every split in three; above 512 bytes for every split in two and for 10,000 random splits",
         environment: &[("ORACLE_SPLITS", "10000")],
         command: "cargo test --release --quiet --package plaincall-oracle --test tests contract::cuts -- --nocapture",
         figure: &["cuts:"],
     },
     Promise {
-        sentence: "Every text of up to 8 tokens over alphabets of about seven, in each dialect, cut in two at each place, is \
-                   read as the parser's oracle reads it, and its spans tile",
+        sentence: "For every text of up to 8 tokens over alphabets of about seven, in each dialect and for every \
+                   split in two, the parser agrees with its oracle, and the spans tile the text",
         environment: &[("ORACLE_TOKENS", "8")],
         command: "cargo test --release --quiet --package plaincall-oracle --test tests every_short_text -- --nocapture",
         figure: &["short texts:"],
     },
     Promise {
-        sentence: "For 40 minutes on all cores, at least 100,000,000 random texts of markers with random options, markers and \
-                   chunks are read as the parser's oracle reads them, with and without the fast path",
+        sentence: "For at least 100,000,000 arbitrary texts with random options, markers and chunks, tested for 40 \
+                   minutes on all cores, the parser agrees with its oracle, with and without the fast path",
         environment: &[("ORACLE_MINUTES", "40"), ("ORACLE_CASES", "100000000")],
-        command: "cargo test --release --quiet --package plaincall-oracle --test tests soup_is_read -- --nocapture",
-        figure: &["soup:"],
+        command: "cargo test --release --quiet --package plaincall-oracle --test tests arbitrary_texts_match -- --nocapture",
+        figure: &["arbitrary texts:"],
     },
     Promise {
-        sentence: "1,000,000 random conversations end as the plan's oracle says, and no limit is ever passed",
+        sentence: "1,000,000 random conversations end as in the plan's oracle, and no limit is ever exceeded",
         environment: &[("PLAN_CASES", "1000000")],
         command: "cargo test --release --quiet --package plaincall-oracle --test tests plan::",
         figure: &["test result"],
     },
     Promise {
-        sentence: "In a turn of 1,000,000 calls with three dependencies each, the plan visits no dependency more than \
-                   twice",
+        sentence: "In a turn of 1,000,000 calls with three dependencies each, the plan visits no dependency more \
+                   than twice",
         environment: &[],
         command: "cargo test --release --quiet --package plaincall-plan --lib three_dependencies -- --ignored",
         figure: &["test result"],
     },
     Promise {
-        sentence: "Each change that mutation testing makes to the plan is noticed by a test, but for those that make no \
-                   difference, which are listed with their reason",
+        sentence: "A test detects every mutant of the plan, except for equivalent ones, which are listed with their \
+                   reason",
         environment: &[],
         command: "cargo xtask mutants plan",
         figure: &["mutants of plan:"],
     },
     Promise {
-        sentence: "Each change that mutation testing makes to the parser, and to what else is in its crate, is noticed by a \
-                   test, but for those that make no difference, which are listed with their reason",
+        sentence: "A test detects every mutant of the parser's crate, except for equivalent ones, which are listed \
+                   with their reason",
         environment: &[],
         command: "cargo xtask mutants syntax --jobs 2",
         figure: &["mutants of syntax:"],
     },
     Promise {
-        sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancelling each call ends once, \
-                   with one result, and no task is left",
+        sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancellation, each call \
+                   ends once, with one result, and no task remains",
         environment: &[("RUN_CASES", "10000")],
         command: "cargo test --release --quiet --package plaincall --test tests every_call_ends_once",
         figure: &["test result"],
     },
     Promise {
-        sentence: "A call costs less than 10 µs beside its tool, and 100,000 calls with three dependencies each are \
-                   planned in less than 250 ms",
+        sentence: "The overhead of a call is less than 10 µs, and planning 100,000 calls with three dependencies \
+                   each takes less than 250 ms",
         environment: &[],
         command: "cargo run --profile dist --quiet --package plaincall-bench --bin runs",
         figure: &["with", "plan:"],
     },
     Promise {
-        sentence: "Of 200,000 texts made of the parser's own literals there is none whose time, doubling after doubling, grows \
-                   by more than 2.2 times: parser and byte door at chunks of 1, 4 and 64 bytes and whole, renderer, escape, near misses, \
-                   calls and their JSON, coercion, pointers",
-        environment: &[("HUNT_INPUTS", "200000")],
+        sentence: "For 200,000 texts of the parser's own literals, no processing time grows by more than 2.2 times \
+                   in several doublings in a row: parser and byte parser with chunks of 1, 4 and 64 bytes and whole, \
+                   renderer, escape, near misses, calls and their JSON, coercion, pointers",
+        environment: &[("COMPLEXITY_INPUTS", "200000")],
         command: "cargo test --release --quiet --package plaincall-testkit --lib no_text_takes -- --nocapture",
-        figure: &["hunt:"],
+        figure: &["complexity:"],
     },
     Promise {
-        sentence: "Guided fuzzing of five minutes for each property finds nothing: chunking does not matter, spans tile, \
-                   the oracle agrees, what is rendered is read as the same call, the escape is reversible, no digit is \
-                   lost, the deltas of JSON are its value",
+        sentence: "Five minutes of guided fuzzing for each property find nothing: chunk boundaries do not matter, \
+                   spans tile the input, the oracle agrees, a rendered call parses to the same call, the escape is \
+                   reversible, no digit is lost, the JSON deltas form the value",
         environment: &[],
         command: "cargo xtask fuzz 300 agrees_with_oracle chunking_does_not_matter coercion_loses_no_digit \
                   escape_is_reversible json_stream_equals_value render_then_parse spans_tile",
@@ -111,49 +111,50 @@ const PROMISES: &[Promise] = &[
         ],
     },
     Promise {
-        sentence: "Runs with tools that write are killed at 200 random moments and taken up again: nothing that was \
-                   told is lost, nothing is started twice, every log opens",
+        sentence: "Runs with tools that write are killed at 200 random moments and resumed: no reported event is \
+                   lost, nothing is started twice, every log opens",
         environment: &[("KILLS", "200")],
         command: "cargo test --release --quiet --package plaincall-cli --test tests killed_runs -- --nocapture",
         figure: &["killed"],
     },
     Promise {
-        sentence: "A log that is cut at any byte is gone on with; so are the logs of 200 random conversations, cut at \
-                   the edges of all lines",
+        sentence: "A run can be resumed from a log truncated at any byte, and from the logs of 200 random \
+                   conversations, truncated at every line",
         environment: &[],
         command: "cargo test --release --quiet --package plaincall --test tests resume:: -- --ignored",
         figure: &["test result"],
     },
     Promise {
-        sentence: "In 20,000 interleavings of each of nine conversations nothing deadlocks, each call has one result, no \
-                   limit is passed, and nothing is started or told before its line is safe",
+        sentence: "In 20,000 interleavings of each of nine conversations nothing deadlocks, each call has one \
+                   result, no limit is exceeded, and nothing is started or reported before its line is durable",
         environment: &[("INTERLEAVINGS", "10000")],
         command: "cargo test --release --quiet --package plaincall-interleave --test interleavings",
         figure: &["test result"],
     },
     Promise {
-        sentence: "10,000 calls of one reply sleep at the same time; each ends in its time, half of them by their timeout",
+        sentence: "10,000 calls of one reply sleep at the same time; each ends on time, half of them by timeout",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- sleeping",
         figure: &["sleeping"],
     },
     Promise {
-        sentence: "1,000 runs of ten calls each go on at the same time",
+        sentence: "1,000 runs of ten calls each proceed at the same time",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- runs",
         figure: &["runs"],
     },
     Promise {
-        sentence: "A command that prints 1 GiB is read to its end, and takes no more memory than its limit",
+        sentence: "The output of a command that prints 1 GiB is read to its end, and takes no more memory than its \
+                   limit",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- output",
         figure: &["output"],
     },
     Promise {
-        sentence: "At 0.4 of the speed of a loop that looks for one byte and copies, call-heavy text is read in chunks of 4 \
-                   bytes and a long value in chunks of 64, events taken by `for_each`; prose in one chunk at 5 GB/s or a \
-                   quarter of the speed of memmem; and values of 64 MiB as fast as short ones, in both syntaxes, with custom \
-                   and keyed markers",
+        sentence: "With `for_each`, the parser has at least 0.4 of the speed of a loop that searches for one byte \
+                   and copies, for call-heavy text in chunks of 4 bytes and for a long value in chunks of 64; at \
+                   least 5 GB/s or a quarter of the speed of memmem for prose in one chunk; and values of 64 MiB are \
+                   as fast as short ones, in both syntaxes, with custom and keyed markers",
         environment: &[],
         command: "cargo run --profile dist --quiet --package plaincall-bench -- --check",
         figure: &[
@@ -165,74 +166,76 @@ const PROMISES: &[Promise] = &[
         ],
     },
     Promise {
-        sentence: "A reply of 10 GiB is read in each syntax, every byte of its text and values comes back, and the whole \
-                   program takes less than 8 MiB",
+        sentence: "The parser returns every byte of the text and values of a 10 GiB reply in each syntax, and the \
+                   whole program takes less than 8 MiB",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- stream",
         figure: &["stream"],
     },
     Promise {
-        sentence: "No piece of text, reasoning or a value makes the parser ask for memory, a call at most once for each of its \
-                   lines; a parser holds less than 4 KiB beside the longest line, and its markers, which its clones share, \
-                   are less than 7 KiB",
+        sentence: "The parser does not allocate for a piece of text, reasoning or a value, and at most once per \
+                   header or pointer line of a call; it buffers less than 4 KiB besides the longest line, and its \
+                   markers, which its clones share, take less than 7 KiB",
         environment: &[],
         command: "cargo test --release --quiet --package plaincall-syntax --test tests memory:: -- --nocapture",
         figure: &["a parser holds"],
     },
     Promise {
-        sentence: "1,000 streams stop in the middle of a call for ever; their turns end in their time all the same",
+        sentence: "1,000 streams stall in the middle of a call; their turns still end on time",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- stalled",
         figure: &["stalled"],
     },
     Promise {
-        sentence: "100,000 random replies and 100,000 random conversations give a client of the gateway the calls that \
-                   reading the whole texts finds, and the model those that the client sends back; 100,000 random servers \
-                   and clients in memory get one end in time, no call that is not whole, and leave nothing behind",
+        sentence: "For 100,000 random replies and 100,000 random conversations, a client of the gateway gets the \
+                   calls of the whole texts, and the model gets the calls that the client sends back; 100,000 random \
+                   servers and clients in memory get one end on time and no incomplete call, and leave nothing \
+                   behind",
         environment: &[("GATEWAY_CASES", "100000")],
         command: "cargo test --release --quiet --package plaincall-gateway --test tests replies::",
         figure: &["test result"],
     },
     Promise {
-        sentence: "Replies of 100 MiB go through the gateway and less than 4 MiB of them are held, beside 200 bytes for \
-                   each call",
+        sentence: "The gateway passes replies of 100 MiB and buffers less than 4 MiB of them, plus 200 bytes per \
+                   call",
         environment: &[],
         command: "cargo test --release --quiet --package plaincall-gateway --test tests long_replies -- --ignored \
                   --nocapture",
         figure: &["long reply"],
     },
     Promise {
-        sentence: "Over sockets, 200 random servers that stall, break off, reset, refuse, send giant lines or what is no \
-                   answer give a client of the gateway one end each, in time, and nothing is left open behind it",
+        sentence: "Over sockets, with 200 random servers that stall, truncate, reset, refuse, or send huge lines or \
+                   invalid responses, a client of the gateway gets one end each, on time, and nothing stays open",
         environment: &[("CHAOS_CASES", "200")],
         command: "cargo test --release --quiet --package plaincall-gateway --test tests serving::chaos",
         figure: &["test result"],
     },
     Promise {
-        sentence: "10,000 random models, tools, gates and users: each question to an agent has one end in its time, no call \
-                   runs twice, the model is told of each once and reads its own words byte for byte, and nothing is left \
-                   behind, also where questions are cancelled or dropped; 1,000 sessions are cut off anywhere and go on",
+        sentence: "With 10,000 random models, tools, gates and users, each question to an agent has one end, on \
+                   time; no call runs twice; the model gets each result once and its own text byte for byte; and \
+                   nothing is left behind, even if questions are cancelled or dropped; 1,000 sessions are truncated \
+                   anywhere and resumed",
         environment: &[("AGENT_CASES", "10000"), ("SESSION_CASES", "1000")],
         command: "cargo test --release --quiet --package plaincall-agent --test tests scenarios::seeds -- --nocapture",
         figure: &["random conversations", "test result"],
     },
     Promise {
-        sentence: "The gateway answers at least half of the requests of a bare proxy, adds less than 0.3 ms to the first \
-                   token, 0.1 ms to a delta and 0.2 ms to the end of an argument, takes less than 60 MB under 100 \
-                   streams and 32 connections, and carries 2,000 streams at once",
+        sentence: "The gateway has at least half of the throughput of a bare proxy, adds less than 0.3 ms to the \
+                   first token, 0.1 ms to a delta and 0.2 ms to the end of an argument, takes less than 60 MB with \
+                   100 streams and 32 connections, and serves 2,000 streams at once",
         environment: &[],
         command: "cargo xtask bench gateway --check",
         figure: &["plaincall in short"],
     },
 ];
 
-/// Runs the promises whose sentence holds `word`, or all, and writes the table of all.
+/// Runs the promises whose sentence contains `word`, or runs all and writes the table.
 pub(crate) fn keep(root: &Path, word: Option<&str>) -> Result<(), String> {
-    let commit = said(
+    let commit = output_of(
         Command::new("git").args(["rev-parse", "--short", "HEAD"]),
         root,
     )?;
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]), root)?;
+    let date = output_of(Command::new("date").args(["-u", "+%Y-%m-%d"]), root)?;
     let machine = machine();
     let mut table = String::new();
     for promise in PROMISES {
@@ -254,9 +257,9 @@ pub(crate) fn keep(root: &Path, word: Option<&str>) -> Result<(), String> {
     }
     let page = format!(
         "# Promises\n\n\
-         What Plaincall promises beyond its ordinary tests, the figure of the last run, and the command that shows it \
-         again. `cargo xtask promises` writes this page; a promise that does not hold stops it. The figures are of one \
-         run on {machine}, which had other work to do too.\n\n\
+         Plaincall's promises beyond its ordinary tests, with the figure of the last run and the command to repeat it. \
+         `cargo xtask promises` writes this page, and fails if a promise does not hold. The figures are from one run on \
+         {machine}, which also ran other work.\n\n\
          | promise | figure | command | date | commit |\n\
          | --- | --- | --- | --- | --- |\n{table}"
     );
@@ -270,7 +273,7 @@ fn show(promise: &Promise, root: &Path) -> Result<String, String> {
     command
         .args(words)
         .envs(promise.environment.iter().copied());
-    let output = said(&mut command, root)?;
+    let output = output_of(&mut command, root)?;
     let figures: Vec<String> = output
         .lines()
         .map(str::trim)
@@ -283,18 +286,18 @@ fn show(promise: &Promise, root: &Path) -> Result<String, String> {
     Ok(figures.join("; "))
 }
 
-/// A line without what says nothing: of a test's result how many there were, and how long they took.
+/// Shortens the line of a test result to the number of tests and their time.
 fn in_short(line: &str) -> String {
     let Some(result) = line.strip_prefix("test result: ok. ") else {
         return line.to_owned();
     };
     let parts = result.split("; ");
-    let telling = parts.filter(|part| part.contains("passed") || part.contains("finished"));
-    telling.collect::<Vec<_>>().join(", ")
+    let relevant = parts.filter(|part| part.contains("passed") || part.contains("finished"));
+    relevant.collect::<Vec<_>>().join(", ")
 }
 
-/// What a command prints, if it ends well.
-fn said(command: &mut Command, root: &Path) -> Result<String, String> {
+/// Runs a command and returns its standard output. Fails if the command fails.
+fn output_of(command: &mut Command, root: &Path) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .current_dir(root)
@@ -309,7 +312,7 @@ fn said(command: &mut Command, root: &Path) -> Result<String, String> {
     }
 }
 
-/// The command as one types it.
+/// Returns the command line, with its environment.
 fn written(promise: &Promise) -> String {
     let set = promise.environment.iter();
     let set = set.map(|(name, value)| format!("{name}={value} "));

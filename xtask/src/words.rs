@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::house::{files, read};
+use crate::repository_lints::{files, read};
 
 /// A word or phrase, and what is written instead. Names are split into their words first.
 const BANNED: &[(&str, &str)] = &[
@@ -64,6 +64,7 @@ const BANNED: &[(&str, &str)] = &[
 /// Files and folders that do not use them. It ends when it is the whole tree.
 const CLEAN: &[&str] = &[
     "README.md",
+    "PROMISES.md",
     "conformance/README.md",
     "docs/local-models.md",
     "docs/mcp.md",

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::model_server::{Drawn, ModelServer};
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::hear;
 use reqwest::Client;
 use serde_json::{Value, json};

@@ -16,8 +16,8 @@ use plaincall_gateway::{
     Caller, GatewayError, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
 };
 use plaincall_syntax::Dialect;
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::schema_calls::{Choices, schema};
-use plaincall_testkit::soup::Random;
 use serde_json::{Value, json};
 
 fn translated(

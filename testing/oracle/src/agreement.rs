@@ -179,7 +179,7 @@ pub fn agrees<'t>(
     parser.finish().all(|event| agreement.takes(&event)) && agreement.is_complete()
 }
 
-/// The same through the byte door, where the events are taken one by one.
+/// The same through the byte entry, where the events are taken one by one.
 pub fn bytes_agree<'t>(
     mut agreement: Agreement<'_>,
     mut parser: ByteParser,

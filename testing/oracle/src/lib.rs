@@ -10,6 +10,7 @@
 )]
 
 pub mod agreement;
+pub mod arbitrary_texts;
 pub mod captures;
 pub mod conformance;
 pub mod effort;
@@ -18,5 +19,4 @@ pub mod merged;
 pub mod oracle;
 pub mod plan_oracle;
 pub mod rendering;
-pub mod soup;
 pub mod split;

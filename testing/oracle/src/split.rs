@@ -3,8 +3,8 @@
 use plaincall_syntax::{ByteParser, Dialect, Parser};
 
 use crate::agreement::{Agreement, agrees, bytes_agree};
+use crate::arbitrary_texts::Random;
 use crate::merged::{Merged, merge, merged};
-use crate::soup::Random;
 
 /// Up to this length a text is cut at pairs of places, in bytes; longer ones are cut at random.
 pub const LONG: usize = 512;
@@ -25,7 +25,7 @@ pub struct Share {
 pub struct Ways {
     /// In two, at each place between characters.
     pub single: usize,
-    /// In two, at each byte, through the byte door.
+    /// In two, at each byte, through the byte entry.
     pub bytes: usize,
     /// In three.
     pub pairs: usize,
@@ -138,7 +138,7 @@ impl Cutter<'_> {
         count
     }
 
-    /// The same through the byte door, at one byte of so many. Returns the number of ways.
+    /// The same through the byte entry, at one byte of so many. Returns the number of ways.
     fn check_bytes(&self, step: usize) -> usize {
         let fresh = ByteParser::new(self.dialect).unwrap_or_else(|error| panic!("{error}"));
         let bytes = self.text.as_bytes();

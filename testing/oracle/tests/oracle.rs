@@ -1,4 +1,4 @@
-//! The parser against the naive oracle, on marker soup and on every short text over a small alphabet.
+//! The parser against the naive oracle, on arbitrary texts and on every short text over a small alphabet.
 //!
 //! In the environment, for longer runs than the ordinary one: `ORACLE_CASES` is how many soups are read at least,
 //! `ORACLE_MINUTES` for how long, `ORACLE_SEED` which, `ORACLE_BATCH` from which
@@ -11,25 +11,25 @@
     reason = "this is test code: a panic is how a test fails"
 )]
 
+mod arbitrary_texts;
 mod disagreement;
 mod escape;
 mod readers;
 mod render;
 mod sections;
 mod short_texts;
-mod soup;
 mod specification;
 
+use plaincall_oracle::arbitrary_texts::{self as generator, Generator, Random};
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::examples;
 use plaincall_oracle::oracle::{Options, Oracle};
-use plaincall_oracle::soup::{self as kitchen, Kitchen, Random};
 use plaincall_syntax::{Event, EventKind, Parser, Severity};
 
 /// Options that make a dialect.
 fn accepted_options(random: &mut Random) -> Options {
     loop {
-        let options = kitchen::options(random);
+        let options = generator::options(random);
         if !options.are_refused() {
             return options;
         }
@@ -41,7 +41,7 @@ fn dialects_are_refused_as_specified() {
     let mut random = Random::new(3);
     let (count, mut refused) = (at_most(100_000), 0);
     for _ in 0..count {
-        let options = kitchen::options(&mut random);
+        let options = generator::options(&mut random);
         let answer = Parser::new(&options.dialect());
         assert_eq!(answer.is_err(), options.are_refused(), "{options:?}");
         refused += u64::from(answer.is_err());
@@ -55,8 +55,10 @@ fn events_carry_their_source_and_diagnostics_their_severity() {
     let mut random = Random::new(5);
     for _ in 0..at_most(10_000) {
         let options = accepted_options(&mut random);
-        let text = Kitchen::new(&options).text(&mut random);
-        let cut = kitchen::cuts(&mut random, &text).pop().unwrap_or_default();
+        let text = Generator::new(&options).text(&mut random);
+        let cut = generator::cuts(&mut random, &text)
+            .pop()
+            .unwrap_or_default();
         let mut parser = Parser::new(&options.dialect()).unwrap();
         let mut events: Vec<_> = parser.feed(&text[..cut]).collect();
         events.extend(

@@ -10,9 +10,9 @@
 )]
 
 pub mod cases;
-pub mod digits;
 #[cfg(test)]
-mod hunt;
+mod complexity;
+pub mod digits;
 pub mod json_streams;
 pub mod model_server;
 #[cfg(feature = "sockets")]
@@ -21,4 +21,4 @@ pub mod schema_calls;
 pub mod strict_client;
 pub mod untrusted;
 
-pub use plaincall_oracle::{examples, merged, oracle, plan_oracle, rendering, soup};
+pub use plaincall_oracle::{arbitrary_texts, examples, merged, oracle, plan_oracle, rendering};

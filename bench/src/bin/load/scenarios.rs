@@ -114,7 +114,7 @@ fn lateness(
         latest = latest.max(result.times.ended.saturating_sub(started + time));
     }
     if latest > LATENESS {
-        return Err(format!("a call ended {latest:?} after its time").into());
+        return Err(format!("a call ended {latest:?} late").into());
     }
     Ok(latest)
 }
@@ -137,10 +137,7 @@ async fn sleeping(size: usize) -> Result<String, BoxError> {
         return Err(format!("{} results", results.len()).into());
     }
     run.close().await?;
-    Ok(format!(
-        "the last call ended {} ms after its time",
-        late.as_millis()
-    ))
+    Ok(format!("the last call ended {} ms late", late.as_millis()))
 }
 
 async fn runs(size: usize) -> Result<String, BoxError> {
@@ -177,7 +174,7 @@ async fn runs(size: usize) -> Result<String, BoxError> {
     }
     let time = begun.elapsed().as_millis();
     Ok(format!(
-        "{calls} calls in {time} ms, the last ended {} ms after its time",
+        "{calls} calls in {time} ms, the last ended {} ms late",
         latest.as_millis()
     ))
 }
@@ -257,7 +254,7 @@ async fn stalled(size: usize) -> Result<String, BoxError> {
         latest = latest.max(late);
     }
     Ok(format!(
-        "the last call ended {} ms after its time",
+        "the last call ended {} ms late",
         latest.as_millis()
     ))
 }

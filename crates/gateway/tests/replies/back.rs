@@ -3,8 +3,8 @@
 use plaincall_call::{Document, Segment, ToolSet, read_tool_definitions};
 use plaincall_gateway::{Caller, ModelSettings, Secret, ToolCache, Translation, translate};
 use plaincall_syntax::Dialect;
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::{Heard, HeardCall};
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};

@@ -12,9 +12,9 @@ use plaincall_gateway::{
     CompleteResponse, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, Reply, ReplyPlan,
     Secret, StreamedResponse,
 };
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::{Heard, hear};
 use plaincall_wire::openai::{ChatCompletion, ErrorObject};
 use plaincall_wire::sse::{Decoder, Limits};

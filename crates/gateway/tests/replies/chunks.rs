@@ -3,8 +3,8 @@
 use plaincall_call::Stop;
 use plaincall_gateway::{ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 

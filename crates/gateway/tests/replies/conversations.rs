@@ -13,9 +13,9 @@ use plaincall_gateway::{
     Translation, translate,
 };
 use plaincall_syntax::{Dialect, Escaper};
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use plaincall_testkit::untrusted::{chunks, markers_in};
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use plaincall_gateway::ArgumentMode;
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Framing, ModelServer, Then, Verdict};
-use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::hear;
 use plaincall_wire::sse;
 use reqwest::Response;

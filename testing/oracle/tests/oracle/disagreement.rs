@@ -1,4 +1,4 @@
-//! What is told when parser and oracle disagree: as short a text as shows it.
+//! Reports of disagreements between parser and oracle, shrunk to a short text.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use plaincall_oracle::merged::{Merged, merge};
 use plaincall_oracle::oracle::{Options, oracle};
 
-use crate::oracle::readers::{Door, Readers, byte_chunks, chunks};
+use crate::oracle::readers::{Entry, Readers, byte_chunks, chunks};
 
-/// So many are told; then nothing more is looked for.
+/// The search stops after this many disagreements.
 const ENOUGH: usize = 6;
 
 /// Collects disagreements of several threads, and panics with them at the end.
@@ -17,20 +17,20 @@ const ENOUGH: usize = 6;
 pub(crate) struct Disagreements(Mutex<Vec<String>>);
 
 impl Disagreements {
-    /// Notes that a text was not read as expected. `place` says how to find it again.
+    /// Records that a text did not give the expected events. `place` states how to reproduce it.
     pub(crate) fn note(
         &self,
         text: &str,
         options: &Options,
-        door: Door,
+        entry: Entry,
         cuts: &[usize],
         place: &str,
     ) {
-        self.tell(format!("{place}\n{}", report(text, options, door, cuts)));
+        self.push(format!("{place}\n{}", report(text, options, entry, cuts)));
     }
 
-    /// Notes what was found, told in words.
-    pub(crate) fn tell(&self, report: String) {
+    /// Prints and records a report.
+    pub(crate) fn push(&self, report: String) {
         eprintln!("{report}");
         self.0.lock().unwrap().push(report);
     }
@@ -50,40 +50,40 @@ impl Disagreements {
     }
 }
 
-/// Whether the text is read as expected; a panic is an answer too.
+/// Returns whether the text gives the expected events. A panic counts as a disagreement.
 pub(crate) fn agree(
     readers: &Readers,
-    door: Door,
+    entry: Entry,
     text: &str,
     cuts: &[usize],
     expected: &[Merged],
 ) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
-        readers.agree(door, text, cuts, expected)
+        readers.agree(entry, text, cuts, expected)
     }))
     .unwrap_or(false)
 }
 
-/// The first way to cut the text, of a few, at which parser and oracle disagree.
-fn disagreement(text: &str, options: &Options, door: Door) -> Option<Vec<usize>> {
+/// Returns the first of a few ways to split the text for which parser and oracle disagree.
+fn disagreement(text: &str, options: &Options, entry: Entry) -> Option<Vec<usize>> {
     let readers = Readers::new(options);
     let expected = oracle(text, options);
-    let edges = door.edges(text);
+    let edges = entry.edges(text);
     let mut ways = vec![Vec::new(), edges.clone()];
     if text.len() < 400 {
         ways.extend(edges.into_iter().map(|at| vec![at]));
     }
     ways.into_iter()
-        .find(|cuts| !agree(&readers, door, text, cuts, &expected))
+        .find(|cuts| !agree(&readers, entry, text, cuts, &expected))
 }
 
-/// Drops characters and options as long as parser and oracle still disagree.
-fn shrunk(text: &str, options: &Options, door: Door) -> (String, Options) {
+/// Removes characters and options while parser and oracle still disagree.
+fn shrunk(text: &str, options: &Options, entry: Entry) -> (String, Options) {
     let mut text: Vec<char> = text.chars().collect();
     let mut options = options.clone();
     let still = |text: &[char], options: &Options| {
         let text: String = text.iter().collect();
-        !options.are_refused() && disagreement(&text, options, door).is_some()
+        !options.are_refused() && disagreement(&text, options, entry).is_some()
     };
     let simpler: [fn(&mut Options); 10] = [
         |options| options.start = None,
@@ -131,12 +131,12 @@ pub(crate) fn lines(events: &[Merged]) -> Vec<String> {
     events.iter().map(line).collect()
 }
 
-/// What the parser says to the text, line by line; a panic is an answer too.
-fn said(text: &str, options: &Options, door: Door, cuts: &[usize]) -> Vec<String> {
+/// Returns the parser's events, one per line, or the message of its panic.
+fn found_events(text: &str, options: &Options, entry: Entry, cuts: &[usize]) -> Vec<String> {
     let readers = Readers::new(options);
-    let run = AssertUnwindSafe(|| match door {
-        Door::Text | Door::Exact => {
-            let mut parser = readers.parser(door);
+    let run = AssertUnwindSafe(|| match entry {
+        Entry::Text | Entry::Exact => {
+            let mut parser = readers.parser(entry);
             let mut events = Vec::new();
             for chunk in chunks(text, cuts) {
                 events.extend(parser.feed(chunk));
@@ -144,8 +144,8 @@ fn said(text: &str, options: &Options, door: Door, cuts: &[usize]) -> Vec<String
             events.extend(parser.finish());
             lines(&merge(events))
         }
-        Door::Bytes | Door::ExactBytes => {
-            let mut parser = readers.byte_parser(door);
+        Entry::Bytes | Entry::ExactBytes => {
+            let mut parser = readers.byte_parser(entry);
             let mut events = Vec::new();
             for chunk in byte_chunks(text.as_bytes(), cuts) {
                 events.extend(parser.feed(chunk).map(plaincall_syntax::Event::into_owned));
@@ -162,19 +162,19 @@ fn said(text: &str, options: &Options, door: Door, cuts: &[usize]) -> Vec<String
     })
 }
 
-/// A readable account of one disagreement.
-fn report(text: &str, options: &Options, door: Door, cuts: &[usize]) -> String {
-    let (text, options, cuts) = if disagreement(text, options, door).is_some() {
-        let (text, options) = shrunk(text, options, door);
-        let cuts = disagreement(&text, &options, door).unwrap_or_default();
+/// Describes one disagreement.
+fn report(text: &str, options: &Options, entry: Entry, cuts: &[usize]) -> String {
+    let (text, options, cuts) = if disagreement(text, options, entry).is_some() {
+        let (text, options) = shrunk(text, options, entry);
+        let cuts = disagreement(&text, &options, entry).unwrap_or_default();
         (text, options, cuts)
     } else {
         (text.to_owned(), options.clone(), cuts.to_vec())
     };
     let expected = lines(&oracle(&text, &options));
-    let found = said(&text, &options, door, &cuts);
+    let found = found_events(&text, &options, entry, &cuts);
     let mut report = format!(
-        "text    {text:?}\noptions {}\ncut at  {cuts:?}, as {door:?}\n",
+        "text    {text:?}\noptions {}\ncut at  {cuts:?}, as {entry:?}\n",
         options.words()
     );
     let same = expected
@@ -184,7 +184,7 @@ fn report(text: &str, options: &Options, door: Door, cuts: &[usize]) -> String {
         .count();
     if expected == found {
         report.push_str(
-            "the same when merged: a piece is empty, or its source is not what stands there\n",
+            "the merged events agree: a piece is empty, or its source differs from the input\n",
         );
     }
     for (title, lines) in [("oracle", &expected), ("parser", &found)] {

@@ -1,10 +1,10 @@
 //! The escape against the oracle's.
 
 use plaincall_oracle::agreement::{Agreement, agrees};
+use plaincall_oracle::arbitrary_texts::{self, Generator, Random};
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::merged::Kind;
 use plaincall_oracle::oracle::{Options, Oracle};
-use plaincall_oracle::soup::{self, Kitchen, Random};
 use plaincall_syntax::{Dialect, Escaper, Parser};
 
 use crate::oracle::accepted_options;
@@ -23,7 +23,7 @@ fn may_join(dialect: &Dialect, before: &str, after: &str) -> bool {
 
 /// What may go on over the borders of chunks is known.
 fn check_cuts(random: &mut Random, text: &str, dialect: &Dialect, escaper: &Escaper) {
-    for cut in soup::cuts(random, text) {
+    for cut in arbitrary_texts::cuts(random, text) {
         let (before, after) = text.split_at(cut);
         let joins = may_join(dialect, before, after);
         assert_eq!(
@@ -45,13 +45,13 @@ fn what_was_escaped_is_read_again() {
             in_reasoning: false,
             ..accepted_options(&mut random)
         };
-        let kitchen = Kitchen::new(&options);
+        let generator = Generator::new(&options);
         let oracle = Oracle::new(&options);
         let dialect = options.dialect();
         let escaper = Escaper::new(&dialect).unwrap();
         let parser = Parser::new(&dialect).unwrap();
         for number in 0..TEXTS {
-            let text = kitchen.text(&mut random);
+            let text = generator.text(&mut random);
             let written = oracle.escape(&text);
             let place = || format!("{text:?}, escaped {written:?}, with {}", options.words());
             escaped_texts += u64::from(written != text);

@@ -1,4 +1,4 @@
-//! The doors of the parser: texts, the same without its fast path, and bytes.
+//! The entry points of the parser: text and bytes, each with and without the fast path.
 
 use std::cell::OnceCell;
 
@@ -7,9 +7,9 @@ use plaincall_oracle::merged::Merged;
 use plaincall_oracle::oracle::Options;
 use plaincall_syntax::{ByteParser, Dialect, Parser};
 
-/// A door.
+/// An entry point of the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Entry {
     Text,
     /// Without the fast path.
     Exact,
@@ -18,10 +18,10 @@ pub(crate) enum Door {
     ExactBytes,
 }
 
-impl Door {
+impl Entry {
     pub(crate) const ALL: [Self; 4] = [Self::Text, Self::Exact, Self::Bytes, Self::ExactBytes];
 
-    /// Where a text can be cut for this door.
+    /// Returns the offsets at which a text can be split.
     pub(crate) fn edges(self, text: &str) -> Vec<usize> {
         let takes_bytes = matches!(self, Self::Bytes | Self::ExactBytes);
         let is_edge = |at: &usize| takes_bytes || text.is_char_boundary(*at);
@@ -29,7 +29,7 @@ impl Door {
     }
 }
 
-/// Parsers that have read nothing yet, made once for many texts.
+/// Unused parsers, built once for many texts.
 pub(crate) struct Readers {
     dialect: Dialect,
     text: Parser,
@@ -38,7 +38,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// The options must be ones that the parser accepts.
+    /// Builds the parsers. The parser must accept the options.
     pub(crate) fn new(options: &Options) -> Self {
         let dialect = options.dialect();
         let text = Parser::new(&dialect).unwrap();
@@ -50,52 +50,52 @@ impl Readers {
         }
     }
 
-    /// The parser of a door for texts.
-    pub(crate) fn parser(&self, door: Door) -> Parser {
-        match door {
-            Door::Exact | Door::ExactBytes => self.exact.clone(),
-            Door::Text | Door::Bytes => self.text.clone(),
+    /// Returns a parser of text.
+    pub(crate) fn parser(&self, entry: Entry) -> Parser {
+        match entry {
+            Entry::Exact | Entry::ExactBytes => self.exact.clone(),
+            Entry::Text | Entry::Bytes => self.text.clone(),
         }
     }
 
-    /// The parser of a door for bytes.
-    pub(crate) fn byte_parser(&self, door: Door) -> ByteParser {
+    /// Returns a parser of bytes.
+    pub(crate) fn byte_parser(&self, entry: Entry) -> ByteParser {
         let fresh = || ByteParser::new(&self.dialect).unwrap();
         let parser = self.bytes.get_or_init(fresh).clone();
-        match door {
-            Door::Exact | Door::ExactBytes => parser.without_fast_path(),
-            Door::Text | Door::Bytes => parser,
+        match entry {
+            Entry::Exact | Entry::ExactBytes => parser.without_fast_path(),
+            Entry::Text | Entry::Bytes => parser,
         }
     }
 
-    /// Whether the text, cut at these places, is read as expected. A panic goes on.
+    /// Returns whether the text, split at `cuts`, gives the expected events. Panics propagate.
     pub(crate) fn agree(
         &self,
-        door: Door,
+        entry: Entry,
         text: &str,
         cuts: &[usize],
         expected: &[Merged],
     ) -> bool {
         let agreement = Agreement::new(expected, text);
-        match door {
-            Door::Text | Door::Exact => agrees(agreement, self.parser(door), chunks(text, cuts)),
-            Door::Bytes | Door::ExactBytes => bytes_agree(
+        match entry {
+            Entry::Text | Entry::Exact => agrees(agreement, self.parser(entry), chunks(text, cuts)),
+            Entry::Bytes | Entry::ExactBytes => bytes_agree(
                 agreement,
-                self.byte_parser(door),
+                self.byte_parser(entry),
                 byte_chunks(text.as_bytes(), cuts),
             ),
         }
     }
 }
 
-/// The text cut at these places, which are in order.
+/// Splits the text at `cuts`, which are sorted.
 pub(crate) fn chunks<'t>(text: &'t str, cuts: &[usize]) -> impl Iterator<Item = &'t str> {
     let mut from = 0;
     let ends = cuts.iter().copied().chain([text.len()]);
     ends.map(move |to| &text[std::mem::replace(&mut from, to)..to])
 }
 
-/// The bytes cut at these places, which are in order.
+/// Splits the bytes at `cuts`, which are sorted.
 pub(crate) fn byte_chunks<'t>(bytes: &'t [u8], cuts: &[usize]) -> impl Iterator<Item = &'t [u8]> {
     let mut from = 0;
     let ends = cuts.iter().copied().chain([bytes.len()]);

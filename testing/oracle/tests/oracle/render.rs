@@ -1,7 +1,7 @@
 //! What is rendered is read as the same call; and nothing is refused that could have been written.
+use plaincall_oracle::arbitrary_texts::{self, Generator, Random};
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::rendering::{Rendered, check};
-use plaincall_oracle::soup::{self, Kitchen, Random};
 use plaincall_syntax::{Call, Dialect, LINE_LIMIT, Syntax, render};
 
 #[test]
@@ -10,14 +10,14 @@ fn rendering_and_reading_are_inverse() {
     let (mut written, mut refused) = (0, 0);
     let count = at_most(60_000);
     for case in 0..count {
-        let mut options = soup::options(&mut random);
+        let mut options = arbitrary_texts::options(&mut random);
         options.in_reasoning = false;
         let dialect = options.dialect();
         let Some(syntax) = dialect.syntax().filter(|_| dialect.check().is_ok()) else {
             continue;
         };
-        let kitchen = Kitchen::new(&options);
-        let texts = [kitchen.text(&mut random), kitchen.text(&mut random)];
+        let generator = Generator::new(&options);
+        let texts = [generator.text(&mut random), generator.text(&mut random)];
         let values: Vec<(&str, &str)> = match syntax {
             Syntax::Block => vec![("x", &texts[0]), ("list/0", &texts[1])],
             Syntax::Emoji => vec![("", &texts[0])],

@@ -14,7 +14,7 @@ use plaincall_oracle::oracle::{Options, Oracle, oracle};
 use plaincall_syntax::Parser;
 
 use crate::oracle::disagreement::{Disagreements, agree};
-use crate::oracle::readers::{Door, Readers};
+use crate::oracle::readers::{Entry, Readers};
 
 /// A dialect in the words of `spec/README.md`, and the tokens of the texts that are tried in it.
 type Alphabet = (&'static str, &'static [&'static str]);
@@ -142,7 +142,7 @@ const ALPHABETS: &[Alphabet] = &[
     ),
 ];
 
-/// Of so many texts, one is read through every door.
+/// Of so many texts, one is read through every entry.
 const SHARE: usize = 16;
 
 /// What the parser is like after the beginning of a text, which came in one chunk.
@@ -174,7 +174,7 @@ impl Climber<'_> {
         self.text.push_str(token);
         for end in len + 1..=self.text.len() {
             if self.text.is_char_boundary(end) {
-                let mut parser = self.readers.parser(Door::Text);
+                let mut parser = self.readers.parser(Entry::Text);
                 let said = merge(parser.feed(&self.text[..end]));
                 self.begun.push(Begun {
                     len: end,
@@ -211,31 +211,31 @@ impl Climber<'_> {
                 !catch_unwind(AssertUnwindSafe(|| self.agrees(begun, &expected))).unwrap_or(false)
             };
             let cut = self.begun.iter().find(each).map_or(0, |begun| begun.len);
-            self.note(Door::Text, &[cut]);
+            self.note(Entry::Text, &[cut]);
         }
     }
 
-    /// The same through the other doors, and in the smallest pieces through all.
+    /// The same through the other entries, and in the smallest pieces through all.
     fn check_other_doors(&mut self, expected: &[Merged]) {
-        for door in Door::ALL {
-            let edges = door.edges(&self.text);
+        for entry in Entry::ALL {
+            let edges = entry.edges(&self.text);
             let mut ways = vec![edges.clone()];
-            if door != Door::Text {
+            if entry != Entry::Text {
                 ways.extend(edges.iter().map(|&edge| vec![edge]));
             }
             self.parses += ways.len();
             for cuts in ways {
-                if !agree(&self.readers, door, &self.text, &cuts, expected) {
-                    self.note(door, &cuts);
+                if !agree(&self.readers, entry, &self.text, &cuts, expected) {
+                    self.note(entry, &cuts);
                 }
             }
         }
     }
 
-    fn note(&self, door: Door, cuts: &[usize]) {
+    fn note(&self, entry: Entry, cuts: &[usize]) {
         let place = "a short text";
         self.disagreements
-            .note(&self.text, self.options, door, cuts, place);
+            .note(&self.text, self.options, entry, cuts, place);
     }
 
     /// Whether the text, cut there, is read as expected.
@@ -313,7 +313,7 @@ fn every_short_text_is_read_as_the_oracle_reads_it() {
     }
     println!(
         "short texts: {} alphabets, all {texts} texts of up to {most} tokens, {parses} parses; one text in {SHARE} through \
-         every door",
+         every entry",
         ALPHABETS.len()
     );
     disagreements.done();
@@ -334,12 +334,12 @@ fn seldom_texts_are_read_as_the_oracle_reads_them() {
     for (words, text) in SELDOM {
         let options = Options::of_words(words.split(' '));
         let (readers, expected) = (Readers::new(&options), oracle(text, &options));
-        for door in Door::ALL {
-            let edges = door.edges(text);
+        for entry in Entry::ALL {
+            let edges = entry.edges(text);
             let single = edges.iter().map(|&edge| vec![edge]);
             for cuts in single.chain([edges.clone()]) {
-                if !agree(&readers, door, text, &cuts, &expected) {
-                    disagreements.note(text, &options, door, &cuts, "a seldom text");
+                if !agree(&readers, entry, text, &cuts, &expected) {
+                    disagreements.note(text, &options, entry, &cuts, "a seldom text");
                 }
             }
         }

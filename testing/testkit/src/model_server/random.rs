@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::script::{Framing, Head, Script, Then, chunk};
-use crate::soup::Random;
+use crate::arbitrary_texts::Random;
 
 /// A script that was drawn, and what a client may conclude from it.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use plaincall_call::{Origin, PromptTextBuilder, Untrusted};
 use plaincall_syntax::{Dialect, Escaper};
+use plaincall_testkit::arbitrary_texts::{self, Generator, Random};
 use plaincall_testkit::oracle::Options;
-use plaincall_testkit::soup::{self, Kitchen, Random};
 use proptest::prelude::*;
 
 use plaincall_testkit::untrusted::{
@@ -146,7 +146,7 @@ fn nothing_counts_with_markers_of_all_sorts() {
     let mut headers = 0;
     for _ in 0..4000 {
         let options: Vec<Options> = (0..=random.below(2))
-            .map(|_| soup::options(&mut random))
+            .map(|_| arbitrary_texts::options(&mut random))
             .filter(|options| !options.are_refused())
             .collect();
         let Some(first) = options.first() else {
@@ -162,7 +162,7 @@ fn nothing_counts_with_markers_of_all_sorts() {
                     Origin::Untrusted,
                 ];
                 let origin = origins[random.below(origins.len())];
-                let text = Kitchen::new(first).text(&mut random);
+                let text = Generator::new(first).text(&mut random);
                 Text { origin, text }
             })
             .collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall_agent::model::Message;
 use plaincall_agent::plaincall::Dialect;
-use plaincall_testkit::soup::Random;
+use plaincall_testkit::arbitrary_texts::Random;
 use tokio::time::sleep;
 
 use crate::scenarios::live::Live;

@@ -1,13 +1,12 @@
-//! The hunt for texts that take more than linear time.
+//! Complexity fuzzing: searches for texts that take more than linear time.
 //!
-//! A text is a pattern that is repeated, drawn of what the code itself looks for: markers, their beginnings, blanks,
-//! fences, pieces of headers and of JSON. What reads it is timed at growing lengths. What looks suspicious is measured
-//! again, often and at more lengths: it is a find only if three doublings in a row each add more than 2.2 times what the
-//! one before added, and the last two take more than 2.2 times as long; and that in each of several such measurements.
-//! Time is that of this thread's work alone, the least of many in turn; so other work on the machine, which makes a long
-//! text a little dearer than a short one, can hide a find for once, but makes none.
+//! A text is a repeated pattern of strings that the code looks for: markers, their beginnings, blanks, fences, pieces of
+//! headers and of JSON. Each subject is timed at growing lengths. A suspicious one is measured again, often and at more
+//! lengths. It is a finding only if three doublings in a row each add more than 2.2 times what the previous one added, and
+//! the last two take more than 2.2 times as long, in each of several measurements. Time is the processor time of this
+//! thread, the minimum of several samples. Other work on the machine can hide a finding once, but cannot cause one.
 //!
-//! `HUNT_INPUTS` in the environment is how many texts are timed, `HUNT_SEED` which.
+//! The environment variable `COMPLEXITY_INPUTS` sets how many texts are timed, `COMPLEXITY_SEED` the random seed.
 
 mod pattern;
 mod subjects;
@@ -15,41 +14,41 @@ mod subjects;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plaincall_oracle::soup::Random;
+use plaincall_oracle::arbitrary_texts::Random;
 use rustix::time::{ClockId, clock_gettime};
 
 use pattern::{Pattern, Pieces};
 use subjects::{Input, PARSER, Subject, of_dialect, of_values};
 
-/// How much longer twice the text may take.
+/// The highest allowed growth factor for a doubled text.
 const MOST: f64 = 2.2;
-/// So many nanoseconds a byte are no find where it stays at that: what a marker that does not count takes, or a chunk of
-/// four bytes. Looking at a whole line again for each chunk takes many times as long.
+/// A constant cost up to this many nanoseconds per byte is not a finding: a marker that does not count costs as much, or a
+/// chunk of four bytes. Scanning a whole line again for each chunk costs many times more.
 const CHEAP: f64 = 25.0;
 /// How often a suspicious text is measured at each length.
 const AGAIN: usize = 12;
-/// In so many ladders a find must show, one after another, beside the one that made it suspicious.
+/// A finding must appear in this many further ladders in a row.
 const CONFIRMED: usize = 3;
-/// What is measured takes at least so long: else it is done several times.
+/// The minimum duration of a sample. Shorter work is repeated.
 const LEAST: Duration = Duration::from_micros(40);
 
-/// How many texts are drawn in the ordinary tests.
+/// The number of texts in ordinary tests.
 const ORDINARY: u64 = 60;
-/// After so many finds no more are looked for.
+/// The search stops after this many findings.
 const ENOUGH: usize = 8;
 
-/// The lengths at which a text is timed first: from one to the next it doubles three times.
+/// The lengths at which a text is timed first, three doublings apart.
 const LENGTHS: &[usize] = &[512, 4096, 32_768];
-/// What some texts are timed at too: what is small in front of a large cost shows late.
+/// An additional length for some texts: a small cost hidden by a large one appears late.
 const LONG: usize = 1 << 18;
 
-/// The dialects, in the words of `spec/README.md`.
+/// The dialects, as in `spec/README.md`.
 const DIALECTS: &[&str] = &[
     "block",
     "block escaped",
     "block anywhere",
     "block escaped key=k3v9q2x8",
-    LONG_STEM,
+    LONG_PREFIX,
     "block start=## end=#### arg=###",
     "block start=call: end=end arg=::",
     "emoji",
@@ -61,7 +60,7 @@ const DIALECTS: &[&str] = &[
     "auto leading-reasoning=<think>,</think>",
 ];
 
-/// What was suspected once: the dialect, what begins the text, and the unit.
+/// Former suspects: the dialect, the beginning of the text, and the repeated unit.
 const SUSPECTS: &[(&str, &str, &str)] = &[
     ("block", "", "!"),
     ("block", "", "! "),
@@ -80,7 +79,7 @@ const SUSPECTS: &[(&str, &str, &str)] = &[
     ("block", "!!!GADGET_START:A\n!!!ARG:", "x"),
     ("block escaped", CALL, "\\"),
     ("block escaped", CALL, "!!!GADGET_EN\\"),
-    (LONG_STEM, "", "a"),
+    (LONG_PREFIX, "", "a"),
     ("block start=call: end=end arg=::", "", "call"),
     ("emoji", "", "\u{1F6E0} "),
     ("emoji", "", "\u{1F6E0}\u{FE0F}["),
@@ -106,38 +105,37 @@ const SUSPECTS: &[(&str, &str, &str)] = &[
     ("block", "", "\u{FF01}\u{FF01}\u{FF01}"),
     ("auto leading-reasoning=<think>,</think>", "", "\n"),
 ];
-/// What was found once, and mended: what took so long, and of what. Built for debugging it may not show.
-const MENDED: &[(&str, &str, &str, &str)] = &[
-    // Each wrong pointer was looked up among all of them.
+/// Fixed findings: the slow subject and its text. A debug build may not show them.
+const FIXED: &[(&str, &str, &str, &str)] = &[
+    // Each invalid pointer was looked up among all of them.
     (
         "a document and its calls",
         "block",
         "!!!GADGET_START:A\n!!!ARG:list\n",
         "!!!ARG:\n",
     ),
-    // For each event the replacements were counted from its place to the end of what is held.
-    ("the byte door, whole", "auto", "", "\u{e001}\u{1F6E0}["),
+    // For each event the replacements were counted from its offset to the end of the buffer.
+    ("the byte parser, whole", "auto", "", "\u{e001}\u{1F6E0}["),
 ];
 const CALL: &str = "!!!GADGET_START:A\n!!!ARG:x\n";
-/// Markers that are alike but for their last characters.
-const LONG_STEM: &str = "block start=aaaaaaab end=aaaaaaac arg=aaaaaaad escaped";
-/// What searches a text without parsing it.
+/// Markers that differ only in their last characters.
+const LONG_PREFIX: &str = "block start=aaaaaaab end=aaaaaaac arg=aaaaaaad escaped";
+/// Subjects that search a text without parsing it.
 const SEARCHES: &[&str] = &[
     "near misses",
     "escape",
     "unescape",
-    "a prompt text of many texts",
+    "a prompt text of many parts",
     "the search for an echo",
-    "a prompt text and the guard against echoes, in chunks of 1",
 ];
 
-/// What this thread has computed so far.
+/// Returns the processor time of this thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.try_into().expect("no time before the thread")
 }
 
-/// What doing it with this text takes once, in nanoseconds.
+/// Returns the time of one run with this text, in nanoseconds.
 fn time(subject: &Subject, input: &Input) -> f64 {
     let mut times = 1;
     loop {
@@ -153,14 +151,14 @@ fn time(subject: &Subject, input: &Input) -> f64 {
     }
 }
 
-/// Whether what a text took at the lengths in turn gives reason to measure it again.
+/// Returns whether the times at growing lengths are a reason to measure again.
 fn is_suspicious(times: &[f64]) -> bool {
     // Less than the limit, as an average may hide the last doubling.
     let most = 2.1_f64.powi(3);
     times.windows(2).any(|pair| pair[1] > pair[0] * most)
 }
 
-/// A text measured with care: length, time and the times as long as for half of it.
+/// The precise times of a text: pairs of length and time.
 struct Ladder {
     steps: Vec<(usize, f64)>,
 }
@@ -174,7 +172,7 @@ impl Ladder {
             .map(|len| (len, Input::new(pattern.text(len))))
             .collect();
         let mut steps: Vec<(usize, f64)> = inputs.iter().map(|(len, _)| (*len, f64::MAX)).collect();
-        // In turn, so that a busy moment does not fall on one length alone.
+        // In turn, so that a busy moment does not affect only one length.
         for _ in 0..AGAIN {
             for ((_, input), (_, least)) in inputs.iter().zip(&mut steps) {
                 *least = least.min(time(subject, input));
@@ -183,8 +181,8 @@ impl Ladder {
         Self { steps }
     }
 
-    /// How much more each doubling adds than the one before. Where a cost begins that is only another linear one, as
-    /// behind the longest header, two of these are large, though many of the times themselves.
+    /// Returns how much more each doubling adds than the previous one. Where a further linear cost begins, as after the
+    /// longest header, two of these are large, and many of the times themselves.
     fn growth(&self) -> Vec<f64> {
         let times: Vec<f64> = self.steps.iter().map(|(_, time)| *time).collect();
         let added: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -192,15 +190,14 @@ impl Ladder {
         added.windows(2).map(of).collect()
     }
 
-    /// The most that three doublings in a row each add of what the one before added, if the last two also take that many
-    /// times as long as half the text. Where it stays linear afterwards, as behind the longest header, a byte must have
-    /// become at least twice as dear on the way, and dearer than [`CHEAP`]: what is only held takes next to nothing until
-    /// it is read.
+    /// Returns the highest factor that three growth rates in a row reach, if the last two doublings also take that many
+    /// times as long. If the growth is linear afterwards, as after the longest header, the cost of a byte must have at
+    /// least doubled on the way, to more than [`CHEAP`]: buffering costs almost nothing until the text is parsed.
     fn steepest(&self) -> f64 {
         let growth = self.growth();
         let times: Vec<f64> = self.steps.iter().map(|(_, time)| *time).collect();
         let ratios: Vec<f64> = times.windows(2).map(|pair| pair[1] / pair[0]).collect();
-        // From one step to the next the text is twice as long.
+        // Each step doubles the text.
         let is_dear = |last: usize| {
             let dearer = |from: usize| -> f64 {
                 ratios[from..last].iter().map(|ratio| ratio / 2.0).product()
@@ -220,39 +217,39 @@ impl Ladder {
         growth.windows(3).enumerate().map(least).fold(0.0, f64::max)
     }
 
-    fn told(&self) -> String {
-        let mut told = String::new();
+    fn table(&self) -> String {
+        let mut table = String::new();
         let mut before = None;
         for (len, time) in &self.steps {
             let ratio = before.map_or(String::new(), |before| {
                 format!(", {:.2} times", time / before)
             });
-            let _ = writeln!(told, "  {len:>7} bytes {:>10.1} µs{ratio}", time / 1000.0);
+            let _ = writeln!(table, "  {len:>7} bytes {:>10.1} µs{ratio}", time / 1000.0);
             before = Some(*time);
         }
-        told
+        table
     }
 }
 
-/// What was tried, and what it showed.
+/// The state and results of a search.
 #[derive(Default)]
-struct Hunt {
+struct Search {
     inputs: u64,
     again: u64,
-    /// The steepest that was no find, and what it was.
+    /// The steepest growth that is not a finding, and its text.
     worst: (f64, String),
-    /// What takes longest for a byte of the second length, in nanoseconds.
+    /// The highest cost per byte at the second length, in nanoseconds.
     dearest: (f64, String),
-    finds: Vec<String>,
+    findings: Vec<String>,
 }
 
-impl Hunt {
-    /// Times one text with one subject, and measures it again if there is reason to.
+impl Search {
+    /// Times one text with one subject, and measures it again if it is suspicious.
     fn try_one(&mut self, subject: &Subject, pattern: &Pattern, lengths: &[usize], words: &str) {
         self.inputs += 1;
         let of = |len: &usize| {
             let input = Input::new(pattern.text(*len));
-            // Twice, as a first time is often slower.
+            // Twice, because the first run is often slower.
             time(subject, &input).min(time(subject, &input))
         };
         let times: Vec<f64> = lengths.iter().map(of).collect();
@@ -275,7 +272,7 @@ impl Hunt {
             }
             return;
         }
-        // Again, now as short as it shows.
+        // Again, with the simplest pattern that shows it.
         let mut shown = pattern.clone();
         while let Some(simpler) = shown
             .simpler()
@@ -289,27 +286,27 @@ impl Hunt {
             .take_while(|ladder| ladder.steepest() > MOST)
             .collect();
         if steep.len() == CONFIRMED {
-            self.finds.push(format!(
+            self.findings.push(format!(
                 "{} of {shown:?} with {words}\n{}",
                 subject.name,
-                steep[0].told()
+                steep[0].table()
             ));
         }
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let (ratio, place) = &self.worst;
         let (dear, dear_place) = &self.dearest;
         format!(
-            "hunt: {} texts timed, {} measured again, {} finds; the steepest of the others grows {ratio:.2} times, three doublings in a row ({place}); the slowest takes {dear:.0} ns a byte ({dear_place})",
+            "complexity: {} texts timed, {} measured again, {} findings; the steepest of the others grows {ratio:.2} times, three doublings in a row ({place}); the slowest takes {dear:.0} ns a byte ({dear_place})",
             self.inputs,
             self.again,
-            self.finds.len(),
+            self.findings.len(),
         )
     }
 }
 
-/// A dialect with the pieces of its patterns and what reads it.
+/// A dialect with the pieces of its patterns and its subjects.
 struct Ground {
     words: &'static str,
     pieces: Pieces,
@@ -327,8 +324,8 @@ impl Ground {
     }
 }
 
-/// Tries what once was suspected; in a short hunt with those alone that it was suspected of.
-fn try_suspects(hunt: &mut Hunt, grounds: &[Ground], is_short: bool) {
+/// Tries the former suspects; in a short search only with the subjects they were suspected for.
+fn try_suspects(search: &mut Search, grounds: &[Ground], is_short: bool) {
     for (words, begin, unit) in SUSPECTS {
         let ground = grounds.iter().find(|ground| ground.words == *words);
         let ground = ground.expect("one of the dialects");
@@ -337,7 +334,7 @@ fn try_suspects(hunt: &mut Hunt, grounds: &[Ground], is_short: bool) {
             !is_short || parses || begin.is_empty() && SEARCHES.contains(&&*subject.name)
         };
         for subject in ground.subjects.iter().filter(is_asked) {
-            hunt.try_one(
+            search.try_one(
                 subject,
                 &Pattern::of(begin, unit),
                 lengths(subject, is_short),
@@ -347,27 +344,27 @@ fn try_suspects(hunt: &mut Hunt, grounds: &[Ground], is_short: bool) {
     }
 }
 
-fn try_mended(hunt: &mut Hunt, grounds: &[Ground]) {
-    for (name, words, begin, unit) in MENDED {
+fn try_fixed(search: &mut Search, grounds: &[Ground]) {
+    for (name, words, begin, unit) in FIXED {
         let subjects = grounds.iter().filter(|ground| ground.words == *words);
         let mut subjects = subjects.flat_map(|ground| &ground.subjects);
         let subject = subjects.find(|subject| subject.name == *name);
         let subject = subject.expect("one of the subjects");
-        hunt.try_one(subject, &Pattern::of(begin, unit), LENGTHS, words);
+        search.try_one(subject, &Pattern::of(begin, unit), LENGTHS, words);
     }
 }
 
-/// Draws patterns, each for one dialect and one that reads it, until so many texts have been timed.
-fn hunt(inputs: u64, seed: u64) -> Hunt {
-    let mut hunt = Hunt::default();
+/// Draws patterns, each for one dialect and one subject, until `inputs` texts have been timed.
+fn search(inputs: u64, seed: u64) -> Search {
+    let mut search = Search::default();
     let grounds: Vec<Ground> = DIALECTS.iter().map(|words| Ground::new(words)).collect();
     let is_short = inputs <= ORDINARY;
-    try_suspects(&mut hunt, &grounds, is_short);
-    try_mended(&mut hunt, &grounds);
+    try_suspects(&mut search, &grounds, is_short);
+    try_fixed(&mut search, &grounds);
     let values = of_values();
     let mut random = Random::new(seed);
     for _ in 0..inputs {
-        if hunt.finds.len() >= ENOUGH {
+        if search.findings.len() >= ENOUGH {
             break;
         }
         let Ground {
@@ -378,7 +375,7 @@ fn hunt(inputs: u64, seed: u64) -> Hunt {
         let mut pattern = pieces.draw(&mut random);
         let index = random.below(subjects.len() + values.len());
         let subject = subjects.get(index).unwrap_or_else(|| {
-            // A value has nothing in front of it.
+            // A value has no text before it.
             if random.one_in(2) {
                 pattern.begin.clear();
             }
@@ -388,12 +385,12 @@ fn hunt(inputs: u64, seed: u64) -> Hunt {
         if !is_short && random.one_in(16) {
             lengths.push(LONG);
         }
-        hunt.try_one(subject, &pattern, &lengths, words);
+        search.try_one(subject, &pattern, &lengths, words);
     }
-    hunt
+    search
 }
 
-/// The lengths at which a text is timed; in a short hunt only the parser, which alone is compiled for speed then, gets
+/// Returns the lengths at which a text is timed. In a short search only the parser, which alone is optimised then, gets
 /// the longest.
 fn lengths(subject: &Subject, is_short: bool) -> &'static [usize] {
     if is_short && !subject.name.starts_with(PARSER) {
@@ -403,7 +400,7 @@ fn lengths(subject: &Subject, is_short: bool) -> &'static [usize] {
     }
 }
 
-/// A number from the environment, for longer hunts than the ordinary one.
+/// Reads a number from the environment, for longer searches.
 #[expect(clippy::disallowed_methods, reason = "only a test reads it")]
 fn setting(name: &str, ordinary: u64) -> u64 {
     std::env::var(name).map_or(ordinary, |value| value.parse().expect("a number"))
@@ -411,14 +408,17 @@ fn setting(name: &str, ordinary: u64) -> u64 {
 
 #[test]
 fn no_text_takes_more_than_linear_time() {
-    let hunt = hunt(setting("HUNT_INPUTS", ORDINARY), setting("HUNT_SEED", 1));
-    println!("{}", hunt.told());
-    assert!(hunt.finds.is_empty(), "{}", hunt.finds.join("\n"));
+    let search = search(
+        setting("COMPLEXITY_INPUTS", ORDINARY),
+        setting("COMPLEXITY_SEED", 1),
+    );
+    println!("{}", search.summary());
+    assert!(search.findings.is_empty(), "{}", search.findings.join("\n"));
 }
 
-/// What grows faster than the text is a find; a constant, and a cost that begins later, are none.
+/// Only superlinear growth is a finding; a constant cost, and a cost that begins later, are not.
 #[test]
-fn only_what_is_steeper_is_found() {
+fn only_superlinear_growth_is_found() {
     let check = |time: fn(f64) -> f64, expected: bool| {
         let at = |len: u32| time(f64::from(len));
         let is_suspicious = is_suspicious(&[512, 4096, 32_768].map(at));
@@ -427,7 +427,7 @@ fn only_what_is_steeper_is_found() {
             steps: steps.collect(),
         };
         let is_found = is_suspicious && ladder.steepest() > MOST;
-        assert_eq!(is_found, expected, "{}", ladder.told());
+        assert_eq!(is_found, expected, "{}", ladder.table());
     };
     check(|len| len * 4.0, false);
     check(|len| 10_000.0 + len * 4.0, false);
@@ -445,7 +445,7 @@ fn only_what_is_steeper_is_found() {
     check(|len| len * len.min(4096.0), true);
     check(|len| len * len.min(4096.0) / 100.0, true);
     check(|len| len * len.min(4096.0) / 200.0, false);
-    // Held up to the longest header, then read: measured so.
+    // Buffered up to the longest header, then parsed (measured).
     check(
         |len| 1000.0 + len * 0.8 + 7.0 * (len - 3600.0).max(0.0),
         false,

@@ -1,4 +1,4 @@
-//! Marker soup: random options, random texts of what hurts a reader, random chunks. The same seed, the same soup.
+//! Arbitrary texts: random options, random texts of difficult input, random chunks. The same seed gives the same texts.
 
 use plaincall_syntax::Syntax;
 
@@ -257,13 +257,13 @@ const OTHERS: &[&str] = &[
 
 /// What texts are made of for some options.
 #[derive(Clone, Debug)]
-pub struct Kitchen<'o> {
+pub struct Generator<'o> {
     markers: Vec<String>,
     options: &'o Options,
 }
 
-impl<'o> Kitchen<'o> {
-    /// A kitchen for these options.
+impl<'o> Generator<'o> {
+    /// A generator for these options.
     pub fn new(options: &'o Options) -> Self {
         Self {
             markers: options.marker_texts(),
@@ -341,7 +341,7 @@ impl<'o> Kitchen<'o> {
         }
     }
 
-    /// A stretch of a call as it should be written, so that a soup often has calls in it.
+    /// A stretch of a call as it should be written, so that texts often contain calls.
     fn idiom(&self, random: &mut Random, text: &mut String) {
         let block = match self.options.syntax {
             Some(syntax) => syntax == Syntax::Block,

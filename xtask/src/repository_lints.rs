@@ -1,4 +1,4 @@
-//! The house rules of ARCHITECTURE.md that no compiler checks.
+//! The repository lints of ARCHITECTURE.md that no compiler checks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -182,7 +182,7 @@ const MARKER_STRINGS: &[&str] = &[
     "[/end]",
 ];
 
-/// Checks every house rule.
+/// Checks every repository lint.
 ///
 /// # Errors
 /// Names every place that breaks one.
@@ -250,7 +250,10 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     if broken.is_empty() {
         Ok(())
     } else {
-        Err(format!("house rules are broken:\n{}", broken.join("\n")))
+        Err(format!(
+            "repository lints are broken:\n{}",
+            broken.join("\n")
+        ))
     }
 }
 

@@ -1,16 +1,16 @@
-//! Texts that may hurt: pieces of what the code itself looks for, repeated.
+//! Difficult texts: repeated pieces of strings that the code looks for.
 
 use std::fmt;
 
-use plaincall_oracle::soup::Random;
+use plaincall_oracle::arbitrary_texts::Random;
 use plaincall_syntax::{Dialect, MarkerUse, Syntax};
 
-/// In a piece: how often its unit has been written so far.
+/// In a piece: replaced with the number of units written so far.
 const INDEX: char = '\u{E000}';
-/// In a piece: for bytes, one that is no character.
+/// In a piece: replaced with invalid bytes.
 pub(super) const INVALID: char = '\u{E001}';
 
-/// What hurts readers of any dialect, and of JSON, numbers and pointers.
+/// Difficult pieces for parsers of any dialect, of JSON, numbers and pointers.
 const COMMON: &[&str] = &[
     "\n",
     "\r\n",
@@ -99,20 +99,19 @@ const COMMON: &[&str] = &[
     "?",
 ];
 
-/// A text of any length: what begins it, a unit as often as there is room in each half, what stands between the halves,
-/// and what ends it.
+/// A text of any length: a beginning, a unit repeated in each half, a text between the halves, and an end.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
     pub(super) begin: String,
     pub(super) unit: String,
     pub(super) middle: String,
-    /// Empty: the first unit goes on.
+    /// The unit of the second half. If it is empty, the first unit continues.
     pub(super) second: String,
     pub(super) end: String,
 }
 
 impl Pattern {
-    /// A unit behind a beginning.
+    /// Returns a pattern of a beginning and a unit.
     pub(super) fn of(begin: &str, unit: &str) -> Self {
         Self {
             begin: begin.to_owned(),
@@ -123,7 +122,7 @@ impl Pattern {
         }
     }
 
-    /// The text that has about so many bytes.
+    /// Returns the text with about `len` bytes.
     pub(super) fn text(&self, len: usize) -> String {
         let mut text = String::with_capacity(len + 256);
         text.push_str(&self.begin);
@@ -135,7 +134,7 @@ impl Pattern {
         text
     }
 
-    /// The same with one of its parts left out, or with a shorter unit: what is left if something has no part in it.
+    /// Returns simpler patterns: without one of the parts, or with a shorter unit.
     pub(super) fn simpler(&self) -> Vec<Self> {
         let mut simpler = Vec::new();
         let without: [fn(&mut Self); 5] = [
@@ -165,7 +164,7 @@ impl Pattern {
     }
 }
 
-/// Writes a unit until a text has so many bytes.
+/// Appends a unit until the text has `len` bytes.
 fn fill(text: &mut String, unit: &str, len: usize) {
     let mut index = 0;
     while !unit.is_empty() && text.len() < len {
@@ -199,11 +198,11 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// The pieces of which patterns for one dialect are drawn.
+/// The pieces of the patterns for one dialect.
 pub(super) struct Pieces {
-    /// Markers, whole, begun, escaped, and with what makes a call of them.
+    /// Markers: whole, incomplete, escaped, and followed by the rest of a call.
     own: Vec<String>,
-    /// What begins a call and one of its values.
+    /// Beginnings of a call and of a value.
     openings: Vec<String>,
 }
 
@@ -211,7 +210,7 @@ impl Pieces {
     pub(super) fn new(dialect: &Dialect) -> Self {
         let mut own = Vec::new();
         let mut openings = Vec::new();
-        let markers = dialect.markers().expect("a dialect that works");
+        let markers = dialect.markers().expect("a valid dialect");
         let argument = markers
             .iter()
             .find(|marker| marker.usage == MarkerUse::Argument)
@@ -282,7 +281,7 @@ impl Pieces {
         Self { own, openings }
     }
 
-    /// A random pattern.
+    /// Returns a random pattern.
     pub(super) fn draw(&self, random: &mut Random) -> Pattern {
         let mut begin = String::new();
         if !random.one_in(3) {
@@ -302,7 +301,7 @@ impl Pieces {
         pattern
     }
 
-    /// One to three pieces; now and then one of them many times.
+    /// Returns one to three pieces; sometimes one of them is repeated many times.
     fn unit(&self, random: &mut Random) -> String {
         let mut unit = self.piece(random).to_owned();
         if random.one_in(10) {

@@ -1,4 +1,4 @@
-//! Marker soup: random options, markers, texts and chunks.
+//! Arbitrary texts: random options, markers, texts and chunks.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,37 +7,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use plaincall_oracle::agreement::{Agreement, bytes_agree};
+use plaincall_oracle::arbitrary_texts::{self as generator, Generator, Random};
 use plaincall_oracle::effort::{cores, setting};
 use plaincall_oracle::merged::{Kind, Merged};
 use plaincall_oracle::oracle::{Options, Oracle};
-use plaincall_oracle::soup::{self as kitchen, Kitchen, Random};
 
 use plaincall_syntax::ByteParser;
 
 use crate::oracle::accepted_options;
 use crate::oracle::disagreement::{Disagreements, agree, lines};
-use crate::oracle::readers::{Door, Readers, byte_chunks};
+use crate::oracle::readers::{Entry, Readers, byte_chunks};
 
-/// The codes of `spec/common.md` 3.
+/// The number of codes in `spec/common.md` 3.
 const CODES: usize = 19;
-/// The ways in which a call ends.
+/// The number of ways in which a call ends.
 const TERMINATIONS: usize = 3;
 
-/// How many soups one thread cooks from one seed.
+/// The number of texts in one batch.
 const BATCH: u64 = 1_000;
-/// How many soups are cooked with the same options; one of them is also read as bytes, not all of them UTF-8.
+/// The number of texts with the same options. One of them is also parsed as bytes, some of which are not UTF-8.
 const TEXTS: u64 = 8;
 
-/// What was read.
+/// Counts of the parsed texts.
 #[derive(Default)]
 struct Tally {
     texts: u64,
     parses: u64,
     size: usize,
-    /// Byte strings, and how many of them were not UTF-8.
+    /// Byte strings, and how many of them are not UTF-8.
     byte_strings: u64,
     invalid: u64,
-    /// How often each diagnostic and each end of a call was expected.
+    /// How often each diagnostic and each termination was expected.
     codes: BTreeMap<&'static str, u64>,
 }
 
@@ -54,39 +54,39 @@ impl Tally {
     }
 }
 
-/// Reads the soups of one batch.
+/// Parses the texts of one batch.
 fn read_batch(seed: u64, batch: u64, disagreements: &Disagreements) -> Tally {
     let mut random = Random::new(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(batch));
     let place = format!("ORACLE_SEED={seed} ORACLE_BATCH={batch}");
     let mut tally = Tally::default();
     for _ in 0..BATCH / TEXTS {
         let options = accepted_options(&mut random);
-        let kitchen = Kitchen::new(&options);
+        let generator = Generator::new(&options);
         let oracle = Oracle::new(&options);
         let readers = Readers::new(&options);
         for case in 0..TEXTS {
-            let text = kitchen.text(&mut random);
-            let cuts = kitchen::cuts(&mut random, &text);
+            let text = generator.text(&mut random);
+            let cuts = generator::cuts(&mut random, &text);
             let expected = oracle.read(&text);
-            let doors: &[Door] = match case % 4 {
-                0 => &[Door::Text, Door::Exact],
-                1 => &[Door::Text, Door::Bytes],
-                2 => &[Door::Text, Door::ExactBytes],
-                _ => &[Door::Text],
+            let entries: &[Entry] = match case % 4 {
+                0 => &[Entry::Text, Entry::Exact],
+                1 => &[Entry::Text, Entry::Bytes],
+                2 => &[Entry::Text, Entry::ExactBytes],
+                _ => &[Entry::Text],
             };
-            for &door in doors {
+            for &entry in entries {
                 tally.parses += 1;
-                if !agree(&readers, door, &text, &cuts, &expected) {
-                    disagreements.note(&text, &options, door, &cuts, &place);
+                if !agree(&readers, entry, &text, &cuts, &expected) {
+                    disagreements.note(&text, &options, entry, &cuts, &place);
                 }
             }
             if case == 0 {
                 tally.parses += 1;
-                let bytes = kitchen::bytes(&mut random, &text);
+                let bytes = generator::bytes(&mut random, &text);
                 tally.byte_strings += 1;
                 tally.invalid += u64::from(std::str::from_utf8(&bytes).is_err());
                 if let Err(report) = read_bytes(&bytes, &mut random, &oracle, &options) {
-                    disagreements.tell(format!("{place}\n{report}"));
+                    disagreements.push(format!("{place}\n{report}"));
                 }
             }
             tally.texts += 1;
@@ -101,8 +101,8 @@ fn read_batch(seed: u64, batch: u64, disagreements: &Disagreements) -> Tally {
     tally
 }
 
-/// Bytes are read as the text is in which U+FFFD stands for each invalid part; spans count the bytes. If not, says what
-/// was read.
+/// Checks that bytes give the events of the text in which U+FFFD replaces each invalid part, with spans that count
+/// bytes. Otherwise returns a report.
 fn read_bytes(
     bytes: &[u8],
     random: &mut Random,
@@ -131,7 +131,7 @@ fn read_bytes(
     ))
 }
 
-/// For each place of the text that replaces invalid bytes by U+FFFD, the place in the bytes.
+/// Maps each offset of the text in which U+FFFD replaces invalid bytes to an offset in the bytes.
 fn places_in_bytes(bytes: &[u8]) -> Vec<usize> {
     let mut places = vec![0];
     let mut from = 0;
@@ -146,7 +146,7 @@ fn places_in_bytes(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn soup_is_read_as_the_oracle_reads_it() {
+fn arbitrary_texts_match_the_oracle() {
     let least = setting("ORACLE_CASES", 1_000_000);
     let time = Duration::from_mins(setting("ORACLE_MINUTES", 0));
     let seed = setting("ORACLE_SEED", 1);
@@ -155,7 +155,7 @@ fn soup_is_read_as_the_oracle_reads_it() {
     let next = AtomicU64::new(first);
     let total = Mutex::new((Tally::default(), Duration::ZERO));
     let disagreements = Disagreements::default();
-    eprintln!("soups of seed {seed}");
+    eprintln!("arbitrary texts of seed {seed}");
     let read = || {
         while !disagreements.are_enough() {
             let batch = next.fetch_add(1, Ordering::Relaxed);
@@ -163,11 +163,11 @@ fn soup_is_read_as_the_oracle_reads_it() {
                 return;
             }
             let tally = read_batch(seed, batch, &disagreements);
-            let (total, told) = &mut *total.lock().unwrap();
+            let (total, reported) = &mut *total.lock().unwrap();
             total.add(tally);
-            if begun.elapsed() > *told + Duration::from_mins(1) {
-                *told = begun.elapsed();
-                eprintln!("{} texts in {} s", total.texts, told.as_secs());
+            if begun.elapsed() > *reported + Duration::from_mins(1) {
+                *reported = begun.elapsed();
+                eprintln!("{} texts in {} s", total.texts, reported.as_secs());
             }
         }
     };
@@ -178,7 +178,7 @@ fn soup_is_read_as_the_oracle_reads_it() {
     });
     let (total, _) = total.into_inner().unwrap();
     println!(
-        "soup: {} texts of {} bytes on average, cut at random and read {} times: each by the parser, one in 4 without \
+        "arbitrary texts: {} texts of {} bytes on average, split at random and parsed {} times: each by the parser, one in 4 without \
          its fast path, one in 4 as bytes, one in 4 as bytes without it, one in {TEXTS} as bytes with invalid ones \
          ({} were not UTF-8); seed {seed}, {} s",
         total.texts,
@@ -192,7 +192,7 @@ fn soup_is_read_as_the_oracle_reads_it() {
     let rare = total.codes.values().filter(|times| **times < 100).count();
     assert!(
         (total.codes.len(), rare) == (CODES + TERMINATIONS, 0) || total.texts < 1_000_000,
-        "the soup is too thin"
+        "some codes are too rare"
     );
     assert!(total.invalid > total.byte_strings / 2);
 }

@@ -1,4 +1,4 @@
-//! What is held against a text: all that reads what a model, a user or a server wrote.
+//! The subjects: everything that parses text of a model, a user or a server.
 
 use plaincall_call::{
     Arguments, Collected, Collector, Document, EchoGuard, JsonStream, Limits, ModelText,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::pattern::INVALID;
 
-/// A text in the forms in which it is asked for.
+/// A text as a string and as bytes.
 pub(super) struct Input {
     pub(super) text: String,
     bytes: Vec<u8>,
@@ -32,13 +32,13 @@ impl Input {
 
 type Work = Box<dyn Fn(&Input)>;
 
-/// One thing that is done with a text.
+/// An operation on a text.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) work: Work,
 }
 
-/// How a text is cut; the last is not.
+/// The chunk sizes; the last one is the whole text.
 const SIZES: [usize; 4] = [1, 4, 64, usize::MAX];
 
 fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject {
@@ -48,19 +48,19 @@ fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject 
     }
 }
 
-/// What each subject that is the parser alone is called.
+/// The name of the subjects that run only the parser.
 pub(super) const PARSER: &str = "the parser";
 
-const WORKS: &str = "a dialect that works";
+const WORKS: &str = "a valid dialect";
 
-/// All subjects that depend on a dialect.
+/// Returns the subjects that depend on a dialect.
 pub(super) fn of_dialect(dialect: &Dialect) -> Vec<Subject> {
     let mut subjects = of_whole_texts(dialect);
     subjects.extend(SIZES.iter().flat_map(|size| of_chunks(dialect, *size)));
     subjects
 }
 
-/// What reads chunks of a size.
+/// Returns the subjects that parse chunks of a size.
 fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
     let named = |name: &str, work: Work| Subject {
         name: match size {
@@ -103,14 +103,14 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
     };
     vec![
         named(PARSER, Box::new(by_text)),
-        named("the byte door", Box::new(by_bytes)),
+        named("the byte parser", Box::new(by_bytes)),
         named("calls and their JSON by a schema", Box::new(by_schema)),
         named("calls and their JSON", Box::new(without_schema)),
         named("a prompt text", Box::new(prompt_text)),
     ]
 }
 
-/// What reads a text that is there already.
+/// Returns the subjects that process a complete text.
 fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
     let escaper = Escaper::new(dialect).expect(WORKS);
     let back = escaper.clone();
@@ -128,7 +128,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         subject("a document and its calls", move |input| {
             document(&input.text, &parsed);
         }),
-        subject("a prompt text of many texts", move |input| {
+        subject("a prompt text of many parts", move |input| {
             let mut builder = builder.clone();
             builder.untrusted(&Untrusted::new(&*input.text));
             for text in cut(&input.text, 1) {
@@ -153,7 +153,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
     subjects
 }
 
-/// All subjects that read a value, a name or JSON.
+/// Returns the subjects that parse a value, a name or JSON.
 pub(super) fn of_values() -> Vec<Subject> {
     let tool = tool();
     vec![
@@ -191,7 +191,7 @@ pub(super) fn of_values() -> Vec<Subject> {
     ]
 }
 
-/// A tool whose schema has most of what reading by a schema looks at.
+/// Returns a tool whose schema uses most keywords that affect parsing.
 fn tool() -> ToolSpec {
     let schema = json!({"properties": {
         "x": {},
@@ -206,7 +206,7 @@ fn tool() -> ToolSpec {
     tool.expect("a schema")
 }
 
-/// A call that nearly stands at many places of some texts.
+/// Returns a call that almost occurs at many places of some texts.
 fn call() -> ToolCall {
     let call = Call::Block {
         name: "A",
@@ -214,12 +214,12 @@ fn call() -> ToolCall {
         dependencies: Vec::new(),
         arguments: vec![("x", "1"), ("x2", "1")],
     };
-    let text = render(&call, &Dialect::block()).expect("a call that can be written");
+    let text = render(&call, &Dialect::block()).expect("a renderable call");
     let document = Document::parse(&text, &Dialect::block()).expect(WORKS);
     document.calls().next().expect("a call").clone()
 }
 
-/// The text in chunks of so many bytes, or a little more where a character ends later.
+/// Splits the text into chunks of `size` bytes, or slightly more to keep characters whole.
 fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -241,7 +241,7 @@ fn read(fresh: &Parser, text: &str, size: usize, mut take: impl FnMut(&Event<'_>
     }
 }
 
-/// Collects the calls and writes the JSON of each while it comes.
+/// Collects the calls and streams the JSON of each.
 fn stream<'t>(fresh: &Parser, text: &str, size: usize, new: impl Fn() -> JsonStream<&'t ToolSpec>) {
     let mut collector = Collector::new(Limits::default());
     let mut open = None;
@@ -261,11 +261,11 @@ fn stream<'t>(fresh: &Parser, text: &str, size: usize, new: impl Fn() -> JsonStr
     });
 }
 
-/// Everything that becomes of a text that is there already.
+/// Runs everything that processes a complete text.
 fn document(text: &str, dialect: &Dialect) {
     let tool = tool();
     let tools = ToolSet::new([tool.clone()]).expect("one tool");
-    let document = Document::parse(text, dialect).expect("a dialect that works");
+    let document = Document::parse(text, dialect).expect("a valid dialect");
     drop(serde_json::to_string(&document));
     for tools in [None, Some(&tools)] {
         drop(openai_calls(
@@ -280,7 +280,7 @@ fn document(text: &str, dialect: &Dialect) {
     }
 }
 
-/// The text as a value or body, as many arguments, and as names.
+/// Renders the text as a value or body, as many arguments, and as names.
 fn rendered(text: &str, syntax: Syntax, dialect: &Dialect) {
     let render = |call: &Call<'_>| drop(render(call, dialect));
     if syntax == Syntax::Emoji {
