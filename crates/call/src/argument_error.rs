@@ -155,10 +155,10 @@ fn expected_in_words(expected: &dyn Expected) -> String {
         }
     }
     if let Some((least, most)) = range(&text) {
-        return format!("a whole number from {least} to {most}");
+        return format!("an integer from {least} to {most}");
     }
     let words = match text.as_str() {
-        "i128" | "u128" | "integer with support for saturating semantics" => "a whole number",
+        "i128" | "u128" | "integer with support for saturating semantics" => "an integer",
         "f32" | "f64" => "a number",
         "a boolean" | "a bool" => "true or false",
         "a string"
@@ -168,7 +168,7 @@ fn expected_in_words(expected: &dyn Expected) -> String {
         | "os string"
         | "byte array"
         | "a byte array"
-        | "a borrowed byte array" => "a text",
+        | "a borrowed byte array" => "a string",
         "a sequence" => "a list",
         "an empty array" => "an empty list",
         "a map" => "an object",
@@ -196,7 +196,7 @@ const KINDS_OF_TYPES: [(&str, &str); 16] = [
     ("field i", "a name"),
     ("internally tagged enum ", "an object that names its form"),
     ("adjacently tagged enum ", "an object that names its form"),
-    ("a nonzero ", "a whole number other than 0"),
+    ("a nonzero ", "an integer other than 0"),
 ];
 
 /// The length in `2`, and in `Pair with 2 elements`.
@@ -230,7 +230,7 @@ fn range(name: &str) -> Option<(i128, i128)> {
 /// A message of a type's own code. What derived code says there names types.
 fn own_words(message: String) -> String {
     if message.starts_with("data did not match any variant of untagged enum ") {
-        "none of the forms that are allowed fits it".to_owned()
+        "it matches none of the allowed forms".to_owned()
     } else if message.starts_with("no variant of enum ")
         && message.ends_with(" found in flattened data")
     {

@@ -43,7 +43,7 @@ use crate::tree::NodeIndex;
 ///
 /// let document = Document::parse("🛠️[run-query main.sql many]🛠️[/end]", &Dialect::emoji())?;
 /// let problems = bind(&tool, document.calls().next().expect("a call")).unwrap_err();
-/// assert_eq!(problems[0].message, "`limit`: expected a whole number, found `many`");
+/// assert_eq!(problems[0].message, "`limit`: expected an integer, found `many`");
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 ///
@@ -190,7 +190,11 @@ impl Problems {
             .map(|parameter| parameter.pointer())
             .filter(|pointer| !told.contains(&**pointer))
             .map(|pointer| {
-                let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
+                let usage = match syntax {
+                    Syntax::Block => String::new(),
+                    Syntax::Emoji => format!("; usage: `{}`", tool.usage()),
+                };
+                let message = format!("missing required parameter `{pointer}`{usage}");
                 ReplyDiagnostic::of_argument("missing_argument", &pointer, header_span, message)
             })
             .collect();
@@ -255,13 +259,6 @@ pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
         .filter_map(|(at, _)| pointer.get(..at))
 }
 
-fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
-    match syntax {
-        Syntax::Block => format!("{} cannot be called without it", tool.name),
-        Syntax::Emoji => format!("the form of the call is `{}`", tool.usage()),
-    }
-}
-
 /// For how many unknown arguments of a call a parameter is suggested.
 const SUGGESTED: usize = 5;
 
@@ -277,16 +274,16 @@ impl<'s> Undeclared<'s> {
     }
 
     pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> ReplyDiagnostic {
-        let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
+        let mut message = format!("unknown parameter `{pointer}`");
         let name = unescape(Pointer::beginning(pointer, 1));
         let names = self.tool.parameters().iter().map(|one| one.name.as_str());
         let is_early = self.count < SUGGESTED;
         let near = is_early.then(|| nearest_name(&name, names)).flatten();
         if let Some(near) = near {
-            let _ = write!(message, " (did you mean `{}`?)", escape(near));
+            let _ = write!(message, "; did you mean `{}`?", escape(near));
         }
         if self.count == 0 {
-            message.push_str(": ");
+            message.push_str(if near.is_some() { " " } else { "; " });
             message.push_str(&takes(self.tool));
         }
         self.count += 1;
@@ -297,9 +294,9 @@ impl<'s> Undeclared<'s> {
 pub(crate) fn takes(tool: &ToolSpec) -> String {
     let names: Vec<_> = tool.parameters().iter().map(Parameter::pointer).collect();
     if names.is_empty() {
-        "it takes no arguments".to_owned()
+        format!("{} takes no parameters", tool.name)
     } else {
-        format!("it takes {}", enumerated(&names))
+        format!("{} takes {}", tool.name, enumerated(&names))
     }
 }
 

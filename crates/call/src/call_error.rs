@@ -80,43 +80,43 @@ impl fmt::Display for CallError {
             | Self::UnknownIds(sentence) => formatter.write_str(sentence),
             Self::DuplicateId(id) => write!(
                 formatter,
-                "an earlier call of this reply has the id `{id}` too: give every call an id of its own"
+                "an earlier call of this reply also has the id `{id}`: give every call a unique id"
             ),
             Self::NotClosed { why, end_marker } => match why {
                 MissingEnd::Truncated => write!(
                     formatter,
-                    "the text ended before this call was closed: write the whole call again and close it with `{end_marker}`"
+                    "the reply was truncated in this call: write the whole call again and end it with `{end_marker}`"
                 ),
                 MissingEnd::NoEndMarker => write!(
                     formatter,
-                    "this call is not closed: close every call with `{end_marker}`"
+                    "this call has no end marker: end every call with `{end_marker}`"
                 ),
                 MissingEnd::EndedByNextCall => write!(
                     formatter,
-                    "this call is not closed, the next call began inside it: close every call with `{end_marker}` before you begin another one"
+                    "this call has no end marker before the next call: end every call with `{end_marker}` before you start another"
                 ),
                 MissingEnd::AfterUnclosed => write!(
                     formatter,
-                    "an earlier call of this reply is not closed, so this call may be part of its text: close every call with `{end_marker}`, and write this one again only if it is a call of its own"
+                    "an earlier call of this reply has no end marker, so this call may be part of its text: end every call with `{end_marker}`, and send this one again only if you meant it as a call"
                 ),
                 MissingEnd::MarkerInside => write!(
                     formatter,
-                    "this call is not closed and a value contains a marker or text like one, so it may contain other calls: close every call with `{end_marker}`"
+                    "this call has no end marker and a value contains a marker or text like one, so it may contain other calls: end every call with `{end_marker}`"
                 ),
             },
             Self::SuspectEnd { marker, end_marker } => match marker.meant {
                 Some(_) => write!(
                     formatter,
-                    "a line of a value looks like the end marker, so this call may have ended there: write it again, close it with exactly `{end_marker}`, and begin no line of a value like that"
+                    "a line of a value looks like the end marker, so this call may have ended there: write it again, end it with exactly `{end_marker}`, and start no line of a value like that"
                 ),
                 None => write!(
                     formatter,
-                    "the body contains the start of another call, so this call may have ended before it: write both again and close every call with `{end_marker}`"
+                    "the body contains the start of another call, so the end marker before it may be missing: write both again and end every call with `{end_marker}`"
                 ),
             },
             Self::MaybeReasoning(close) => write!(
                 formatter,
-                "`{close}` is behind this call and nothing before it opened reasoning, so this call may be part of the reasoning: if it was meant, write it again"
+                "`{close}` follows this call, and nothing before it opened reasoning, so this call may be part of the reasoning: if you meant it, send it again"
             ),
             Self::Arguments(problems) => {
                 formatter.write_str("wrong arguments: ")?;
@@ -130,7 +130,7 @@ impl fmt::Display for CallError {
                 }
             }
             Self::NoDependencies => formatter.write_str(
-                "it names calls to wait for, and no such calls are known: leave them out",
+                "this call waits for other calls, which is not supported here: leave out the dependencies",
             ),
         }
     }

@@ -95,7 +95,7 @@ impl Decimal {
         self.exponent >= 0 || self.is_zero()
     }
 
-    /// The number as a whole number of 64 bits with its sign.
+    /// The number as an integer of 64 bits with its sign.
     pub(crate) fn integer(&self) -> Option<Number> {
         let magnitude = self.magnitude()?;
         if self.negative {

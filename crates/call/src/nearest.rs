@@ -63,12 +63,12 @@ pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
 /// What a model hears that has called a tool which is not there: the tools there are, and the nearest as a suggestion.
 pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
-    let mut sentence = format!("there is no tool `{}`; ", shortened(written, LONGEST_SHOWN));
+    let mut sentence = format!("unknown tool `{}`; ", shortened(written, LONGEST_SHOWN));
     if names.is_empty() {
-        sentence.push_str("there are no tools at all");
+        sentence.push_str("no tools are available");
         return sentence;
     }
-    sentence.push_str("the tools are ");
+    sentence.push_str("available tools: ");
     for (place, name) in names.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
         let comma = if place == 0 { "" } else { ", " };
         let _ = write!(sentence, "{comma}`{}`", shortened(name, LONGEST_SHOWN));

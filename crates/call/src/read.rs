@@ -123,9 +123,9 @@ impl<'a> Reader<'a> {
     }
 
     fn integer<T: FromStr>(self, least: impl Display, most: impl Display) -> Result<T> {
-        let number = self.number("a whole number")?;
+        let number = self.number("an integer")?;
         if !number.is_whole() {
-            return self.refuse("a whole number");
+            return self.refuse("an integer");
         }
         let sign = if number.negative && !number.is_zero() {
             "-"
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             .and_then(|magnitude| format!("{sign}{magnitude}").parse().ok());
         match value {
             Some(value) => Ok(value),
-            None => self.refuse(format_args!("a whole number from {least} to {most}")),
+            None => self.refuse(format_args!("an integer from {least} to {most}")),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
             Place::Value(_, text) => visitor.visit_str(&text),
-            Place::Object(_) | Place::List(_) => self.refuse("a text"),
+            Place::Object(_) | Place::List(_) => self.refuse("a string"),
         }
     }
 
@@ -272,7 +272,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
             Place::Value(_, text) => visitor.visit_bytes(text.as_bytes()),
-            Place::Object(_) | Place::List(_) => self.refuse("a text"),
+            Place::Object(_) | Place::List(_) => self.refuse("a string"),
         }
     }
 
@@ -459,7 +459,7 @@ macro_rules! key_numbers {
             match self.key.parse::<$number>() {
                 Ok(value) => visitor.$visit(value),
                 Err(_) => Err(ArgumentError::custom(format_args!(
-                    "expected keys that are whole numbers from {} to {}, found {}",
+                    "expected keys that are integers from {} to {}, found {}",
                     $number::MIN, $number::MAX, quoted(self.key)
                 ))),
             }

@@ -139,7 +139,7 @@ fn emoji_text(tool: &ToolSpec, object: &Map<String, Value>) -> Result<EmojiText,
     let bound = bind_block(tool, &written, &mut problems);
     let form = |error| {
         refused(format!(
-            "{error}; the form of the call is `{}`",
+            "{error}; usage: `{}`",
             tool.usage()
         ))
     };

@@ -29,7 +29,7 @@ const CALLS: usize = 5;
 /// A short message for the model about calls that were rejected, five at most: what was written, everything that is wrong,
 /// and the call as it would look right (`spec/repair.md`). It is empty if there is none.
 ///
-/// The call that it shows keeps what was right and has a placeholder, `<a whole number>`, for what was wrong or is
+/// The call that it shows keeps what was right and has a placeholder, `<an integer>`, for what was wrong or is
 /// missing; it is written in the dialect and is read as one call of the tool. Nothing is run: the model has to write it.
 /// However long the calls are and however much is wrong with them, the message is short.
 ///
@@ -48,9 +48,9 @@ const CALLS: usize = 5;
 /// let mut check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
 /// let error = check.bind(call, &tools, Stop::Natural).unwrap_err();
 /// let message = repair([(call, &error)], &tools, &dialect)?;
-/// assert!(message.text().contains("- `seconds`: expected a whole number, found `ten`\n"));
+/// assert!(message.text().contains("- `seconds`: expected an integer, found `ten`\n"));
 /// assert!(message.text().contains(
-///     "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\n<a whole number>\n!!!GADGET_END\n"
+///     "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\n<an integer>\n!!!GADGET_END\n"
 /// ));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -68,7 +68,7 @@ impl Schema {
         SchemaReader::new(&self.document)
     }
 
-    /// What may stand at the place of a pointer, in words such as `a whole number of at least 1`; `None` if that is open.
+    /// What may stand at the place of a pointer, in words such as `an integer of at least 1`; `None` if that is open.
     pub fn expected(&self, pointer: &str) -> Option<String> {
         let reader = self.reader();
         let segments = pointer.split('/').map(unescape);

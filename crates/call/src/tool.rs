@@ -87,7 +87,7 @@ pub enum ParameterKind {
     String,
     /// A decimal number.
     Number,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// `true` or `false`.
     Boolean,
@@ -103,9 +103,9 @@ pub enum ParameterKind {
 impl ParameterKind {
     /// All kinds, each with its name in definitions and what it takes, in words.
     const ALL: [(Self, &'static str, &'static str); 7] = [
-        (Self::String, "string", "a text"),
+        (Self::String, "string", "a string"),
         (Self::Number, "number", "a number"),
-        (Self::Integer, "integer", "a whole number"),
+        (Self::Integer, "integer", "an integer"),
         (Self::Boolean, "boolean", "true or false"),
         (Self::Array, "array", "a list"),
         (Self::Object, "object", "an object"),
@@ -125,7 +125,7 @@ impl ParameterKind {
         Self::ALL[self as usize].1
     }
 
-    /// What it takes, in words: `a whole number`.
+    /// What it takes, in words: `an integer`.
     pub const fn in_words(self) -> &'static str {
         Self::ALL[self as usize].2
     }

@@ -141,12 +141,12 @@ fn what_a_tool_takes_is_told_once() {
     block(
         "t a:string? b:string?",
         &[("x", "1"), ("y/0", "2"), ("z", "3")],
-        "`x` is no parameter of t: it takes `a` and `b`\n`y/0` is no parameter of t\n`z` is no parameter of t",
+        "unknown parameter `x`; t takes `a` and `b`\nunknown parameter `y/0`\nunknown parameter `z`",
     );
     check(
         "t a:array?",
         "🛠️[t]{\"x\": 1, \"y\": 2}🛠️[/end]",
-        "`x` is no parameter of t: it takes `a`\n`y` is no parameter of t",
+        "unknown parameter `x`; t takes `a`\nunknown parameter `y`",
     );
     // Five hundred names are not told ten thousand times.
     let mut definition = "t".to_owned();
@@ -171,45 +171,45 @@ fn block_calls_that_do_not_fit() {
     block(
         definition,
         &[],
-        "`name` is missing: t cannot be called without it",
+        "missing required parameter `name`",
     );
     block(
         definition,
         &[("n", "many"), ("other/0", "1"), ("on", "yes")],
-        "`n`: expected a whole number, found `many`\n\
-         `other/0` is no parameter of t: it takes `name`, `n`, `x`, `on`, `list` and `at`\n\
+        "`n`: expected an integer, found `many`\n\
+         unknown parameter `other/0`; t takes `name`, `n`, `x`, `on`, `list` and `at`\n\
          `on`: expected true or false, found `yes`\n\
-         `name` is missing: t cannot be called without it",
+         missing required parameter `name`",
     );
     block(
         definition,
         &[("name/0", "a")],
-        "`name`: expected a text, found a list",
+        "`name`: expected a string, found a list",
     );
     block(
         definition,
         &[("name", "a"), ("n/x", "1")],
-        "`n`: expected a whole number, found an object",
+        "`n`: expected an integer, found an object",
     );
     block(
         definition,
         &[("name", "a"), ("n", "1.5")],
-        "`n`: expected a whole number, found `1.5`",
+        "`n`: expected an integer, found `1.5`",
     );
     block(
         definition,
         &[("name", "a"), ("n", "5\n6")],
-        "`n`: expected a whole number, found `5…`",
+        "`n`: expected an integer, found `5…`",
     );
     block(
         definition,
         &[("name", "a"), ("n", "null")],
-        "`n`: expected a whole number, found `null`",
+        "`n`: expected an integer, found `null`",
     );
     block(
         definition,
         &[("name", "a"), ("n", "99999999999999999999")],
-        "`n`: expected a whole number of at most 64 bits, found `99999999999999999999`",
+        "`n`: expected an integer of at most 64 bits, found `99999999999999999999`",
     );
     block(
         definition,
@@ -239,7 +239,7 @@ fn block_calls_that_do_not_fit() {
     block(
         "t",
         &[("x", "1")],
-        "`x` is no parameter of t: it takes no arguments",
+        "unknown parameter `x`; t takes no parameters",
     );
     block(
         definition,
@@ -269,7 +269,7 @@ fn emoji_lines() {
     check(
         create,
         "🛠️[create-file]\nx🛠️[/end]",
-        "`path` is missing: the form of the call is `create-file path encoding...? (body: content)`",
+        "missing required parameter `path`; usage: `create-file path encoding...? (body: content)`",
     );
 
     let query = "run-query file:string limit:integer?";
@@ -286,24 +286,24 @@ fn emoji_lines() {
     check(
         query,
         "🛠️[run-query main.sql 1 2]🛠️[/end]",
-        "`2` is too much on the line: the form of the call is `run-query file limit?`",
+        "unexpected `2` on the line; usage: `run-query file limit?`",
     );
     check(
         query,
         "🛠️[run-query main.sql ten]🛠️[/end]",
-        "`limit`: expected a whole number, found `ten`",
+        "`limit`: expected an integer, found `ten`",
     );
     check("t", "🛠️[t]🛠️[/end]", "{}");
     check(
         "t",
         "🛠️[t x]🛠️[/end]",
-        "`x` is too much on the line: the form of the call is `t`",
+        "unexpected `x` on the line; usage: `t`",
     );
     // Required parameters come first, then optional ones, in declared order.
     check(
         "t a:integer? b:integer c:boolean? d:string",
         "🛠️[t 1 x y z]🛠️[/end]",
-        "`a`: expected a whole number, found `y`\n`c`: expected true or false, found `z`",
+        "`a`: expected an integer, found `y`\n`c`: expected true or false, found `z`",
     );
     check(
         "t a:integer? b:integer c:boolean? d:string",
@@ -319,7 +319,7 @@ fn emoji_lines() {
     check(
         "say to:string times:integer | positional=to,times",
         "🛠️[say Ann hello 5]🛠️[/end]",
-        "`times`: expected a whole number, found `hello`\n`5` is too much on the line: the form of the call is `say to times`",
+        "`times`: expected an integer, found `hello`\nunexpected `5` on the line; usage: `say to times`",
     );
 }
 
@@ -337,7 +337,7 @@ fn emoji_lines_of_several_forms() {
     for (line, expected) in [
         ("set 5", r#"{"op":"set","value":"5"}"#),
         ("add 5", r#"{"op":"add","value":5}"#),
-        ("add x", "`value`: expected a whole number, found `x`"),
+        ("add x", "`value`: expected an integer, found `x`"),
     ] {
         let text = format!("🛠️[t {line}]🛠️[/end]");
         let document = Document::parse(&text, &Dialect::emoji()).expect("a dialect that works");
@@ -355,12 +355,12 @@ fn emoji_bodies() {
     check(
         query,
         "🛠️[run-query a.sql]\nand so on\n🛠️[/end]",
-        "run-query takes no body, and the body begins with `and so on…`: close the call right behind its header; the form of the call is `run-query file limit?`",
+        "run-query takes no body, but the body begins with `and so on…`: end the call right after its header; usage: `run-query file limit?`",
     );
     check(
         query,
         "🛠️[run-query a.sql]\n🛠️[run-query b.sql]\n🛠️[/end]",
-        "run-query takes no body, and the body holds another call: the end marker of this call was forgotten, so both must be written again",
+        "run-query takes no body, but the body contains another call: the end marker of this call is missing, so write both again",
     );
     // A body that a tool need not have.
     let note = "note title:string text:string? | body=text";
@@ -398,46 +398,46 @@ fn emoji_json() {
     check(
         two,
         "🛠️[t]{\"a\":1,\"b\":\"x\",\"n\":\"5\",\"c\":1,\"list\":null}🛠️[/end]",
-        "`a`: expected a text, found `1`\n\
-         `n`: expected a whole number, found `\"5\"`\n\
-         `c` is no parameter of t: it takes `a`, `b`, `n`, `list` and `any`\n\
+        "`a`: expected a string, found `1`\n\
+         `n`: expected an integer, found `\"5\"`\n\
+         unknown parameter `c`; t takes `a`, `b`, `n`, `list` and `any`\n\
          `list`: expected a list, found `null`",
     );
     check(
         two,
         "🛠️[t]{\"a\":\"1\",\"a\":\"2\",\"b\":\"x\"}🛠️[/end]",
-        "`a` stands twice in the body",
+        "duplicate key `a` in the body",
     );
     check(
         two,
         "🛠️[t x y]{\"a\":\"1\",\"b\":\"2\"}🛠️[/end]",
-        "`x y` stands on the line, which must be empty: the form of the call is `t (body: one JSON object)`",
+        "unexpected `x y` on the line, which must be empty; usage: `t (body: one JSON object)`",
     );
     check(
         two,
         "🛠️[t]hello🛠️[/end]",
-        "the body of t must be one JSON object, but it is `hello`; it takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but it is `hello`; t takes `a`, `b`, `n`, `list` and `any`",
     );
     check(
         two,
         "🛠️[t]🛠️[/end]",
-        "the body of t must be one JSON object, but it is nothing; it takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but it is nothing; t takes `a`, `b`, `n`, `list` and `any`",
     );
     check(
         two,
         "🛠️[t]{\"a\":🛠️[/end]",
-        "the body of t must be one JSON object, but it ends inside a value (line 1, column 5 of it); it takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but it ends inside a value (line 1, column 5 of it); t takes `a`, `b`, `n`, `list` and `any`",
     );
     check(
         two,
         "🛠️[t]{\"a\":\"1\",\"b\":\"2\"} x🛠️[/end]",
-        "the body of t must be one JSON object, but trailing characters (line 1, column 19 of it); it takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but trailing characters (line 1, column 19 of it); t takes `a`, `b`, `n`, `list` and `any`",
     );
     check("t a:string? b:string?", "🛠️[t]\n🛠️[/end]", "{}");
     check(
         "t n:integer m:any",
         "🛠️[t]{\"n\":1.00000000000000000001,\"m\":1e400}🛠️[/end]",
-        "`n`: expected a whole number, found `1.00000000000000000001` (the number 1.00000000000000000001 has more digits than can be kept)\n\
+        "`n`: expected an integer, found `1.00000000000000000001` (the number 1.00000000000000000001 has more digits than can be kept)\n\
          `m`: expected any value, found `1e400` (number out of range (line 1, column 5 of it))",
     );
 }

@@ -36,6 +36,6 @@ fn what_was_meant_is_said_in_a_sentence() {
     assert_eq!(did_you_mean("shell", names), "");
     assert_eq!(
         unknown_tool("raed", names),
-        "there is no tool `raed`; the tools are `read`, `write`; did you mean `read`?"
+        "unknown tool `raed`; available tools: `read`, `write`; did you mean `read`?"
     );
 }

@@ -333,12 +333,12 @@ fn messages_are_short_whatever_was_written() {
         &[
             "<as before: 1000000 bytes>",
             "bytes left out",
-            "`lines`: expected a whole number",
+            "`lines`: expected an integer",
         ],
     );
     short(
         &format!("!!!GADGET_START:read-file\n!!!ARG:path\na\n!!!ARG:lines\n{long}\n!!!GADGET_END"),
-        &["<a whole number", "\na\n"],
+        &["<an integer", "\na\n"],
     );
     short(
         &format!("!!!GADGET_START:read-file:{}\n!!!GADGET_END", &long[..4000]),
@@ -362,7 +362,7 @@ fn messages_are_short_whatever_was_written() {
     );
     short(
         &format!("!!!GADGET_START:{}\n!!!GADGET_END", &long[..4000]),
-        &["there is no tool"],
+        &["unknown tool"],
     );
     let near = "!!!gadget_start:read-file\n".repeat(5_000);
     short(&near, &["- and 4995 more\n"]);

@@ -293,7 +293,7 @@ proptest! {
         let message = repair([(call, &CallError::Arguments(problems))], &[&tool][..], &dialect);
         let message = message.expect("a dialect that works").into_text();
         prop_assert!(message.len() < 10_000, "{message}");
-        if let Some((_, example)) = message.rsplit_once("\nA right call looks like this:\n") {
+        if let Some((_, example)) = message.rsplit_once("\nA correct call:\n") {
             let document = Document::parse(example, &dialect).expect("a dialect that works");
             prop_assert_eq!(document.calls().count(), 1, "{}", message);
             let shown = document.calls().next().expect("a call");

@@ -73,16 +73,16 @@ fn scalars_that_do_not_fit() {
     value_error::<bool>("TRUE", "`x`: expected true or false, found `TRUE`");
     value_error::<u8>(
         "256",
-        "`x`: expected a whole number from 0 to 255, found `256`",
+        "`x`: expected an integer from 0 to 255, found `256`",
     );
     value_error::<u8>(
         "-1",
-        "`x`: expected a whole number from 0 to 255, found `-1`",
+        "`x`: expected an integer from 0 to 255, found `-1`",
     );
-    value_error::<i32>("1.5", "`x`: expected a whole number, found `1.5`");
-    value_error::<i32>("", "`x`: expected a whole number, found nothing");
-    value_error::<i32>("5\n6", "`x`: expected a whole number, found `5…`");
-    value_error::<i32>("0x10", "`x`: expected a whole number, found `0x10`");
+    value_error::<i32>("1.5", "`x`: expected an integer, found `1.5`");
+    value_error::<i32>("", "`x`: expected an integer, found nothing");
+    value_error::<i32>("5\n6", "`x`: expected an integer, found `5…`");
+    value_error::<i32>("0x10", "`x`: expected an integer, found `0x10`");
     value_error::<f64>("NaN", "`x`: expected a number, found `NaN`");
     value_error::<f64>(
         "0.12345678901234567890",
@@ -91,10 +91,10 @@ fn scalars_that_do_not_fit() {
     value_error::<f64>(".", "`x`: expected a number, found `.`");
     value_error::<char>("ab", "`x`: expected a character, found `ab`");
     value_error::<Vec<u8>>("5", "`x`: expected a list, found `5`");
-    check_error::<X<String>>(&[("x/a", "1")], "`x`: expected a text, found an object");
+    check_error::<X<String>>(&[("x/a", "1")], "`x`: expected a string, found an object");
     check_error::<X<u8>>(
         &[("x/0", "1")],
-        "`x`: expected a whole number, found a list",
+        "`x`: expected an integer, found a list",
     );
     check_error::<X<u8>>(&[("y", "1")], "`x`: it is missing");
     check_error::<X<X<u8>>>(&[("x/y", "1")], "`x/x`: it is missing");
@@ -109,7 +109,7 @@ fn options() {
     value("None\n", ());
     value("nothing", Some("nothing".to_owned()));
     check(&[], &X { x: None::<u8> });
-    value_error::<Option<u8>>("nil", "`x`: expected a whole number, found `nil`");
+    value_error::<Option<u8>>("nil", "`x`: expected an integer, found `nil`");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn containers() {
     check(&[], &());
     check_error::<X<Vec<u8>>>(
         &[("x/0", "1"), ("x/1", "b")],
-        "`x/1`: expected a whole number, found `b`",
+        "`x/1`: expected an integer, found `b`",
     );
     check_error::<X<(u8, u8)>>(
         &[("x/0", "1")],
@@ -174,7 +174,7 @@ fn containers() {
     );
     check_error::<X<BTreeMap<u32, u8>>>(
         &[("x/a", "1")],
-        "`x`: expected keys that are whole numbers from 0 to 4294967295, found `a`",
+        "`x`: expected keys that are integers from 0 to 4294967295, found `a`",
     );
     check_error::<X<X<u8>>>(&[("x/0", "1")], "`x`: expected an object, found a list");
 }
@@ -195,10 +195,10 @@ fn json_text() {
     value("[[1], []]", vec![vec![1_u8], vec![]]);
     // Who asks for a text gets the text.
     value("[1, 2]", "[1, 2]".to_owned());
-    value_error::<Vec<u8>>("[1, \"b\"]", "`x/1`: expected a whole number, found `b`");
+    value_error::<Vec<u8>>("[1, \"b\"]", "`x/1`: expected an integer, found `b`");
     value_error::<Vec<u8>>(
         "[1, 300]",
-        "`x/1`: expected a whole number from 0 to 255, found `300`",
+        "`x/1`: expected an integer from 0 to 255, found `300`",
     );
     value_error::<X<u8>>(r#"{"y": 1}"#, "`x/x`: it is missing");
     value_error::<X<X<u8>>>(r#"{"x": {}}"#, "`x/x/x`: it is missing");

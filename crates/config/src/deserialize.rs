@@ -106,8 +106,8 @@ impl de::Error for Error {
             "a sequence" => "a list".to_owned(),
             "a map" => "a table".to_owned(),
             "f64" => "a number".to_owned(),
-            "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
-            "a nonzero u32" => "a whole number from 1 on".to_owned(),
+            "u32" | "u64" | "usize" => "an integer from 0 on".to_owned(),
+            "a nonzero u32" => "an integer from 1 on".to_owned(),
             name if name.starts_with("struct ") => "a table".to_owned(),
             _ => wanted,
         })
@@ -231,7 +231,7 @@ impl<'n> Reader<'n, '_> {
             Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>(), text.parse()) {
                 (Ok(number), ..) => visitor.visit_u64(number),
                 (_, Ok(number), _) => visitor.visit_i64(number),
-                // A whole number of more digits would lose some.
+                // An integer of more digits would lose some.
                 (.., Ok(number)) if f64::is_finite(number) && text.contains(['.', 'e', 'E']) => {
                     visitor.visit_f64(number)
                 }

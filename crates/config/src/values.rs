@@ -49,7 +49,7 @@ pub struct Time(pub Duration);
 #[schemars(inline, with = "AsText", extend("type" = ["string", "number"], "format" = "time"))]
 pub struct TimeOrZero(pub Duration);
 
-/// A size above 0: bytes, or a whole number with `KiB`, `MiB`, `GiB` or `B`, such as `200000`, `"64 KiB"`, `"1MiB"`.
+/// A size above 0: bytes, or an integer with `KiB`, `MiB`, `GiB` or `B`, such as `200000`, `"64 KiB"`, `"1MiB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "AsText")]
 #[schemars(inline, with = "AsText", extend("type" = ["string", "integer"], "format" = "size"))]

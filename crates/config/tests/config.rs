@@ -94,8 +94,8 @@ fn problems_and_places() {
             "line 3, column 11: `timeout` is true; it must be a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
             "line 4, column 9: `grace` is the number -1; it must be a time: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
             "line 5, column 9: `limit` is the text `1.5 MiB`; it must be a size above 0: bytes, such as 4096, or a number with its unit, such as \"64 KiB\", \"1 MiB\"",
-            "line 6, column 9: `tries` is the number 0; it must be a whole number from 1 on",
-            "line 7, column 9: `count` is the number -1; it must be a whole number from 0 on",
+            "line 6, column 9: `tries` is the number 0; it must be an integer from 1 on",
+            "line 7, column 9: `count` is the number -1; it must be an integer from 0 on",
             "line 8, column 11: `freedom` is the text `x`; it must be a number",
             "line 9, column 12: `finishes` is the text `no`; it must be true or false",
         ],
@@ -158,7 +158,7 @@ fn json() {
     );
     check(
         "{'name': 'x', \"count\": \"0x1\"}",
-        &["line 1, column 24: `count` is the text `0x1`; it must be a whole number from 0 on"],
+        &["line 1, column 24: `count` is the text `0x1`; it must be an integer from 0 on"],
     );
     check("{\"name\": null}", &[]);
     check(

@@ -193,12 +193,12 @@ fn problems_of_models() {
         (
             "[models.a]\nrepair_rounds = -1",
             (2, 17),
-            "a whole number from 0",
+            "an integer from 0",
         ),
         (
             "[models.a]\nrepair_rounds = 21",
             (2, 1),
-            "a whole number from 0 to 20",
+            "an integer from 0 to 20",
         ),
         ("\n[models.'a']\nstart_prefix = '!'", (2, 9), "is too short"),
         (

@@ -163,7 +163,7 @@ fn history() {
             "system: <prompt>",
             "user: Hi.",
             "assistant: !!!GADGET_START:now\n!!!GADGET_END\n(A call that the syntax cannot spell, as JSON: {\"name\":\"gone\",\"arguments\":\"{oops\"})\n",
-            "user: Result 1 of 2: tool now\nNo output.\nResult 2 of 2: tool gone, status unknown\nError: nobody has told what became of this call\n",
+            "user: Result 1 of 2: tool now\nNo output.\nResult 2 of 2: tool gone, status unknown\nError: the outcome of this call is unknown\n",
             "assistant: Done.",
         ],
     );

@@ -378,7 +378,7 @@ async fn calls_are_held_against_the_whole_schema() {
     assert_eq!(
         results[1].error.as_deref(),
         Some(
-            "wrong arguments: `unit`: expected one of `mm` and `inch`, found `cm`; `size`: expected a whole number of at least 1, found `0`"
+            "wrong arguments: `unit`: expected one of `mm` and `inch`, found `cm`; `size`: expected an integer of at least 1, found `0`"
         )
     );
     assert_eq!(

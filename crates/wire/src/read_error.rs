@@ -12,7 +12,7 @@ const LONGEST: usize = 200;
 ///
 /// let error = read::<ChatCompletionRequest>(br#"{"messages":[{"role":"user","content":7}]}"#).unwrap_err();
 /// assert_eq!(error.path, "messages[0].content");
-/// assert_eq!(error.to_string(), "messages[0].content: expected a text or a list of parts, found integer `7` (line 1, column 39)");
+/// assert_eq!(error.to_string(), "messages[0].content: expected a string or a list of parts, found integer `7` (line 1, column 39)");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {

@@ -35,11 +35,11 @@ fn a_request_that_is_wrong() {
     );
     check(
         "{\"messages\":[{},\n{\"role\":7}]}",
-        "messages[1].role: expected a text, found integer `7` (line 2, column 9)",
+        "messages[1].role: expected a string, found integer `7` (line 2, column 9)",
     );
     check(
         r#"{"messages":[{"content":[{"type":"text"},{"text":true}]}]}"#,
-        "messages[0].content[1].text: expected a text, found boolean `true` (line 1, column 53)",
+        "messages[0].content[1].text: expected a string, found boolean `true` (line 1, column 53)",
     );
     check(
         r#"{"messages":[{"tool_calls":[{"function":[]}]}]}"#,
@@ -51,7 +51,7 @@ fn a_request_that_is_wrong() {
     );
     check(
         r#"{"messages":[],"tool_choice":{"function":{"name":1}}}"#,
-        "tool_choice.function.name: expected a text, found integer `1` (line 1, column 50)",
+        "tool_choice.function.name: expected a string, found integer `1` (line 1, column 50)",
     );
     check(
         r#"{"messages":[],"n":{}}"#,

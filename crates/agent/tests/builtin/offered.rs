@@ -129,12 +129,12 @@ fn arguments_that_do_not_fit() {
     check(
         "read_file",
         &[("path", "a"), ("offset", "0")],
-        "`offset`: expected a whole number of at least 1, found `0`",
+        "`offset`: expected an integer of at least 1, found `0`",
     );
     check(
         "read_file",
         &[("path", "a"), ("from", "1")],
-        "`from` is no parameter of read_file: it takes `path`, `offset` and `limit`",
+        "unknown parameter `from`; read_file takes `path`, `offset` and `limit`",
     );
     check(
         "edit_file",
@@ -149,7 +149,7 @@ fn arguments_that_do_not_fit() {
     check(
         "list_files",
         &[("depth", "65")],
-        "`depth`: expected a whole number from 1 to 64, found `65`",
+        "`depth`: expected an integer from 1 to 64, found `65`",
     );
 }
 

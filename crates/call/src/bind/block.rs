@@ -144,9 +144,9 @@ impl<'s> Walk<'_, 's> {
         let takes = if names.is_empty() {
             String::new()
         } else {
-            format!("; what may stand there is {}", enumerated(&names))
+            format!("; allowed: {}", enumerated(&names))
         };
-        let message = format!("`{pointer}` may not stand there{takes}");
+        let message = format!("`{pointer}` is not allowed here{takes}");
         self.problems.push(ReplyDiagnostic::of_argument(
             "undeclared_argument",
             pointer,

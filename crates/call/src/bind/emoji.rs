@@ -35,7 +35,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     if let UsageBody::Json = usage.body {
         if line.text.contains(|c| !is_blank(c)) {
             let message = format!(
-                "{} stands on the line, which must be empty: the form of the call is `{usage}`",
+                "unexpected {} on the line, which must be empty; usage: `{usage}`",
                 quoted(line.text.trim_matches(is_blank))
             );
             problems.push(ReplyDiagnostic::of_argument(
@@ -132,7 +132,7 @@ fn positional(
     let (at, _) = words.next()?;
     let surplus = line.rest(at);
     let message = format!(
-        "{} is too much on the line: the form of the call is `{usage}`",
+        "unexpected {} on the line; usage: `{usage}`",
         quoted(surplus)
     );
     let span = line.span_of(at, surplus);
@@ -193,12 +193,12 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
     let name = usage.name;
     let message = if call.marker_in_value {
         format!(
-            "{name} takes no body, and the body holds another call: the end marker of this call was forgotten, so both must be written again"
+            "{name} takes no body, but the body contains another call: the end marker of this call is missing, so write both again"
         )
     } else {
         let begin = quoted(body.trim_start());
         format!(
-            "{name} takes no body, and the body begins with {begin}: close the call right behind its header; the form of the call is `{usage}`"
+            "{name} takes no body, but the body begins with {begin}: end the call right after its header; usage: `{usage}`"
         )
     };
     ReplyDiagnostic::of_argument("body_not_blank", "", span, message)
@@ -315,7 +315,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             _ => raw,
         };
         if !place(arguments, &name, text, span, spelling.reading) {
-            let message = format!("`{pointer}` stands twice in the body");
+            let message = format!("duplicate key `{pointer}` in the body");
             problems.push(ReplyDiagnostic::of_argument(
                 "duplicate_pointer",
                 &pointer,

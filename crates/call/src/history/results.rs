@@ -130,7 +130,7 @@ pub fn in_call_order<'t>(
             Some(result) => result,
             None => ResultMessage::new(name, id)
                 .status(CallStatus::Unknown)
-                .error(Untrusted::new("nobody has told what became of this call")),
+                .error(Untrusted::new("the outcome of this call is unknown")),
         });
     }
     ordered.extend(results.into_iter().flatten());
@@ -219,7 +219,7 @@ impl Teller {
             }
             (Some(output), None) => self.say("Output").content(output.raw()),
             (Some(output), Some(bytes)) => self
-                .say(&format!("Output, cut; it has {bytes} bytes in all"))
+                .say(&format!("Output, truncated from {bytes} bytes"))
                 .content(output.raw()),
         }
     }

@@ -25,22 +25,22 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
              exactly as it is: no quotes, no `\\n`, no code fence, as many lines as it needs."
         ),
         PromptPart::NestedValues => format!(
-            "- Write each field of an object and each item of a list by itself, with a path: `{argument}user/name`, \
+            "- Write each field of an object and each item of a list separately, with a path: `{argument}user/name`, \
              `{argument}tags/0`, `{argument}tags/1`."
         ),
-        PromptPart::EmptyValues => "- `[]` is an empty list, `{}` an empty object. `null` is null where the tool takes \
+        PromptPart::EmptyValues => "- `[]` is an empty list, `{}` an empty object. `null` is null where the tool accepts \
              null."
             .to_owned(),
         PromptPart::SeveralCalls if teaching.one_call => {
             "- Write at most one call in a reply.".to_owned()
         }
         PromptPart::SeveralCalls => {
-            "- You may write several calls, one after another. They run at the same time. A call that needs a \
+            "- You may write several calls, one after another. They run in parallel. A call that needs the \
              result of another belongs in a later reply."
                 .to_owned()
         }
         PromptPart::Dependencies if teaching.with_dependencies => format!(
-            "- To let a call wait for others, give calls ids and name those to wait for behind its own: \
+            "- To make a call wait for others, give calls ids and list those ids after its own: \
              `{start}tool_name:id:dep1,dep2`."
         ),
         PromptPart::Dependencies | PromptPart::Tools => return None,
@@ -48,12 +48,12 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         PromptPart::Results => results(teaching),
         PromptPart::Example => {
             let calls = example(teaching)?;
-            format!("Example of a reply, with tools that you do not have:\n\n{calls}")
+            format!("Example reply, with tools that you do not have:\n\n{calls}")
         }
         PromptPart::ToolsHeading => "# Your tools\n\n\
-             `x?` may be left out, `= 5` is the default, `\"a\" | \"b\"` or `one of [\"a\",\"b\"]` choose one \
+             `x?` is optional, `= 5` is the default, `\"a\" | \"b\"` or `one of [\"a\",\"b\"]` choose one \
              (written without quotes), `[T]` \
-             list of T, `{}` object with these fields, `*` any other name, `//` remark."
+             list of T, `{}` object with these fields, `*` any other name, `//` comment."
             .to_owned(),
         PromptPart::Closing => {
             format!("Use only these tools and parameters. End each call with `{end}`.")
@@ -84,7 +84,7 @@ fn marker_in_value(teaching: &Teaching<'_>) -> String {
             "- To write a marker inside a value, put a backslash before its last character: {escapes}."
         ),
         None if teaching.counts_anywhere() => {
-            "- A value must not hold any of these markers.".to_owned()
+            "- A value must not contain any of these markers.".to_owned()
         }
         None => {
             format!("- No line of a value may begin with one of these markers or end with `{end}`.")

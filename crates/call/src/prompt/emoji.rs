@@ -15,12 +15,12 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         PromptPart::Form => form(teaching)?,
         PromptPart::Values => format!(
             "- End each call with `{end}`.\n\
-             - The first line of each tool below is its form. Write the values in its order, with spaces between: no \
-             names, no quotes, no `]`. `x?` may be left out if nothing follows it, `x...` takes the rest of the line.\n\
-             - `(body: x)`: the body is the value of x, exactly as it is. Else the body is empty."
+             - The first line of each tool below is its form. Write the values in that order, separated by spaces: no \
+             names, no quotes, no `]`. `x?` is optional if nothing follows it, `x...` takes the rest of the line.\n\
+             - `(body: x)`: the body is the value of x, exactly as it is. Otherwise the body is empty."
         ),
         PromptPart::NestedValues => {
-            "- `(body: one JSON object)`: all parameters stand in the body as JSON, none on \
+            "- `(body: one JSON object)`: all parameters are in the body as JSON, none on \
              the line."
                 .to_owned()
         }
@@ -36,7 +36,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
             Some(escapes) => format!(
                 "- A marker in a body gets a backslash before its last character: {escapes}."
             ),
-            None => format!("- A body cannot hold `{end}`."),
+            None => format!("- A body cannot contain `{end}`."),
         },
         PromptPart::Results => results(teaching),
         PromptPart::Example => {

@@ -275,7 +275,7 @@ impl Keeper {
         if self.is_safe(text) {
             Slot::Kept(text.to_owned())
         } else {
-            Slot::Placeholder(as_before("a text with a marker"))
+            Slot::Placeholder(as_before("a string with a marker"))
         }
     }
 

@@ -15,7 +15,7 @@ const DEEPEST: usize = 4;
 /// How many placeholders one argument may have; with more it is one for the whole.
 const MOST: usize = 12;
 
-/// `<a whole number>`.
+/// `<an integer>`.
 pub(super) fn placeholder(words: &str) -> String {
     let words: String = words
         .chars()
@@ -31,7 +31,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 
 pub(super) fn ended_early(words: &str, len: usize) -> String {
     let count = bytes(len);
-    placeholder(&format!("{words}, all of it: after {count} the text ended"))
+    placeholder(&format!("{words} in full; truncated after {count}"))
 }
 
 pub(super) fn as_before(what: &str) -> String {
@@ -43,7 +43,7 @@ pub(super) fn bytes(count: usize) -> String {
     format!("{count} byte{plural}")
 }
 
-/// `<limit:_a_whole_number>`: for the line of an emoji call, where one word stands for one argument and tells its name.
+/// `<limit:_an_integer>`: for the line of an emoji call, where one word stands for one argument and tells its name.
 pub(super) fn word_on_line(name: &str, words: &str, takes_rest: bool) -> String {
     let full = placeholder(&format!("{name}: {words}"));
     let word = if full.contains(']') {

@@ -53,7 +53,7 @@ impl Message {
     }
 
     pub(super) fn more_calls(&mut self) {
-        self.prompt_text.trusted("\nMore calls were wrong too.\n");
+        self.prompt_text.trusted("\nMore calls were invalid.\n");
     }
 
     pub(super) fn heading(&mut self, name: &str, id: &str) {
@@ -124,7 +124,7 @@ impl Message {
 
     fn begin_problem(&mut self) {
         if self.problems == 0 {
-            self.prompt_text.trusted("What is wrong:\n");
+            self.prompt_text.trusted("Problems:\n");
         }
         self.problems += 1;
     }
@@ -183,7 +183,7 @@ impl Message {
             self.write(&match miss.format {
                 None => format!("`; did you mean `{meant}`?\n"),
                 Some(_) => format!(
-                    "` begins a call in another format, which is not read; begin a call with `{meant}`\n"
+                    "` is another call format, which is not supported; start a call with `{meant}`\n"
                 ),
             });
         }
@@ -194,14 +194,14 @@ impl Message {
         let Some(example) = example else {
             return;
         };
-        self.prompt_text.trusted("A right call looks like this:\n");
+        self.prompt_text.trusted("A correct call:\n");
         // It has been rendered, and what is the model's in it went through the escape.
         self.write(&example.text);
         if example.has_placeholders {
             self.prompt_text
-                .trusted("Write it again, with a value in the place of each <…>.");
+                .trusted("Send it again with a value in place of each <…>.");
         } else {
-            self.prompt_text.trusted("Write it again.");
+            self.prompt_text.trusted("Send it again.");
         }
         match example.left_out {
             0 => {}

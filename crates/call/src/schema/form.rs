@@ -101,7 +101,7 @@ impl<'s> Check<'s> {
             }
             (name, _) if SCHEMAS.contains(&name) => return self.schema(value, at, depth + 1),
             (name, value) if LIMITS.contains(&name) && !is_count(value) => {
-                "it must be a whole number from 0"
+                "it must be a non-negative integer"
             }
             _ => return,
         };

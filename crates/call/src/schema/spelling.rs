@@ -113,7 +113,7 @@ fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfi
             && number.is_whole()
             && number.integer().is_none()
         {
-            "a whole number of at most 64 bits".clone_into(&mut expected);
+            "an integer of at most 64 bits".clone_into(&mut expected);
         } else if kinds.has(Kinds::NUMBER)
             && number.float().is_none()
             && (number.has_point || number.integer().is_none())

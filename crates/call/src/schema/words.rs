@@ -11,16 +11,16 @@ use crate::argument_error::{joined, shown};
 const NAMED: usize = 20;
 
 impl Place<'_> {
-    /// What may stand there: `a whole number or null`.
+    /// What may stand there: `an integer or null`.
     pub(crate) fn in_words(&self) -> String {
         if let Some(constants) = constants(self) {
             return of_constants(&constants);
         }
         let kinds = self.kinds();
         let mut words: Vec<String> = [
-            (Kinds::STRING, "a text"),
+            (Kinds::STRING, "a string"),
             (Kinds::NUMBER, "a number"),
-            (Kinds::WHOLE, "a whole number"),
+            (Kinds::WHOLE, "an integer"),
             (Kinds::BOOLEAN, "true or false"),
             (Kinds::LIST, "a list"),
             (Kinds::OBJECT, "an object"),

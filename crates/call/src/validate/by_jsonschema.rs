@@ -79,7 +79,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
-                push(below(name), "it may not stand there".to_owned(), false);
+                push(below(name), "it is not allowed here".to_owned(), false);
             }
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -91,7 +91,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
                 }
                 _ => {
                     let value = quoted(&error.instance().to_string());
-                    let message = format!("none of the forms that are allowed fits {value}");
+                    let message = format!("{value} matches none of the allowed forms");
                     push(pointer.to_owned(), message, false);
                 }
             }
@@ -157,8 +157,8 @@ fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::Pattern { pattern } => format!("a text that matches {}", quoted(pattern)),
-        Kind::Format { format } => format!("a text of the form {format}"),
+        Kind::Pattern { pattern } => format!("a string that matches {}", quoted(pattern)),
+        Kind::Format { format } => format!("a string of the format {format}"),
         Kind::MinLength { limit } => return counted("least", limit, "characters"),
         Kind::MaxLength { limit } => return counted("most", limit, "characters"),
         Kind::MinItems { limit } => return counted("least", limit, "items"),
@@ -169,17 +169,17 @@ fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
         Kind::MinProperties { limit } => return counted("least", limit, "members"),
         Kind::MaxProperties { limit } => return counted("most", limit, "members"),
         Kind::UniqueItems => {
-            return "two items of the list are the same, and none may be".to_owned();
+            return "the items of the list must be unique".to_owned();
         }
         Kind::OneOfMultipleValid { .. } => {
-            return format!("more than one of the forms that are allowed fits {found}");
+            return format!("{found} matches more than one of the allowed forms");
         }
-        Kind::FalseSchema => return "it may not stand there".to_owned(),
-        Kind::Contains => return "the list lacks an item that it must have".to_owned(),
-        Kind::Not { .. } => return format!("{found} is just what is not allowed"),
+        Kind::FalseSchema => return "it is not allowed here".to_owned(),
+        Kind::Contains => return "the list lacks a required item".to_owned(),
+        Kind::Not { .. } => return format!("{found} is not allowed"),
         Kind::PropertyNames { error } => {
             return format!(
-                "the key {} is wrong: {}",
+                "invalid key {}: {}",
                 quoted(&error.instance().to_string()),
                 sentence(error.kind(), error)
             );
@@ -191,8 +191,8 @@ fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
 
 fn types(kind: &TypeKind) -> String {
     let word = |name: &str| match name {
-        "string" => "a text",
-        "integer" => "a whole number",
+        "string" => "a string",
+        "integer" => "an integer",
         "number" => "a number",
         "boolean" => "true or false",
         "array" => "a list",

@@ -241,7 +241,7 @@ fn what_a_plain_value_cannot_hold_is_told() {
     assert!(!can_hold(&block, "a\n!!!ARG:b") && !can_hold(&block, "a!!!GADGET_END\nb"));
     assert!(can_hold(&block, "a !!!ARG:b") && can_hold(&block, "a!!!GADGET_END b"));
     let anywhere = Dialect::block().markers_anywhere();
-    assert!(told(&anywhere).contains("must not hold any"));
+    assert!(told(&anywhere).contains("must not contain any"));
     assert!(!can_hold(&anywhere, "a !!!ARG:b"));
     let emoji = Dialect::emoji();
     assert!(told(&emoji).contains(&emoji.end_marker(Syntax::Emoji)));

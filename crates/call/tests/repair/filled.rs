@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// The call that a message shows, and what stands behind it.
 pub(crate) fn example_of(message: &str) -> Option<&str> {
-    let (_, example) = message.rsplit_once("\nA right call looks like this:\n")?;
+    let (_, example) = message.rsplit_once("\nA correct call:\n")?;
     Some(example)
 }
 

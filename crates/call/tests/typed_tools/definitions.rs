@@ -212,7 +212,7 @@ fn what_is_no_object_is_refused() {
     refused::<Vec<u8>>("/type", "and this is a list: ");
     refused::<String>("/type", "a struct with named fields");
     refused::<(u8, u8)>("/type", "a list");
-    refused::<Option<u8>>("/type", "a whole number from 0 to 255 or null");
+    refused::<Option<u8>>("/type", "an integer from 0 to 255 or null");
     refused::<Unspellable>("/parameters/first name", "blank");
 }
 

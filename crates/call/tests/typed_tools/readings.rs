@@ -100,7 +100,7 @@ fn nothing() {
         let problems = block(&tool, &[("a", "1")]).expect_err("an argument");
         assert_eq!(
             problems,
-            ["`a` is no parameter of t: it takes no arguments"]
+            ["unknown parameter `a`; t takes no parameters"]
         );
     }
 }

@@ -44,12 +44,12 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
     let pairs = [("count", "300"), ("unit", "Piece"), ("colour", "red")];
     let told = |of_syntax: [&str; 2]| {
         [
-            "`count`: expected a whole number from 0 to 255, found `300`".to_owned(),
+            "`count`: expected an integer from 0 to 255, found `300`".to_owned(),
             format!(
                 "`unit`: expected one of `piece` and `box`, found `{}`",
                 of_syntax[0]
             ),
-            "`colour` is no parameter of t: it takes `item`, `count`, `unit`, `at` and `tags`"
+            "unknown parameter `colour`; t takes `item`, `count`, `unit`, `at` and `tags`"
                 .to_owned(),
             format!("`item` is missing: {}", of_syntax[1]),
         ]
@@ -76,7 +76,7 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
     ];
     let problems = block(&tool, &pairs).expect_err("a call that is wrong");
     let found = [
-        "`at/floor` may not stand there; what may stand there is `street` and `number`",
+        "`at/floor` is not allowed here; allowed: `street` and `number`",
         "`tags`: expected a list, found `red`",
     ];
     assert_eq!(problems[..2], found);
@@ -100,7 +100,7 @@ fn other_names_of_a_field_are_not_told_and_not_taken() {
         &[("file", "a"), ("list/0", "1")],
         r#"{"file": "a", "list": [1]}"#,
         &[
-            "`file` is no parameter of t: it takes `path` and `list`",
+            "unknown parameter `file`; t takes `path` and `list`",
             "`path` is missing",
         ],
     );
@@ -123,18 +123,18 @@ fn bounds_of_large_numbers_are_those_of_the_type() {
     refused_by_type::<X<i32>>(
         &[("x", "2147483648")],
         "2147483648",
-        "`x`: expected a whole number from -2147483648 to 2147483647, found `2147483648`",
+        "`x`: expected an integer from -2147483648 to 2147483647, found `2147483648`",
     );
     refused_by_type::<X<i64>>(
         &[("x", "9223372036854775808")],
         "9223372036854775808",
-        "`x`: expected a whole number from -9223372036854775808 to 9223372036854775807, found `9223372036854775808`",
+        "`x`: expected an integer from -9223372036854775808 to 9223372036854775807, found `9223372036854775808`",
     );
     // Nothing is read beyond 64 bits.
     refused::<X<i128>>(
         &[("x", "18446744073709551616")],
         "18446744073709551616",
-        &["`x`: expected a whole number of at most 64 bits, found `18446744073709551616`"],
+        &["`x`: expected an integer of at most 64 bits, found `18446744073709551616`"],
     );
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Flat {
@@ -145,7 +145,7 @@ fn bounds_of_large_numbers_are_those_of_the_type() {
     refused_by_type::<Flat>(
         &[("x", "2147483648")],
         "2147483648",
-        "expected a whole number from -2147483648 to 2147483647, found `2147483648`",
+        "expected an integer from -2147483648 to 2147483647, found `2147483648`",
     );
 }
 
@@ -208,7 +208,7 @@ fn what_a_type_refuses_by_itself_has_its_pointer() {
     refused_by_type::<X<Untagged>>(
         &[("x", "3")],
         "3",
-        "`x`: none of the forms that are allowed fits it",
+        "`x`: it matches none of the allowed forms",
     );
 }
 
@@ -245,10 +245,10 @@ fn no_message_names_a_type() {
         Pair(u8, u8),
     }
 
-    check::<PathBuf>(&[("x/a", "1")], "`x`: expected a text, found an object");
+    check::<PathBuf>(&[("x/a", "1")], "`x`: expected a string, found an object");
     check::<NonZeroU32>(
         &[("x", "0")],
-        "`x`: expected a whole number other than 0, found `0`",
+        "`x`: expected an integer other than 0, found `0`",
     );
     check::<Pair>(
         &[("x/0", "1")],
@@ -276,11 +276,11 @@ fn no_message_names_a_type() {
     );
     check::<Adjacent>(
         &[("x/c/a", "x"), ("x/t", "Named")],
-        "`x`: expected a whole number from 0 to 255, found `x`",
+        "`x`: expected an integer from 0 to 255, found `x`",
     );
     check::<Untagged>(
         &[("x/a", "1")],
-        "`x`: none of the forms that are allowed fits it",
+        "`x`: it matches none of the allowed forms",
     );
     check::<Flat>(
         &[("x/a", "1")],

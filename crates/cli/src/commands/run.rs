@@ -181,11 +181,11 @@ pub(crate) struct RunOptions {
 
 fn concurrency(text: &str) -> Result<u32, &'static str> {
     text.parse()
-        .map_err(|_| "write a whole number; 0 is any number")
+        .map_err(|_| "write an integer; 0 is any number")
 }
 
 fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
-    text.parse().map_err(|_| "write a whole number from 1 on")
+    text.parse().map_err(|_| "write an integer from 1 on")
 }
 
 /// Runs the command.

@@ -4,5 +4,5 @@ use std::num::NonZeroUsize;
 
 /// A number of bytes.
 pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "write a whole number from 1")
+    text.parse().map_err(|_| "write an integer from 1")
 }

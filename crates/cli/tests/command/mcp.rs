@@ -138,19 +138,19 @@ fn calls_of_a_client() {
             (
                 "greet",
                 json!({}),
-                Err("wrong arguments: `name` is missing: greet cannot be called without it"),
+                Err("wrong arguments: missing required parameter `name`"),
             ),
             (
                 "greet",
                 json!({"nmae": "a", "times": "often"}),
                 Err(
-                    "wrong arguments: `nmae` is no parameter of greet (did you mean `name`?): it takes `name`, `times` and `style`; `times`: expected a whole number, found `often`; `name` is missing: greet cannot be called without it",
+                    "wrong arguments: unknown parameter `nmae`; did you mean `name`? greet takes `name`, `times` and `style`; `times`: expected an integer, found `often`; missing required parameter `name`",
                 ),
             ),
             (
                 "greet",
                 json!({"name": "a", "times": "often"}),
-                Err("wrong arguments: `times`: expected a whole number, found `often`"),
+                Err("wrong arguments: `times`: expected an integer, found `often`"),
             ),
             (
                 "greet",
@@ -178,7 +178,7 @@ fn calls_of_a_client() {
                 "gret",
                 json!({}),
                 Err(
-                    "there is no tool `gret`; the tools are `greet`, `put`, `get`, `secret`, `wait`; did you mean `greet`?",
+                    "unknown tool `gret`; available tools: `greet`, `put`, `get`, `secret`, `wait`; did you mean `greet`?",
                 ),
             ),
         ],

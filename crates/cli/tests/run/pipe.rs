@@ -219,7 +219,7 @@ fn concurrency() {
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n2  nap  started") < place("n0  nap  ok"));
     let ended = Scene::new("").run(&["--concurrency", "many"]);
-    ended.assert(2, &["write a whole number; 0 is any number"]);
+    ended.assert(2, &["write an integer; 0 is any number"]);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn mistakes() {
     run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
     for pace in ["0", "fast"] {
         run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())
-            .assert(2, &["--pace", "a whole number from 1 on"]);
+            .assert(2, &["--pace", "an integer from 1 on"]);
     }
     run(&[&["reply.txt", "--key", "a b"], &tools[..]].concat()).assert(2, &["key"]);
     run(&[&["reply.txt", "--start-prefix", "x"], &tools[..]].concat()).assert(2, &[]);
@@ -382,7 +382,7 @@ fn mistakes() {
         "7 calls: 1 ok, 6 rejected",
         "these calls wait for each other: `a`, `b`",
         "`nobody`",
-        "there is no tool `sya`; the tools are `say`",
+        "unknown tool `sya`; available tools: `say`",
         "fine",
     ];
     check(&calls.concat(), &[], 1, &expected);

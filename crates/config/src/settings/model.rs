@@ -289,7 +289,7 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
         let mut problem = model.teaching_problem();
         if problem.is_none() && model.repair_rounds > Some(MOST_REPAIR_ROUNDS) {
             let message =
-                format!("`repair_rounds` must be a whole number from 0 to {MOST_REPAIR_ROUNDS}");
+                format!("`repair_rounds` must be an integer from 0 to {MOST_REPAIR_ROUNDS}");
             problem = Some(("repair_rounds", message));
         }
         if let Some((key, message)) = problem {

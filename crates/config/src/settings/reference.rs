@@ -141,7 +141,7 @@ fn kind(part: &Value) -> String {
             format!("a list of {}s", item.trim_start_matches("a "))
         }
         (_, Some("integer")) if part.get("maximum").is_none() => {
-            format!("a whole number from {} on", number("minimum"))
+            format!("an integer from {} on", number("minimum"))
         }
         (_, Some(kind @ ("integer" | "number"))) => {
             let whole = if kind == "integer" { "whole " } else { "" };

@@ -41,7 +41,7 @@ fn rounds_of_repair() {
         &[&format!("I add.\n{WRONG}"), &format!("Sorry.\n{ADD}")],
         r#""I add.\n" add({"a":5}) tool_calls"#,
         &[
-            "`a`: expected a whole number, found `five`",
+            "`a`: expected an integer, found `five`",
             "Write this call again",
         ],
     );
@@ -71,7 +71,7 @@ fn rounds_of_repair() {
         &none,
         &["!!!GADGET_START:nope\n!!!GADGET_END", ADD],
         r#""" add({"a":5}) tool_calls"#,
-        &["there is no tool `nope`"],
+        &["unknown tool `nope`"],
     );
     check_rounds(
         &none,
@@ -94,7 +94,7 @@ fn rounds_of_repair() {
         &named,
         &[ADD, "!!!GADGET_START:now\n!!!GADGET_END"],
         r#""" now({}) tool_calls"#,
-        &["there is no tool `add`; the tools are `now`"],
+        &["unknown tool `add`; available tools: `now`"],
     );
     check_rounds(
         &none,

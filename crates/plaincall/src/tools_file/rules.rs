@@ -200,7 +200,7 @@ fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
         let all = specs.iter().flat_map(|spec| spec.parameters());
         let near = did_you_mean(&name, all.map(|parameter| parameter.name.as_str()));
         return Some(format!(
-            "`{name}` is no parameter of a tool that the rule is about{near}"
+            "unknown parameter `{name}` tool that the rule is about{near}"
         ));
     }
     (pointer.contains('/') && found.all(Parameter::is_scalar))

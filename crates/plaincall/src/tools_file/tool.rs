@@ -83,7 +83,7 @@ impl Reader<'_> {
         }
         if attempts < 2 {
             let message =
-                "a retry needs a whole number of starts from 2 on, the first start counted";
+                "a retry needs an integer of starts from 2 on, the first start counted";
             self.problem(&Place::value(self.below("retry/attempts")), message);
         }
         let mut retry = Retry::attempts(attempts);

@@ -138,7 +138,7 @@ async fn submitted_calls_are_taken_up_at_every_line() {
             "cancelled  | the call that it belongs to ended while the call was running",
             "rejected  | wrong arguments",
             "rejected  | wrong arguments",
-            "rejected  | there is no tool `nothing`; the tools are `look`, `veil`, `slow`, `put`, `send`, `fail`, `flaky`, `guess`, `two`, `alone`, `done`",
+            "rejected  | unknown tool `nothing`; available tools: `look`, `veil`, `slow`, `put`, `send`, `fail`, `flaky`, `guess`, `two`, `alone`, `done`",
             "rejected  | wrong arguments",
             "r ok",
             "s ok",

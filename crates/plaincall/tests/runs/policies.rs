@@ -298,7 +298,7 @@ async fn answers_of_gates() {
         errors(&results)[..3],
         [
             "not now",
-            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected a whole number of at least 0, found `x`",
+            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected an integer of at least 0, found `x`",
             "nobody could decide whether this call may run, so it may not: nobody answered within 5 s",
         ]
     );
@@ -454,7 +454,7 @@ async fn long_results_are_cut_for_the_model_alone() {
     assert_eq!(results[1].output.as_deref(), Some("790"));
     let told = results.told(&Dialect::auto()).unwrap();
     assert!(told.text().starts_with(
-        "Result 1 of 3: tool long, id a, status ok\nOutput, cut; it has 790 bytes in all:\n```\nline 0\n"
+        "Result 1 of 3: tool long, id a, status ok\nOutput, truncated from 790 bytes:\n```\nline 0\n"
     ));
     let read = "!!!GADGET_START:read_result\n!!!ARG:id\na\n!!!ARG:from\n198\n!!!ARG:bytes\n16\n!!!GADGET_END\n";
     let results = play(&mut run, &[read.to_owned()], 0).await;

@@ -70,7 +70,7 @@ async fn results_as_the_model_is_told_them() {
          Result 3 of 6: tool sleep, id c, status skipped\n\
          Error: not run, because it depends on `b`, which failed\n\
          Result 4 of 6: tool gone, id d, status rejected\n\
-         Error: there is no tool `gone`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
+         Error: unknown tool `gone`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
          Result 5 of 6: tool sleep, id a, status rejected\n\
          Error: the id `a` is already taken by an earlier call of this turn; give this call another id\n\
          Result 6 of 6: tool before, id e, status ok\n\
@@ -84,7 +84,7 @@ async fn calls_that_are_wrong() {
         "a=slep,10 b=sleep,5<a a=sleep,1",
         "a rejected -0, b skipped -0, a rejected -0",
         &[
-            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; did you mean `sleep`?",
+            "unknown tool `slep`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; did you mean `sleep`?",
             "not run, because it depends on `a`, which was rejected",
             "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],
@@ -94,8 +94,8 @@ async fn calls_that_are_wrong() {
         "a=sleep b=sleep,x c=sleep,1<c d=sleep,1<e e=sleep,1<d f=sleep,1<nobody g=write,1",
         "a rejected -0, b rejected -0, c rejected -0, d rejected -0, e rejected -0, f rejected -0, g rejected -0",
         &[
-            "wrong arguments: `ms` is missing: sleep cannot be called without it",
-            "wrong arguments: `ms`: expected a whole number of at least 0, found `x`",
+            "wrong arguments: missing required parameter `ms`",
+            "wrong arguments: `ms`: expected an integer of at least 0, found `x`",
             "the call depends on itself (`c`)",
             "these calls wait for each other: `d`, `e`",
             "these calls wait for each other: `d`, `e`",

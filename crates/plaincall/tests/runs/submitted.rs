@@ -90,7 +90,7 @@ async fn arguments_are_bound_as_those_of_a_model() {
         (
             "wait",
             json!({"ms": "x"}).into(),
-            "rejected wrong arguments: `ms`: expected a whole number of at least 0, found `x`",
+            "rejected wrong arguments: `ms`: expected an integer of at least 0, found `x`",
         ),
         (
             "wait",
@@ -100,12 +100,12 @@ async fn arguments_are_bound_as_those_of_a_model() {
         (
             "wait",
             json!({"text": "x"}).into(),
-            "rejected wrong arguments: `ms` is missing: wait cannot be called without it",
+            "rejected wrong arguments: missing required parameter `ms`",
         ),
         (
             "wait",
             json!({"sm": 1}).into(),
-            "rejected wrong arguments: `sm` is no parameter of wait (did you mean `ms`?): it takes `ms` and `text`; `ms` is missing: wait cannot be called without it",
+            "rejected wrong arguments: unknown parameter `sm`; did you mean `ms`? wait takes `ms` and `text`; missing required parameter `ms`",
         ),
         (
             "wait",
@@ -117,7 +117,7 @@ async fn arguments_are_bound_as_those_of_a_model() {
             json!({"ms": 1, "text": deep}).into(),
             "rejected wrong arguments: expected a JSON object, nested at most 64 deep",
         ),
-        ("wiat", wait(1).into(), "rejected there is no tool `wiat`"),
+        ("wiat", wait(1).into(), "rejected unknown tool `wiat`"),
         ("send", wait(1).into(), "rejected"),
         ("fail", wait(1).into(), "error done"),
         ("again", wait(1).into(), "ok done"),

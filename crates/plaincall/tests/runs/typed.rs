@@ -89,7 +89,7 @@ async fn a_function_gets_what_its_type_says() {
             "a 1x007 ",
             "b 2x007 5",
             "error: `item`: `7` is not in the catalogue: its numbers have three digits",
-            "rejected: wrong arguments: `count`: expected a whole number from 0 to 255, found `many`",
+            "rejected: wrong arguments: `count`: expected an integer from 0 to 255, found `many`",
         ],
     )
     .await;

@@ -43,7 +43,7 @@ fn asked(run: impl FnOnce()) -> Asked {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "a whole number of bytes"
+            reason = "an integer of bytes"
         )]
         most: most as usize,
     }

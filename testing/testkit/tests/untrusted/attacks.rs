@@ -102,7 +102,7 @@ impl Where {
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Writer {
-    Own,
+    Trusted,
     Model,
     Untrusted,
 }
@@ -144,7 +144,7 @@ impl Attack {
         let mut builder = PromptTextBuilder::new(std::slice::from_ref(dialect)).expect(&self.id);
         for (writer, text) in self.pieces() {
             match writer {
-                Writer::Own => {
+                Writer::Trusted => {
                     builder.trusted(Trusted::assert(text));
                 }
                 Writer::Model => {

@@ -70,7 +70,7 @@ pub(crate) struct TimeOptions {
     drain_timeout: TimeOrZero,
 }
 
-/// A whole number from `least` to `most`.
+/// An integer from `least` to `most`.
 pub(super) fn from_to(least: u64, most: u64) -> RangedU64ValueParser<u32> {
     RangedU64ValueParser::new().range(least..=most)
 }

@@ -236,7 +236,7 @@ fn mistakes_are_shown_where_they_stand() {
         (
             "[limits]\nturns = 0\ntime = '1 day'",
             &[
-                "a whole number from 1 on",
+                "an integer from 1 on",
                 "`time` is the text `1 day`",
                 "2 mistakes",
             ],
