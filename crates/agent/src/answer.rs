@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall::syntax::DialectError;
-use plaincall::{RunError, StatusCounts};
+use plaincall::{RunError, result::StatusCounts};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Finish, ModelError, Usage, is_zero};
@@ -44,7 +44,7 @@ pub struct Progress {
     pub is_usage_estimated: bool,
     /// How often the model was told what is wrong with its calls.
     pub repairs: u32,
-    /// How many calls were rejected only because they have no end marker: with [`Unclosed::Run`](plaincall::Unclosed::Run)
+    /// How many calls were rejected only because they have no end marker: with [`Unclosed::Run`](plaincall::call::Unclosed::Run)
     /// they could have run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unclosed: u32,

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::{CommandError, Effect, Tool, Toolbox, ToolboxError};
+use plaincall::{Effect, Tool, Toolbox, ToolboxError, command::CommandError};
 
 use crate::builtin::workspace::{Root, Workspace};
 use crate::user::User;

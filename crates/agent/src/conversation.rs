@@ -6,7 +6,10 @@ use std::sync::Arc;
 use plaincall::call::{EchoGuard, PromptTextBuilder, Untrusted};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
-    Author, CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Toolbox,
+    CallResult, Dialect, Run, RunEvents, Toolbox,
+    command::Directories,
+    events::Author,
+    run::{CloseError, RemovedFiles},
 };
 
 use crate::agent_loop::AgentStream;

@@ -51,7 +51,7 @@ impl Results {
 
     fn tell(&mut self, dialect: &Dialect) -> Result<(), DialectError> {
         let all = self.whole.iter().zip(&self.short);
-        let told = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).told());
+        let told = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).message());
         let told: Vec<ResultMessage<'_>> = told.collect();
         self.text = results(&told, dialect)?.into_text().into();
         Ok(())

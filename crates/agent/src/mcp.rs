@@ -4,7 +4,7 @@
 //! [`McpToolServer`] is the other way round.
 //!
 //! Descriptions and results of a server are untrusted text, and reach a model only escaped. What a server says of the
-//! effects of its tools is kept as [`ToolSpec::hinted_effect`](plaincall::ToolSpec::hinted_effect), for people to look at:
+//! effects of its tools is kept as [`ToolSpec::hinted_effect`](plaincall::call::ToolSpec::hinted_effect), for people to look at:
 //! every tool counts as [`Effect::Write`](plaincall::Effect::Write) unless the user says otherwise ([`McpServer::effects`]).
 
 mod client;
@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::{DEFAULT_OUTPUT_LIMIT, Tool, Toolbox};
+use plaincall::{Tool, Toolbox, command::DEFAULT_OUTPUT_LIMIT};
 use tokio::task::JoinSet;
 
 pub use config::{McpConfig, McpEffect, McpServer, McpTransport};

@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use plaincall::{Author, CallResult, RunEvent, Stop};
+use plaincall::{CallResult, RunEvent, Stop, events::Author};
 
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use plaincall::{Interpreted, Rules, Tool, ToolSpec, Unclosed};
+use plaincall::{
+    Rules, Tool,
+    call::{ToolSpec, Unclosed},
+    command::Interpreted,
+};
 use plaincall_call::{ToolSet, read_tool_definitions};
 use plaincall_config::{Document, FileError, Place, Problem};
 use serde::de::IgnoredAny;

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plaincall::{Effect, RunBegin, RunEvent, Stop, TornTail, TurnEnd};
+use plaincall::{
+    Effect, RunEvent, Stop,
+    events::{RunBegin, TurnEnd},
+    log::TornTail,
+};
 
 /// The events of a log; none for a run that begins anew.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plaincall::{Log, LogError};
+use plaincall::{Log, log::LogError};
 
 use crate::history::{History, what_became_of};
 use crate::options::SessionOptions;

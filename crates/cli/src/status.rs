@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plaincall::{CloseError, Directories, RemovedFiles};
+use plaincall::{
+    command::Directories,
+    run::{CloseError, RemovedFiles},
+};
 
 pub(crate) use crate::outcome::{Failure, Outcome, Status};
 use crate::output::say;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall::{FileError, Policy, Rules, Tool, Toolbox, ToolsFile};
+use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile, tools_file::FileError};
 
 use crate::status::Failure;
 use crate::terminal::problems;

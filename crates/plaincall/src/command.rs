@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
 
-use crate::interpreted::{Interpreted, Source, interpreted};
+pub use crate::interpreted::Interpreted;
+use crate::interpreted::{Source, interpreted};
 use crate::invocation::{Invocation, Line, OWN_PREFIX, Script};
+pub use crate::run_directory::Directories;
 use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 use crate::tool::{Code, Tool};
 
@@ -165,7 +167,7 @@ impl Command {
             && !folder.is_absolute()
         {
             check.find(
-                CommandPlace::Directory,
+                CommandLocation::Directory,
                 format!(
                     "the folder of the tools, {}, is no absolute path",
                     folder.display()
@@ -195,12 +197,12 @@ struct Check<'s> {
 }
 
 impl Check<'_> {
-    fn find(&mut self, place: CommandPlace, message: impl Into<String>) {
+    fn find(&mut self, place: CommandLocation, message: impl Into<String>) {
         self.find_in(place, "", 0, message.into());
     }
 
     /// Notes a problem with the placeholder of this name, of several the one with this number.
-    fn find_in(&mut self, place: CommandPlace, name: &str, occurrence: usize, message: String) {
+    fn find_in(&mut self, place: CommandLocation, name: &str, occurrence: usize, message: String) {
         self.problems.push(CommandProblem {
             place,
             placeholder: (!name.is_empty()).then(|| format!("{{{name}}}")),
@@ -212,11 +214,11 @@ impl Check<'_> {
     fn program(&mut self, elements: &[String]) -> Vec<Vec<Piece>> {
         if elements.first().is_none_or(String::is_empty) {
             let message = "the command names no program; its first element is the program";
-            self.find(CommandPlace::Whole, message);
+            self.find(CommandLocation::Whole, message);
         }
         let mut line = Vec::new();
         for (index, element) in elements.iter().enumerate() {
-            let place = CommandPlace::Element(index);
+            let place = CommandLocation::Element(index);
             let pieces = self.pieces(place, element, Host::Plain);
             if index == 0
                 && pieces
@@ -234,7 +236,7 @@ impl Check<'_> {
     }
 
     /// An element goes away as a whole or not at all.
-    fn leaves_nothing_half(&mut self, place: CommandPlace, element: &str, pieces: &[Piece]) {
+    fn leaves_nothing_half(&mut self, place: CommandLocation, element: &str, pieces: &[Piece]) {
         if pieces.len() < 2 {
             return;
         }
@@ -251,7 +253,7 @@ impl Check<'_> {
 
     fn script(&mut self, script: &str) -> Vec<Piece> {
         if script.trim().is_empty() {
-            self.find(CommandPlace::Whole, "the script is empty");
+            self.find(CommandLocation::Whole, "the script is empty");
         }
         for (at, piece) in single_quoted(script) {
             let name = match &piece {
@@ -266,26 +268,26 @@ impl Check<'_> {
             let placeholder = format!("{{{name}}}");
             let before = script.get(..at).unwrap_or_default();
             let occurrence = before.matches(placeholder.as_str()).count();
-            self.find_in(CommandPlace::Whole, name, occurrence, format!(
+            self.find_in(CommandLocation::Whole, name, occurrence, format!(
                 "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
             ));
         }
-        self.pieces(CommandPlace::Whole, script, Host::Shell)
+        self.pieces(CommandLocation::Whole, script, Host::Shell)
     }
 
     fn written(&mut self, parameter: &str) -> Piece {
         match self.spec.get(parameter) {
             Some(declared) => {
-                self.takes_one_text(CommandPlace::Whole, declared);
+                self.takes_one_text(CommandLocation::Whole, declared);
                 if !declared.required {
                     let message = format!(
                         "a call may leave `{parameter}` out, and then there is no script; make it required"
                     );
-                    self.find(CommandPlace::Whole, message);
+                    self.find(CommandLocation::Whole, message);
                 }
             }
             None => self.find(
-                CommandPlace::Whole,
+                CommandLocation::Whole,
                 format!(
                     "`{parameter}`, whose text is to be the script, is no parameter of the tool"
                 ),
@@ -298,7 +300,7 @@ impl Check<'_> {
         let Some(directory) = directory else {
             return vec![Piece::CurrentDirectory];
         };
-        let place = CommandPlace::Directory;
+        let place = CommandLocation::Directory;
         let mut pieces = self.pieces(place, directory, Host::Plain);
         if pieces
             .iter()
@@ -327,7 +329,7 @@ impl Check<'_> {
 
     fn environment(&mut self, names: &[String]) {
         for (index, name) in names.iter().enumerate() {
-            let place = CommandPlace::Environment(index);
+            let place = CommandLocation::Environment(index);
             if name.is_empty() || name.contains(['=', '\0']) {
                 self.find(
                     place,
@@ -341,7 +343,7 @@ impl Check<'_> {
         }
     }
 
-    fn pieces(&mut self, place: CommandPlace, text: &str, host: Host) -> Vec<Piece> {
+    fn pieces(&mut self, place: CommandLocation, text: &str, host: Host) -> Vec<Piece> {
         let pieces = pieces(text, host);
         for piece in &pieces {
             match piece {
@@ -365,7 +367,7 @@ impl Check<'_> {
         pieces
     }
 
-    fn takes_one_text(&mut self, place: CommandPlace, parameter: &Parameter) {
+    fn takes_one_text(&mut self, place: CommandLocation, parameter: &Parameter) {
         use plaincall_call::ParameterKind::{Array, Object};
         if matches!(parameter.kind, Array | Object) {
             let name = &parameter.name;
@@ -376,7 +378,7 @@ impl Check<'_> {
         }
     }
 
-    fn unknown(&mut self, place: CommandPlace, name: &str) {
+    fn unknown(&mut self, place: CommandLocation, name: &str) {
         if let Some(directory) = name.strip_prefix(DIRECTORY) {
             let near = nearest_name(directory, ["current", "tools", "run"]);
             let near = near.map(|near| format!("; did you mean `{{{DIRECTORY}{near}}}`?"));
@@ -432,7 +434,7 @@ pub struct CommandError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandProblem {
     /// Where.
-    pub place: CommandPlace,
+    pub place: CommandLocation,
     /// The placeholder there that is meant, if it is one.
     pub placeholder: Option<String>,
     /// Which of the texts there that are the same as the placeholder it is, from 0.
@@ -443,7 +445,7 @@ pub struct CommandProblem {
 
 /// A part of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandPlace {
+pub enum CommandLocation {
     /// The command or script as a whole.
     Whole,
     /// An element of the command, from 0.

@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::RunContext;
 use crate::event::{RunBegin, RunEvent};
-use crate::events::{Listener, Listeners};
 use crate::gate::{Decision, Gate, Recovery};
 use crate::log::{Progress, Recorder};
+use crate::observers::{Listener, Listeners};
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
 use crate::run_state::{Command, Input, RunState};

@@ -69,7 +69,7 @@ pub enum RunEvent {
 /// What holds for the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunBegin {
-    /// The version of the record's form; [`LOG_VERSION`](crate::LOG_VERSION) in what is written now.
+    /// The version of the record's form; [`LOG_VERSION`](crate::log::LOG_VERSION) in what is written now.
     pub version: u32,
     /// The version of Plaincall that began it.
     pub plaincall: String,

@@ -15,7 +15,7 @@ use crate::tool_error::BoxError;
 /// returns an error or panics has denied the call. When the run is cancelled, the future is dropped.
 ///
 /// ```
-/// use plaincall::{Decision, Gate, GateFuture, Request};
+/// use plaincall::{Decision, Gate, Request, gate::GateFuture};
 ///
 /// struct OnlyIn(&'static str);
 ///

@@ -221,7 +221,7 @@ impl Invocation {
 
     fn environment(&self, context: &Context) -> Vec<(OsString, OsString)> {
         let is_seen = |name: &OsString| {
-            is_always_seen(name) || self.environment.iter().any(|seen| name == seen.as_str())
+            is_inherited_variable(name) || self.environment.iter().any(|seen| name == seen.as_str())
         };
         let given = context.run_context.environment.iter();
         let mut variables: Vec<(OsString, OsString)> = given
@@ -431,8 +431,7 @@ pub(crate) fn ending(status: ExitStatus) -> String {
 }
 
 /// Whether a command may see the variable without naming it.
-#[doc(hidden)]
-pub fn is_always_seen(name: &OsString) -> bool {
+pub fn is_inherited_variable(name: &OsString) -> bool {
     name.to_str()
         .is_some_and(|name| ALWAYS_SEEN.contains(&name) || name.starts_with("LC_"))
 }

@@ -1,7 +1,7 @@
 //! Tool calling for any model that can write text.
 //!
-//! A model writes calls as plain text. This crate finds them while the text is still arriving, checks them, runs them
-//! in dependency order and side by side while the model still writes, and hands the results back.
+//! A model writes tool calls as plain text. This crate finds them while the text is still arriving, validates them, runs
+//! them in dependency order, concurrently with the rest of the reply, and returns the results.
 //!
 //! ```
 //! use plaincall::{BoxError, Effect, Run, Stop, Tool, Toolbox};
@@ -26,46 +26,60 @@
 //! }
 //! ```
 //!
-//! - [`Tool`]: a function of typed arguments, or a [`Command`]. [`Toolbox`]: tools with different names. [`read_tools`]
-//!   reads commands, policy and rules from a file.
-//! - [`Run`]: one conversation. [`Turn`]: one reply, fed with text, finished with its results.
-//! - [`Policy`], [`ToolPolicy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
-//! - [`Gate`]: who decides about the rest. If nobody is asked, tools that [write](Effect::Write) may not.
-//! - [`Run::observe_untrusted`]: texts from outside that the model was given. A call that it may have copied from one, or from a
-//!   result, waits for the gate.
-//! - [`RunEvents`] and [`Observer`]: what happens, as it happens; as JSON lines it is the record of a run.
-//! - [`Log`]: the record in a file, from which a run is taken up again after a crash ([`RunBuilder::log`],
-//!   [`Run::resume_turn`]). [`read_log`] reads it.
+//! - [`Tool`]: a function with typed arguments, or a [`Command`]. [`Toolbox`]: a set of tools. [`read_tools`] reads
+//!   commands, policy and rules from a file.
+//! - [`Run`]: a conversation, configured with [`RunBuilder`]. [`Turn`]: one reply, from its first text to its results.
+//! - [`Policy`], [`policy::ToolPolicy`]: limits and order of calls. [`Rules`]: what may run, as data.
+//! - [`Gate`]: decides about calls that no rule decides about. Default: calls of tools that [write](Effect::Write) are denied.
+//! - [`Run::observe_untrusted`]: records untrusted text that the model reads. A call that the model may have copied from it,
+//!   or from a result, waits for the gate.
+//! - [`RunEvents`] and [`Observer`]: events of a run. As JSON lines, they are its log.
+//! - [`Log`]: the events in a file, from which a run can be resumed after a crash ([`RunBuilder::log`],
+//!   [`Run::resume_turn`]). [`log::read_log`] reads it.
 //!
-//! Without the default feature `tokio` the crate has what is data: events and their log, results, rules, policies, gates.
-//! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
-//! (what may start). How calls run is defined in the project's `spec/running.md`.
+//! # Features
+//!
+//! - `tokio` (default): everything that runs calls. Without it, the crate has only data: events and their log, results,
+//!   rules, policies and gates.
+//! - `tracing`: spans for turns and calls.
+//!
+//! # Platforms
+//!
+//! Running calls (the feature `tokio`) requires Unix, because commands run in process groups. The data types work on every
+//! platform.
+//!
+//! The crates below are re-exported as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
+//! (the call graph). `spec/running.md` in the repository defines how calls run.
 
 #![cfg_attr(
     not(feature = "tokio"),
-    allow(dead_code, unused_imports, reason = "some of it only a run uses")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some items are used only to run calls"
+    )
 )]
 
 mod call_arguments;
 mod cut;
 mod event;
-mod gate;
+pub mod gate;
 mod held;
-mod log;
+pub mod log;
 mod milliseconds;
-mod policy;
+pub mod policy;
 mod request;
-mod result;
-mod rules;
+pub mod result;
+pub mod rules;
 mod source;
 mod tool_error;
 mod tool_policy;
 
-// What runs calls needs tokio.
+// Running calls requires tokio.
 #[cfg(feature = "tokio")]
 mod capture;
 #[cfg(feature = "tokio")]
-mod command;
+pub mod command;
 #[cfg(feature = "tokio")]
 mod context;
 #[cfg(feature = "tokio")]
@@ -73,13 +87,13 @@ mod definition;
 #[cfg(feature = "tokio")]
 mod driver;
 #[cfg(feature = "tokio")]
-mod events;
-#[cfg(feature = "tokio")]
 mod interpreted;
 #[cfg(feature = "tokio")]
 mod invocation;
 #[cfg(feature = "tokio")]
-mod process;
+mod observers;
+#[cfg(feature = "tokio")]
+pub mod process;
 #[cfg(feature = "tokio")]
 mod process_input;
 #[cfg(feature = "tokio")]
@@ -89,7 +103,7 @@ mod replay;
 #[cfg(feature = "tokio")]
 mod resident;
 #[cfg(feature = "tokio")]
-mod run;
+pub mod run;
 #[cfg(feature = "tokio")]
 mod run_directory;
 #[cfg(feature = "tokio")]
@@ -101,11 +115,11 @@ mod submit;
 #[cfg(feature = "tokio")]
 mod template;
 #[cfg(feature = "tokio")]
-mod tool;
+pub mod tool;
 #[cfg(feature = "tokio")]
 mod toolbox;
 #[cfg(feature = "tokio")]
-mod tools_file;
+pub mod tools_file;
 #[cfg(feature = "tokio")]
 mod trace;
 #[cfg(feature = "tokio")]
@@ -122,54 +136,44 @@ pub use plaincall_plan as plan;
 pub use plaincall_syntax as syntax;
 pub use schemars;
 
-pub use call::{
-    Arguments, CallError, Effect, Limits, Parameter, ParameterKind, Stop, ToolSpec, Unclosed,
-};
-pub use call_arguments::{ArgumentTexts, SubmittedArguments};
-pub use event::{
-    Admission, AdmittedBy, Appeared, Author, AwaitingApproval, BackOff, CallRef, Cancel, Completed,
-    DamagedEnd, Delta, DirectoryBegin, Lagged, LogFailed, Message, ReplyEnd, Resumed, RunBegin,
-    RunEvent, Started, TurnBegin, TurnEnd, UntrustedText,
-};
-pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Recovery, RecoveryFuture};
-pub use held::HeldReason;
-pub use log::{LOG_VERSION, LineEncoder, LogError, Record, TornTail, read_log};
-pub use plan::{Declared, RejectReason, dependency_faults};
-pub use policy::{Echoes, Order, Policy, Writes};
+pub use call::{Effect, Stop};
+pub use event::RunEvent;
+pub use gate::{AllowAll, Decision, Gate, ReadOnly, Recovery};
+pub use policy::Policy;
 pub use request::Request;
-pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
-pub use rules::{Pattern, Rule, Rules, Verdict};
-pub use source::{Bytes, Source};
+pub use result::{CallResult, Status, TurnResults};
+pub use rules::Rules;
 pub use syntax::Dialect;
-pub use tool_error::{BoxError, Failure, ToolResult};
-pub use tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
+pub use tool_error::{BoxError, ToolResult};
 
 #[cfg(feature = "tokio")]
 pub use {
-    command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT},
-    context::{Context, DependencyResult},
-    events::{EVENT_QUEUE, Observer, RunEvents},
-    interpreted::Interpreted,
-    log::{Log, Storage},
-    plaincall_config::{FileError, Problem},
-    replay::Unfinished,
-    run::{Canceller, Run, RunBuilder},
-    run_directory::{Directories, RemovedFiles},
-    run_error::{CloseError, ResumeError, RunError},
+    command::Command,
+    context::Context,
+    log::Log,
+    observers::{Observer, RunEvents},
+    run::{Canceller, Run, RunBuilder, RunError},
     submit::Submitted,
     tool::Tool,
     toolbox::{Toolbox, ToolboxError},
     tools_file::{ToolsFile, read_tools},
     turn::{Turn, TurnEvent},
-    typed::{ToolArguments, ToolFuture},
 };
-#[cfg(feature = "tokio")]
-#[doc(hidden)]
-pub use {
-    invocation::is_always_seen,
-    process::Program,
-    resident::{Resident, ResidentEnd},
-};
+
+/// The data of each [`RunEvent`].
+pub mod events {
+    pub use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
+    pub use crate::event::{
+        Admission, AdmittedBy, Appeared, Author, AwaitingApproval, BackOff, CallRef, Cancel,
+        Completed, DamagedEnd, Delta, DirectoryBegin, Lagged, LogFailed, Message, ReplyEnd,
+        Resumed, RunBegin, Started, TurnBegin, TurnEnd, UntrustedText,
+    };
+    pub use crate::held::HeldReason;
+    #[cfg(feature = "tokio")]
+    pub use crate::observers::EVENT_QUEUE;
+    pub use crate::source::{Bytes, Source};
+    pub use crate::tool_policy::ToolBegin;
+}
 
 /// The quick start of the README.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! The log of a run: its events as JSON lines that survive a crash (`spec/log.md`).
-//!
-//! What is in which file: [`line`] is the form of one line, [`record`] reads many, [`storage`] is where they go, [`file`]
-//! is the usual place, and [`recorder`] writes them without holding up the run.
+
+// `line` has the form of one line, `record` reads a log, `storage` is where bytes go, `file` is the usual storage, and
+// `recorder` writes without blocking the run.
 
 mod error;
 #[cfg(feature = "tokio")]

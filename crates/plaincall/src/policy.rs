@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::milliseconds;
 
+pub use crate::tool_policy::{Dependents, Retry, ToolPolicy};
+
 /// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -27,7 +27,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Output, Tail, drain};
+pub use crate::invocation::is_inherited_variable;
 use crate::process_input::Input;
+pub use crate::resident::{BackgroundProcess, ProcessExit};
 
 /// How long what the leader leaves behind may go on writing before it is killed. A shell does not wait for every
 /// process that it has started.
@@ -40,13 +42,15 @@ const DRAIN: Duration = Duration::from_millis(500);
 const LONGEST_GRACE: Duration = Duration::from_hours(24 * 36_525);
 
 /// A program and what it is started with.
-#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// The program.
     pub program: OsString,
+    /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Its working directory.
     pub directory: PathBuf,
-    /// All of it; nothing is inherited.
+    /// Its whole environment; no variable is inherited.
     pub environment: Vec<(OsString, OsString)>,
 }
 

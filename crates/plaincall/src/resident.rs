@@ -21,9 +21,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A program in a process group of its own. Dropping it kills the group.
 ///
 /// What it writes to its standard error is read all the time, and the end of it kept.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct Resident {
+pub struct BackgroundProcess {
     group: Group,
     words: Arc<Mutex<Tail>>,
     /// Reads the standard error; it ends when the pipe is closed.
@@ -31,9 +30,8 @@ pub struct Resident {
 }
 
 /// How a resident program ended.
-#[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct ResidentEnd {
+pub struct ProcessExit {
     /// In words that go behind its name.
     pub how: String,
     /// Whether it ended only when it was asked to.
@@ -42,7 +40,7 @@ pub struct ResidentEnd {
     pub words: String,
 }
 
-impl Resident {
+impl BackgroundProcess {
     /// Starts the program. Of its standard error so many bytes are kept.
     ///
     /// # Errors
@@ -79,7 +77,7 @@ impl Resident {
     ///
     /// # Errors
     /// If the system refuses to tell how it ended.
-    pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<ResidentEnd> {
+    pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<ProcessExit> {
         let changes = signal(SignalKind::child())?;
         let stop = CancellationToken::new();
         let closed = pin!(async {});
@@ -96,7 +94,7 @@ impl Resident {
         let status = self.group.reap().await?;
         // What is lost then was written by a process that nobody can wait for.
         let _ = timeout(LAST_WORDS, self.listening.join_next_with_id()).await;
-        Ok(ResidentEnd {
+        Ok(ProcessExit {
             how: ending(status),
             was_asked,
             words: self.words(),

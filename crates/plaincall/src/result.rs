@@ -57,8 +57,8 @@ pub struct CallResult {
 }
 
 impl CallResult {
-    /// The result as it is told to the model ([`results`](plaincall_call::results), [`TurnResults::told`]).
-    pub fn told(&self) -> ResultMessage<'_> {
+    /// Returns the result as a message for the model (see [`TurnResults::message`]).
+    pub fn message(&self) -> ResultMessage<'_> {
         ResultMessage {
             name: Untrusted::new(&*self.name),
             id: Untrusted::new(&*self.id),
@@ -162,7 +162,7 @@ impl TurnResults {
     /// turn.feed("!!!GADGET_START:Page:p\n!!!GADGET_END");
     /// let results = turn.finish(Stop::Natural).await;
     /// assert_eq!(
-    ///     results.told(&Dialect::block())?.text(),
+    ///     results.message(&Dialect::block())?.text(),
     ///     "Result 1 of 1: tool Page, id p, status ok\nOutput: see !!!GADGET_START\\:Shell\n"
     /// );
     /// # Ok(())
@@ -171,9 +171,9 @@ impl TurnResults {
     ///
     /// # Errors
     /// Refuses a dialect that cannot work.
-    pub fn told(&self, dialect: &Dialect) -> Result<PromptText, DialectError> {
-        let told: Vec<ResultMessage<'_>> = self.iter().map(CallResult::told).collect();
-        results(&told, dialect)
+    pub fn message(&self, dialect: &Dialect) -> Result<PromptText, DialectError> {
+        let messages: Vec<ResultMessage<'_>> = self.iter().map(CallResult::message).collect();
+        results(&messages, dialect)
     }
 
     /// The result of the first call with this id.

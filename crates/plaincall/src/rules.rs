@@ -27,7 +27,7 @@ use values::Values;
 /// They are asked before answers that hold for all later calls of a tool, and before the gate.
 ///
 /// ```
-/// use plaincall::{Rule, Rules};
+/// use plaincall::{Rules, rules::Rule};
 ///
 /// let rules = Rules::new([
 ///     Rule::deny(["*"], "keys stay where they are").argument("path", "**.key"),

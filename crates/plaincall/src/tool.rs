@@ -9,14 +9,16 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
+pub use crate::context::DependencyResult;
 use crate::interpreted::Interpreted;
 use crate::invocation::Invocation;
 use crate::request::Request;
 use crate::rules::{Meaning, Meanings};
 use crate::run_directory::Directories;
+pub use crate::tool_error::Failure;
 use crate::tool_error::{ToolResult, Work};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
-use crate::typed::{ToolArguments, ToolFuture};
+pub use crate::typed::{ToolArguments, ToolFuture};
 
 /// What happens when a tool is called.
 #[derive(Clone)]
@@ -126,7 +128,7 @@ impl Tool {
     /// [`Arguments::to`] makes any type with `Deserialize` of the arguments.
     ///
     /// ```
-    /// use plaincall::{Arguments, Effect, Parameter, ParameterKind, Tool, ToolSpec};
+    /// use plaincall::{Effect, Tool, call::{Arguments, Parameter, ParameterKind, ToolSpec}};
     ///
     /// #[derive(serde::Deserialize)]
     /// struct Wait { seconds: u32 }

@@ -26,7 +26,8 @@ use std::path::Path;
 
 use plaincall_call::ToolSpec;
 use plaincall_config::tools::RunTable;
-use plaincall_config::{Document, FileError, Place, child};
+use plaincall_config::{Document, Place, child};
+pub use plaincall_config::{FileError, Problem};
 
 use crate::cut::READ_RESULT;
 use crate::policy::Policy;
@@ -70,7 +71,7 @@ struct Known {
 ///
 /// let error = plaincall::read_tools("[tools.today]\ncommand = \"date\"", "/home/me/tools.toml").unwrap_err();
 /// assert_eq!(error.problems[0].line, 2);
-/// # Ok::<(), plaincall::FileError>(())
+/// # Ok::<(), plaincall::tools_file::FileError>(())
 /// ```
 ///
 /// # Errors

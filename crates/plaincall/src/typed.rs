@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 /// Nobody implements it by hand: derive both on a struct whose fields are the parameters, as for
 /// [`Tool::new`](crate::Tool::new).
 ///
-/// `()` is for tools that take nothing. [`ToolSpec::of`](crate::ToolSpec::of) says how the two must agree where a type
+/// `()` is for tools that take nothing. [`ToolSpec::of`](plaincall_call::ToolSpec::of) says how the two must agree where a type
 /// has attributes or code of its own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a tool",

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use plaincall::{
-    AllowAll, Command, Parameter, ParameterKind, Policy, Run, Stop, Tool, ToolSpec, Toolbox,
-    TurnResults,
+    AllowAll, Command, Policy, Run, Stop, Tool, Toolbox, TurnResults,
+    call::{Parameter, ParameterKind, ToolSpec},
 };
 
 /// A tool that returns so many characters that take six bytes each in JSON, and one that is given results and reads

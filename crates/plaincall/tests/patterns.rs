@@ -1,7 +1,7 @@
 //! Patterns: what they fit.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use plaincall::Pattern;
+use plaincall::rules::Pattern;
 use proptest::prelude::*;
 
 /// The same by trying everything, which may take time without end.

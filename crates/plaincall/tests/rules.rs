@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plaincall::{
-    Decision, Gate, GateFuture, Request, Run, RunBuilder, Stop, Tool, Toolbox, read_tools,
+    Decision, Gate, Request, Run, RunBuilder, Stop, Tool, Toolbox, gate::GateFuture, read_tools,
 };
 
 const RULES: &str = r#"

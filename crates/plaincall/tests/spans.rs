@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::{Canceller, Effect, Retry, Run, Stop, Tool, ToolResult, Toolbox, TurnResults};
+use plaincall::{
+    Canceller, Effect, Run, Stop, Tool, ToolResult, Toolbox, TurnResults, policy::Retry,
+};
 use tokio::time::sleep;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

@@ -6,8 +6,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Dependents, Echoes, Effect, Order, Policy, Retry, Rule, Rules, Run, Stop, Tool,
-    ToolPolicy, Toolbox, Writes, read_tools,
+    AllowAll, Effect, Policy, Rules, Run, Stop, Tool, Toolbox,
+    policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
+    read_tools,
+    rules::Rule,
 };
 
 const PATH: &str = "/home/me/tools.toml";

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plaincall::syntax::{Call, Dialect, render};
 use plaincall::{
-    BoxError, Command, Effect, ParameterKind, Policy, Run, Status, Stop, Tool, ToolSpec, Toolbox,
-    TurnResults,
+    BoxError, Command, Effect, Policy, Run, Status, Stop, Tool, Toolbox, TurnResults,
+    call::{ParameterKind, ToolSpec},
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -182,7 +182,10 @@ async fn runs(size: usize) -> Result<String, BoxError> {
 async fn output(size: usize) -> Result<String, BoxError> {
     let script = format!("yes | head -c {}", size << 20);
     let spec = ToolSpec::new("sleep").effect(Effect::Read);
-    let spec = spec.parameter(plaincall::Parameter::new("ms", ParameterKind::Integer));
+    let spec = spec.parameter(plaincall::call::Parameter::new(
+        "ms",
+        ParameterKind::Integer,
+    ));
     let command = Command::shell(script).directory("/");
     let tool = Tool::command(spec, command)?.timeout(Duration::from_mins(5));
     #[allow(

@@ -7,7 +7,7 @@ use plaincall::call::{
     CallError, ModelText, PromptText, PromptTextBuilder, Untrusted, repair, repair_reply,
 };
 use plaincall::syntax::near_misses;
-use plaincall::{Author, Effect, Status, Stop, Tool};
+use plaincall::{Effect, Status, Stop, Tool, events::Author};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 

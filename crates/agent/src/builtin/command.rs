@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use plaincall::{Command, CommandError, Effect, Parameter, Tool, ToolSpec};
+use plaincall::{
+    Command, Effect, Tool,
+    call::{Parameter, ToolSpec},
+    command::CommandError,
+};
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::workspace::Workspace;

@@ -6,7 +6,7 @@ mod page;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use plaincall::{Context, Effect, Failure, Tool, ToolResult};
+use plaincall::{Context, Effect, Tool, ToolResult, tool::Failure};
 use plaincall_http::http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
 };

@@ -4,7 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plaincall::{Arguments, Context, Effect, Request, Tool, ToolSpec, Verdict};
+use plaincall::{
+    Context, Effect, Request, Tool,
+    call::{Arguments, ToolSpec},
+    rules::Verdict,
+};
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::spelling::named;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plaincall::{Effect, Pattern};
+use plaincall::{Effect, rules::Pattern};
 pub use plaincall_config::servers::McpEffect;
 
 /// MCP servers, in the order in which they are written.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall::{Program, Resident, is_always_seen};
+use plaincall::process::{BackgroundProcess, Program, is_inherited_variable};
 use plaincall_http::http::header::{HeaderName, HeaderValue};
 use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
@@ -44,7 +44,7 @@ const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
 /// A connection. Dropping it ends it, and with it all processes of the server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
-    program: Mutex<Option<Resident>>,
+    program: Mutex<Option<BackgroundProcess>>,
     /// Whether the server wrote a message that was too long.
     is_over: Arc<AtomicBool>,
     /// Whether it did not read the answers to what it asked.
@@ -105,7 +105,7 @@ impl Connection {
         ending
     }
 
-    fn take_program(&self) -> Option<Resident> {
+    fn take_program(&self) -> Option<BackgroundProcess> {
         let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         program.take()
     }
@@ -123,7 +123,7 @@ impl Connection {
 /// The named variables of the caller, and those that are set for the server.
 fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString, OsString)> {
     let is_seen = |name: &OsString| {
-        is_always_seen(name) || name.to_str().is_some_and(|name| SEEN.contains(&name))
+        is_inherited_variable(name) || name.to_str().is_some_and(|name| SEEN.contains(&name))
     };
     let given = options.environment.iter().filter(|(name, _)| is_seen(name));
     given
@@ -133,7 +133,7 @@ fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString,
 }
 
 async fn start(program: &Program, options: &McpOptions) -> Result<Connection, String> {
-    let started = Resident::start(program, KEPT_WORDS);
+    let started = BackgroundProcess::start(program, KEPT_WORDS);
     let (resident, stdin, stdout) = started
         .map_err(|error| format!("could not be started: {}", program.why_not_started(&error)))?;
     let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
@@ -177,7 +177,7 @@ async fn reach_out(
 /// Begins the conversation with a server, perhaps with one that was started.
 async fn begin(
     transport: impl Transport<RoleClient> + 'static,
-    program: Option<Resident>,
+    program: Option<BackgroundProcess>,
     is_over: Arc<AtomicBool>,
     options: &McpOptions,
 ) -> Result<Connection, String> {
@@ -228,7 +228,7 @@ impl fmt::Display for Ending {
     }
 }
 
-async fn ended(program: Resident, patience: Duration) -> Ending {
+async fn ended(program: BackgroundProcess, patience: Duration) -> Ending {
     match program.end(patience, GRACE).await {
         Ok(end) => Ending {
             how: if end.was_asked {

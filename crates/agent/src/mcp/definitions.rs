@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plaincall::ToolSpec;
+use plaincall::call::ToolSpec;
 use plaincall::call::read_tool_definitions;
 use rmcp::RoleClient;
 use rmcp::model::{

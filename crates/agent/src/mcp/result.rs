@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall::{BoxError, Failure, ToolResult};
+use plaincall::{BoxError, ToolResult, tool::Failure};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 

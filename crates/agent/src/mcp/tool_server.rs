@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use plaincall::call::unknown_tool;
 use plaincall::{
-    CallResult, Decision, Effect, Gate, GateFuture, Log, Policy, Request, Rules, Run, RunError,
-    RunEvent, Status, Stop, Submitted, Tool, Toolbox, Verdict,
+    CallResult, Decision, Effect, Gate, Log, Policy, Request, Rules, Run, RunError, RunEvent,
+    Status, Stop, Submitted, Tool, Toolbox, gate::GateFuture, rules::Verdict,
 };
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -48,7 +48,7 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 /// rule allows it, or [`yes`](Self::yes) does. Other calls are refused with a reason for the client's model.
 ///
 /// ```no_run
-/// use plaincall::{Effect, Rule, Rules, Tool, Toolbox};
+/// use plaincall::{Effect, Rules, Tool, Toolbox, rules::Rule};
 /// use plaincall_agent::mcp::McpToolServer;
 /// use tokio_util::sync::CancellationToken;
 ///

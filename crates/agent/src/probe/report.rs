@@ -97,7 +97,7 @@ fn recommended(styles: &[StyleReport]) -> Option<&StyleReport> {
 
 impl StyleReport {
     /// Whether the model forgets end markers and otherwise writes its calls right, so that
-    /// [`Unclosed::Run`](plaincall::Unclosed::Run) helps it: at least half of the calls that could not run lack nothing else.
+    /// [`Unclosed::Run`](plaincall::call::Unclosed::Run) helps it: at least half of the calls that could not run lack nothing else.
     pub const fn forgets_end_markers(&self) -> bool {
         self.unclosed > 0 && self.unclosed * 2 >= self.calls - self.well_formed
     }

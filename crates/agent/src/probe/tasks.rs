@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plaincall::{Effect, ToolSpec};
+use plaincall::{Effect, call::ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plaincall::{Arguments, Context, Effect, Tool, ToolResult};
+use plaincall::{Context, Effect, Tool, ToolResult, call::Arguments};
 use serde_json::Value;
 
 use super::tasks::{Step, Task, tool};

@@ -204,7 +204,7 @@ fn where_they_work() {
             .toolbox()
             .get(tool)
             .unwrap()
-            .command_directory(&plaincall::Directories::default());
+            .command_directory(&plaincall::command::Directories::default());
         assert_eq!(directory, expected.then(|| here.clone()), "{tool}");
     }
 }

@@ -1,6 +1,6 @@
 //! Rules about files hold however a path is written, for what a search finds, and behind links.
 
-use plaincall::{AllowAll, Rule, Rules, Run, Stop};
+use plaincall::{AllowAll, Rules, Run, Stop, rules::Rule};
 use plaincall_agent::plaincall;
 
 use crate::builtin::scene::{Scene, call};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::ToolSpec;
+use plaincall::call::ToolSpec;
 use plaincall::call::{PastCall, TurnPart, Untrusted, history};
 use plaincall::syntax::{Escaper, Syntax};
 use plaincall_agent::model::{

@@ -6,7 +6,7 @@
 
 use plaincall_agent::plaincall::call::{EmojiText, spell_emoji};
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
-use plaincall_agent::plaincall::{Arguments, Toolbox};
+use plaincall_agent::plaincall::{Toolbox, call::Arguments};
 
 /// A text in a dialect.
 pub(crate) fn spelled(text: &str, dialect: &Dialect, tools: &Toolbox) -> String {

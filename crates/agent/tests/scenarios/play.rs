@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plaincall_agent::model::{Message, Model, OpenAi, Retries, Role};
 use plaincall_agent::plaincall::{
-    CallResult, Dialect, Policy, Rule, Rules, RunEvent, RunEvents, Toolbox, Writes,
+    CallResult, Dialect, Policy, Rules, RunEvent, RunEvents, Toolbox, policy::Writes, rules::Rule,
 };
 use plaincall_agent::{
     Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, OnNoToolCall,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall_agent::Agent;
 use plaincall_agent::model::{Finish, Model, ModelRequest, Reply};
-use plaincall_agent::plaincall::{Log, Storage};
+use plaincall_agent::plaincall::{Log, log::Storage};
 use tokio::time::{sleep, timeout};
 
 /// The first text that it is to write it keeps waiting until somebody lets it go on.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use plaincall_agent::plaincall::schemars::{self, JsonSchema};
 use plaincall_agent::plaincall::{
-    Arguments, BoxError, Context, Decision, Effect, Gate, GateFuture, Request, Retry, Tool,
-    ToolResult, Toolbox,
+    BoxError, Context, Decision, Effect, Gate, Request, Tool, ToolResult, Toolbox, call::Arguments,
+    gate::GateFuture, policy::Retry,
 };
 use plaincall_agent::{User, UserFuture};
 use serde::Deserialize;
@@ -167,12 +167,12 @@ impl Stage {
 
     fn tool<A, F, R>(self: &Arc<Self>, name: &'static str, function: F) -> Tool
     where
-        A: plaincall_agent::plaincall::ToolArguments + 'static,
+        A: plaincall_agent::plaincall::tool::ToolArguments + 'static,
         F: Fn(Arc<Self>, A, Context) -> R + Send + Sync + Clone + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
         let stage = Arc::clone(self);
-        let spec = plaincall_agent::plaincall::ToolSpec::of::<A>(name);
+        let spec = plaincall_agent::plaincall::call::ToolSpec::of::<A>(name);
         Tool::raw(spec, move |arguments: Arguments, context| {
             let stage = Arc::clone(&stage);
             let function = function.clone();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use plaincall::{RemovedFiles, Rule};
+use plaincall::{rules::Rule, run::RemovedFiles};
 use plaincall_agent::mcp::McpToolServer;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use plaincall::Unclosed;
+use plaincall::call::Unclosed;
 use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
 use plaincall_config::{Api, Model, Syntax, Time};
 use serde_json::json;

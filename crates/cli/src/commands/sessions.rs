@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use plaincall::{Author, Log, LogError, Record, RunEvent};
+use plaincall::{
+    Log, RunEvent,
+    events::Author,
+    log::{LogError, Record},
+};
 use plaincall_call::did_you_mean;
 use plaincall_config::Node;
 

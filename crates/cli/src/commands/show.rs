@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Dialect, Record, RunEvent};
+use plaincall::{Dialect, RunEvent, log::Record};
 
 use crate::commands::run::note::Note;
 use crate::environment::Environment;

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Admission, AdmittedBy, Author, Because, Link, RunBegin, Status, Stop};
+use plaincall::{
+    Status, Stop,
+    events::{Admission, AdmittedBy, Author, RunBegin},
+    result::{Because, Link},
+};
 
 use crate::report::story::{Attempt, Call, Story, Turn};
 use crate::report::transcript::Segment;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    Admission, Appeared, Because, Cancel, Dialect, Effect, Message, RunBegin, RunEvent, Status,
-    Stop,
+    Dialect, Effect, RunEvent, Status, Stop,
+    events::{Admission, Appeared, Cancel, Message, RunBegin},
+    result::Because,
 };
 use serde::{Serialize, Serializer};
 

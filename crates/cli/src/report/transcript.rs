@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use plaincall::{Appeared, Dialect, Source};
+use plaincall::{
+    Dialect,
+    events::{Appeared, Source},
+};
 use plaincall_syntax::{ByteParser, Event, EventKind, Header};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The note of a session at the beginning of its log, for the command that resumes it. It holds no secrets.
 
-use plaincall::{Dialect, RunBegin};
+use plaincall::{Dialect, events::RunBegin};
 use plaincall_config::Model;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,7 +4,10 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use plaincall::call::{did_you_mean, nearest_name};
-use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox};
+use plaincall::{
+    Policy, Rules, Tool, Toolbox,
+    rules::{Pattern, Rule},
+};
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::{AgentLimits, OnNoToolCall};

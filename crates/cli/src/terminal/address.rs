@@ -1,6 +1,6 @@
 //! The URLs in a call's arguments, so that a person sees which host each of them means.
 
-use plaincall::Arguments;
+use plaincall::call::Arguments;
 
 use crate::terminal::line::{Line, indented};
 use crate::terminal::palette::{ASKING, BOLD, DIM, PLAIN};

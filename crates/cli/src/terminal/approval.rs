@@ -8,8 +8,10 @@ use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
 use plaincall::{
-    BoxError, Decision, Directories, Effect, Gate, GateFuture, Recovery, RecoveryFuture, Request,
-    Rules, Toolbox, Verdict,
+    BoxError, Decision, Effect, Gate, Recovery, Request, Rules, Toolbox,
+    command::Directories,
+    gate::{GateFuture, RecoveryFuture},
+    rules::Verdict,
 };
 
 use crate::history::{History, Interrupted};

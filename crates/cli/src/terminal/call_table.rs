@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::{CallResult, RunEvent, Times};
+use plaincall::{CallResult, RunEvent, result::Times};
 
 use crate::terminal::event::UiEvent;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plaincall::{Arguments, Directories, Effect, HeldReason, Tool};
+use plaincall::{Effect, Tool, call::Arguments, command::Directories, events::HeldReason};
 
 use crate::terminal::line::{Line, indented};
 use crate::terminal::pages::{self, Extent, PageText};

@@ -1,6 +1,6 @@
 //! The record of a run: the lines of a log.
 
-use plaincall::{LineEncoder, RunEvent};
+use plaincall::{RunEvent, log::LineEncoder};
 
 use crate::terminal::event::{Display, UiEvent};
 use crate::visible::json;

@@ -1,6 +1,6 @@
 //! What a run rejects or holds, as far as the text and the definitions of the tools say it.
 
-use plaincall::{Declared, RejectReason, dependency_faults};
+use plaincall::plan::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
     CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Severity, Span, Stop,
     SuspectMarker, Termination, ToolCall, ToolSet, ToolSpec, Unclosed,

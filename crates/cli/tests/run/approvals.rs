@@ -329,7 +329,7 @@ concurrent = 1
     let scene = Scene::with_tools(&reply, tools);
     for (options, concurrent) in [(&[][..], 1), (&["--concurrency", "0"], 0)] {
         let ended = scene.run(&[&["--json"], options].concat());
-        let record = plaincall::read_log(ended.stdout.as_bytes()).unwrap();
+        let record = plaincall::log::read_log(ended.stdout.as_bytes()).unwrap();
         let plaincall::RunEvent::Run(begin) = &record.events[0] else {
             panic!("{record:?}");
         };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plaincall::{RunEvent, read_log};
+use plaincall::{RunEvent, log::read_log};
 
 use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, PLAINCALL, Scene, call};

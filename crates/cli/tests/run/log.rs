@@ -5,7 +5,10 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plaincall::{LineEncoder, RunEvent, read_log};
+use plaincall::{
+    RunEvent,
+    log::{LineEncoder, read_log},
+};
 
 use crate::run::scene::{Ended, PLAINCALL, Scene, call, pause, wait_until};
 

@@ -130,7 +130,7 @@ fn the_record() {
 fn a_record_without_calls() {
     let ended = Scene::new("Text.\n").run(&["--json"]);
     assert_eq!(ended.status, Some(0));
-    let record = plaincall::read_log(ended.stdout.as_bytes()).unwrap();
+    let record = plaincall::log::read_log(ended.stdout.as_bytes()).unwrap();
     assert!(matches!(
         record.events.as_slice(),
         [

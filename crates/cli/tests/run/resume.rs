@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use plaincall::{LineEncoder, RunEvent, read_log};
+use plaincall::{
+    RunEvent,
+    log::{LineEncoder, read_log},
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::run::crash::Crash;
@@ -311,7 +314,7 @@ fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
     let scene = cut_off(&whole, &["--pace", "5000"], |lines| lines.contains("two"));
     let log = fs::read(scene.path("log")).unwrap();
     let mut read = 0;
-    for event in plaincall::read_log(&log).unwrap().events {
+    for event in plaincall::log::read_log(&log).unwrap().events {
         match event {
             plaincall::RunEvent::Text(delta) => read += delta.source.as_bytes().len(),
             plaincall::RunEvent::ReplyEnd(_) => panic!("the reply was over"),

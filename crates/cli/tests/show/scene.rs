@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plaincall::{LineEncoder, RunEvent};
+use plaincall::{RunEvent, log::LineEncoder};
 use serde_json::Value;
 
 /// Where the records of the tests are.

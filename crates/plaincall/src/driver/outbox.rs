@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{Driver, PendingDelivery, cancel_without_log};
 use crate::event::{LogFailed, RunEvent};
-use crate::events::Listener;
 use crate::log::{Durability, Progress, Recorder};
+use crate::observers::Listener;
 use crate::result::{CallResult, TurnResults};
 
 /// How many bytes may wait for the log before whoever feeds the run is asked to wait.

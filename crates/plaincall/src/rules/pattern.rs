@@ -13,7 +13,7 @@ use super::spelling::is_doubtful;
 /// its last character. The time it takes is the length of the text times at most the length of the pattern.
 ///
 /// ```
-/// use plaincall::Pattern;
+/// use plaincall::rules::Pattern;
 ///
 /// let sources = Pattern::new("src/**.rs");
 /// assert!(sources.matches("src/deep/inside.rs"));

@@ -7,7 +7,7 @@ use plaincall_config::tools::{self, RetryTable, ToolTable};
 use plaincall_config::{Document, Node, Place, Value, child};
 use serde_json::{Map, Value as Json};
 
-use crate::command::{Command, CommandPlace, parameters_like};
+use crate::command::{Command, CommandLocation, parameters_like};
 use crate::tool::Tool;
 use crate::tool_policy::{Dependents, Retry};
 use crate::toolbox::NO_RETRY_OF_WRITES;
@@ -239,10 +239,10 @@ impl Reader<'_> {
         };
         for problem in error.problems {
             let pointer = match problem.place {
-                CommandPlace::Element(index) => format!("{line}/{index}"),
-                CommandPlace::Directory if table.directory.is_some() => "directory".to_owned(),
-                CommandPlace::Whole | CommandPlace::Directory => line.to_owned(),
-                CommandPlace::Environment(index) => format!("environment/{index}"),
+                CommandLocation::Element(index) => format!("{line}/{index}"),
+                CommandLocation::Directory if table.directory.is_some() => "directory".to_owned(),
+                CommandLocation::Whole | CommandLocation::Directory => line.to_owned(),
+                CommandLocation::Environment(index) => format!("environment/{index}"),
             };
             let part = problem.placeholder.unwrap_or_default();
             let place = Place::Within(self.below(&pointer), part, problem.occurrence);

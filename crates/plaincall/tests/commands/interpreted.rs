@@ -1,6 +1,9 @@
 //! Which parameters a command hands to an interpreter.
 
-use plaincall::{Command, Parameter, ParameterKind, Tool, ToolSpec};
+use plaincall::{
+    Command, Tool,
+    call::{Parameter, ParameterKind, ToolSpec},
+};
 
 fn spec() -> ToolSpec {
     ToolSpec::new("t")

@@ -4,7 +4,10 @@ use std::io::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::{Command, Effect, Program, Resident, Run, Stop, Tool, Toolbox};
+use plaincall::{
+    Command, Effect, Run, Stop, Tool, Toolbox,
+    process::{BackgroundProcess, Program},
+};
 
 use crate::commands::scene::{call, check, spec};
 
@@ -18,7 +21,7 @@ async fn last_words(text: &str, kept: usize) -> Result<String, Error> {
         directory: "/".into(),
         environment: Vec::new(),
     };
-    let (resident, ..) = Resident::start(&program, kept)?;
+    let (resident, ..) = BackgroundProcess::start(&program, kept)?;
     let minute = Duration::from_mins(1);
     Ok(resident.end(minute, minute).await?.words)
 }

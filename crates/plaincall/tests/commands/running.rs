@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall::{Arguments, Command, Parameter, ParameterKind, Stop, Tool, ToolSpec};
+use plaincall::{
+    Command, Stop, Tool,
+    call::{Arguments, Parameter, ParameterKind, ToolSpec},
+};
 
 use crate::commands::scene::{builder, call, check, outcome, results, spec, tool};
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use plaincall::{
-    AllowAll, Command, Parameter, ParameterKind, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox,
-    TurnResults,
+    AllowAll, Command, Run, RunBuilder, Stop, Tool, Toolbox, TurnResults,
+    call::{Parameter, ParameterKind, ToolSpec},
 };
 
 /// A tool `t` with the text parameters `a`, `b` and `c`; those that the arguments do not name are optional.

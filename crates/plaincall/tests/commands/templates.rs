@@ -1,11 +1,14 @@
 //! Placeholders in commands and scripts: which there are, and where the shell would not look for them.
 
-use plaincall::{Arguments, Command, Parameter, ParameterKind, Tool, ToolSpec};
+use plaincall::{
+    Command, Tool,
+    call::{Arguments, Parameter, ParameterKind, ToolSpec},
+};
 
 const NAMES: [&str; 7] = ["a", "b", "c", "name", "path", "größe", "_a-b.c"];
 
 /// A tool whose parameters have these names.
-fn tool(command: Command) -> Result<Tool, plaincall::CommandError> {
+fn tool(command: Command) -> Result<Tool, plaincall::command::CommandError> {
     let parameters = NAMES.map(|name| Parameter::new(name, ParameterKind::String));
     let spec = ToolSpec::new("t");
     Tool::command(

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    Command, Decision, Effect, Gate, GateFuture, Log, Parameter, ParameterKind, Request, Run,
-    RunBuilder, Stop, Tool, ToolSpec, Toolbox,
+    Command, Decision, Effect, Gate, Log, Request, Run, RunBuilder, Stop, Tool, Toolbox,
+    call::{Parameter, ParameterKind, ToolSpec},
+    gate::GateFuture,
 };
 use tokio::time::sleep;
 

@@ -1,6 +1,9 @@
 //! Whatever is changed in a log or cut off it is noticed, and what stands before it is not lost.
 
-use plaincall::{LogError, Record, RunEvent, TornTail, read_log};
+use plaincall::{
+    RunEvent,
+    log::{LogError, Record, TornTail, read_log},
+};
 
 use crate::log::events::{begin, begin_with_everything, delta, every_kind, lines};
 

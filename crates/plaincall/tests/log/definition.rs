@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use plaincall::{LineEncoder, RunEvent, read_log};
+use plaincall::{
+    RunEvent,
+    log::{LineEncoder, read_log},
+};
 use serde_json::Value;
 
 const OPEN: &str = "```json";

@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use plaincall::call::{Limits, SuspectMarker, Untrusted};
 use plaincall::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, Because,
-    CallRef, CallResult, Cancel, Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin,
-    Echoes, Effect, HeldReason, LOG_VERSION, Lagged, LineEncoder, Link, LogFailed, Message, Order,
-    Policy, ReplyEnd, Resumed, Retry, Rule, Rules, RunBegin, RunEvent, Source, Started, Status,
-    StatusCounts, Stop, SubmittedArguments, Times, ToolBegin, ToolPolicy, TurnBegin, TurnEnd,
-    Unclosed, UntrustedText, Writes,
+    CallResult, Effect, Policy, Rules, RunEvent, Status, Stop,
+    call::Unclosed,
+    events::{
+        Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, CallRef,
+        Cancel, Completed, DamagedEnd, Delta, DirectoryBegin, HeldReason, Lagged, LogFailed,
+        Message, ReplyEnd, Resumed, RunBegin, Source, Started, SubmittedArguments, ToolBegin,
+        TurnBegin, TurnEnd, UntrustedText,
+    },
+    log::{LOG_VERSION, LineEncoder},
+    policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
+    result::{Because, Cause, Link, StatusCounts, Times},
+    rules::Rule,
 };
 use serde_json::json;
 

@@ -4,7 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use plaincall::{Log, LogError, TornTail};
+use plaincall::{
+    Log,
+    log::{LogError, TornTail},
+};
 use tempfile::TempDir;
 
 use crate::log::events::{begin, every_kind, lines};

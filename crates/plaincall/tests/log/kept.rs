@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, str};
 
-use plaincall::{RunEvent, Source, read_log};
+use plaincall::{RunEvent, events::Source, log::read_log};
 
 use crate::log::events::{HARD_TEXTS, begin, begin_with_everything, every_kind, everywhere, lines};
 

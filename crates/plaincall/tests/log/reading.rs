@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use plaincall::{LOG_VERSION, LineEncoder, Record, RunEvent, read_log};
+use plaincall::{
+    RunEvent,
+    log::{LOG_VERSION, LineEncoder, Record, read_log},
+};
 
 use crate::log::events::{
     HARD_TEXTS, begin, begin_with_everything, delta, every_kind, everywhere, lines,

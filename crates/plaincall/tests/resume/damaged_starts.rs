@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plaincall::{Log, RunEvent, read_log};
+use plaincall::{Log, RunEvent, log::read_log};
 
 use crate::resume::play::{edges, folder, play, reference, words};
 use crate::resume::scene::{Reply, Scene};

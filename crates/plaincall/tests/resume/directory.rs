@@ -5,8 +5,9 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use plaincall::{
-    AllowAll, Command, LineEncoder, Log, Recovery, Run, RunEvent, Stop, Tool, ToolSpec, Toolbox,
-    read_log,
+    AllowAll, Command, Log, Recovery, Run, RunEvent, Stop, Tool, Toolbox,
+    call::ToolSpec,
+    log::{LineEncoder, read_log},
 };
 
 use crate::resume::play::{edges, words};

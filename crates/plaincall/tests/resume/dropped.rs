@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Policy, Recovery, RecoveryFuture,
-    Request, Run, RunEvent, Status, Stop, Tool, ToolResult, Toolbox, read_log,
+    AllowAll, Decision, Effect, Gate, Log, Policy, Recovery, Request, Run, RunEvent, Status, Stop,
+    Tool, ToolResult, Toolbox,
+    gate::{GateFuture, RecoveryFuture},
+    log::read_log,
+    policy::Order,
 };
 use tempfile::TempDir;
 use tokio::sync::Notify;

@@ -4,8 +4,11 @@ use std::fs;
 
 use plaincall::call::Untrusted;
 use plaincall::{
-    AdmittedBy, AllowAll, Dialect, Echoes, LineEncoder, Log, Parameter, ParameterKind, Policy,
-    Recovery, Run, RunEvent, Status, Stop, Tool, ToolSpec, Toolbox, read_log,
+    AllowAll, Dialect, Log, Policy, Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox,
+    call::{Parameter, ParameterKind, ToolSpec},
+    events::AdmittedBy,
+    log::{LineEncoder, read_log},
+    policy::Echoes,
 };
 
 use crate::resume::play::{check_cuts, folder, reference};

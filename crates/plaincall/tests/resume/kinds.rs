@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use plaincall::{Order, Policy, Stop, Writes};
+use plaincall::{
+    Policy, Stop,
+    policy::{Order, Writes},
+};
 
 use crate::resume::play::{Ends, check_cuts};
 use crate::resume::scene::{Reply, Same, Scene};

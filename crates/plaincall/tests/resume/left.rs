@@ -8,8 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Order, Policy, Recovery,
-    RecoveryFuture, Request, Retry, Run, RunEvent, Stop, Tool, Toolbox, Writes, read_log,
+    Context, Decision, Effect, Gate, Log, Policy, Recovery, Request, Run, RunEvent, Stop, Tool,
+    Toolbox,
+    gate::{GateFuture, RecoveryFuture},
+    log::read_log,
+    policy::{Dependents, Order, Retry, Writes},
 };
 use tokio::time::{sleep, timeout};
 

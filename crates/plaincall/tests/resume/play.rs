@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use plaincall::call::Untrusted;
 use plaincall::{
-    CallResult, Effect, Log, LogError, Recovery, RunEvent, Status, TurnResults, read_log,
+    CallResult, Effect, Log, Recovery, RunEvent, Status, TurnResults,
+    log::{LogError, read_log},
 };
 use tempfile::TempDir;
 use tokio::time::sleep;

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plaincall::{Order, Policy, Stop, Writes};
+use plaincall::{
+    Policy, Stop,
+    policy::{Order, Writes},
+};
 
 use crate::resume::play::{check_cut, edges, folder, reference};
 use crate::resume::scene::{Reply, Same, Scene};

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use plaincall::{
-    Dialect, Effect, LineEncoder, Log, Parameter, ParameterKind, Recovery, Run, RunError, RunEvent,
-    Stop, Tool, ToolSpec, Toolbox, read_log,
+    Dialect, Effect, Log, Recovery, Run, RunError, RunEvent, Stop, Tool, Toolbox,
+    call::{Parameter, ParameterKind, ToolSpec},
+    log::{LineEncoder, read_log},
 };
 
 use crate::resume::play::reference;

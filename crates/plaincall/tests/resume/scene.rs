@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    Arguments, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log, Policy, Recovery,
-    RecoveryFuture, Request, Retry, Run, RunBuilder, Stop, Tool, ToolResult, Toolbox,
+    Decision, Dialect, Effect, Gate, Log, Policy, Recovery, Request, Run, RunBuilder, Stop, Tool,
+    ToolResult, Toolbox,
+    call::Arguments,
+    gate::{GateFuture, RecoveryFuture},
+    policy::{Dependents, Retry},
 };
 use tokio::time::sleep;
 

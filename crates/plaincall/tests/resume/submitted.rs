@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::{Log, Recovery, RunEvent, Stop, Submitted, read_log};
+use plaincall::{Log, Recovery, RunEvent, Stop, Submitted, log::read_log};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

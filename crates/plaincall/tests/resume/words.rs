@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    BoxError, Gate, GateFuture, Log, Policy, Recovery, RecoveryFuture, Request, Rule, Rules, Run,
-    RunEvent, Status, Stop, read_log,
+    BoxError, Gate, Log, Policy, Recovery, Request, Rules, Run, RunEvent, Status, Stop,
+    gate::{GateFuture, RecoveryFuture},
+    log::read_log,
+    rules::Rule,
 };
 use tokio::time::{sleep, timeout};
 

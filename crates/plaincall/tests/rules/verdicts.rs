@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use plaincall::call::bind_arguments;
 use plaincall::{
-    Arguments, Effect, Parameter, ParameterKind, Request, Rule, Rules, Tool, ToolSpec, Verdict,
+    Effect, Request, Rules, Tool,
+    call::{Arguments, Parameter, ParameterKind, ToolSpec},
+    rules::{Rule, Verdict},
 };
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};

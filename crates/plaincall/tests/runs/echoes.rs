@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use plaincall::call::Untrusted;
 use plaincall::{
-    AllowAll, Arguments, Decision, Dialect, Echoes, Effect, Gate, GateFuture, HeldReason, Policy,
-    ReadOnly, Request, Rule, Rules, Run, RunBuilder, RunEvent, Status, Stop, Tool, Toolbox,
-    TurnResults,
+    AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
+    RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::Arguments, events::HeldReason,
+    gate::GateFuture, policy::Echoes, rules::Rule,
 };
 use tokio::time::sleep;
 
@@ -351,7 +351,7 @@ async fn check_pages(turns: &[(&str, &[Option<u32>])]) {
     for form in FORMS {
         let person = Person::says(|| Some(Decision::Allow));
         let policy = Policy {
-            emoji_order: plaincall::Order::Graph,
+            emoji_order: plaincall::policy::Order::Graph,
             ..Policy::default()
         };
         let builder = Run::builder(pages(form)).dialect(dialect(form));

@@ -7,8 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    Arguments, Decision, Dependents, Effect, Gate, GateFuture, Log, Observer, Order, Policy,
-    Request, Retry, Run, RunEvent, Status, Stop, Storage, Tool, Toolbox, Writes, read_log,
+    Decision, Effect, Gate, Log, Observer, Policy, Request, Run, RunEvent, Status, Stop, Tool,
+    Toolbox,
+    call::Arguments,
+    gate::GateFuture,
+    log::{Storage, read_log},
+    policy::{Dependents, Order, Retry, Writes},
 };
 use tokio::time::sleep;
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Context, Effect, LineEncoder, Log, Retry, Run, RunEvent, Stop, Storage, Tool,
-    Toolbox, TurnResults, read_log,
+    AllowAll, Context, Effect, Log, Run, RunEvent, Stop, Tool, Toolbox, TurnResults,
+    log::{LineEncoder, Storage, read_log},
+    policy::Retry,
 };
 use tokio::time::sleep;
 

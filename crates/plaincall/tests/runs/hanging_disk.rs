@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::{AllowAll, Effect, Log, Run, RunEvent, Status, Stop, Storage, Tool, Toolbox};
+use plaincall::{AllowAll, Effect, Log, Run, RunEvent, Status, Stop, Tool, Toolbox, log::Storage};
 use tokio::time::sleep;
 
 /// The first sync of a new log is that of its beginning; the second one waits until somebody lets it go on.

@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Arguments, Context, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log,
-    Policy, Request, Retry, Rule, Rules, Run, RunBuilder, RunEvent, Stop, Tool, Toolbox,
-    TurnResults, Writes,
+    AllowAll, Context, Decision, Dialect, Effect, Gate, Log, Policy, Request, Rules, Run,
+    RunBuilder, RunEvent, Stop, Tool, Toolbox, TurnResults,
+    call::Arguments,
+    gate::GateFuture,
+    policy::{Dependents, Retry, Writes},
+    rules::Rule,
 };
 use tokio::time::{Instant, sleep};
 
@@ -452,7 +455,7 @@ async fn long_results_are_cut_for_the_model_alone() {
         (Some(790), None)
     );
     assert_eq!(results[1].output.as_deref(), Some("790"));
-    let told = results.told(&Dialect::auto()).unwrap();
+    let told = results.message(&Dialect::auto()).unwrap();
     assert!(told.text().starts_with(
         "Result 1 of 3: tool long, id a, status ok\nOutput, truncated from 790 bytes:\n```\nline 0\n"
     ));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plaincall::call::ReplyItem;
-use plaincall::{AllowAll, Decision, Gate, GateFuture, Request, RunEvent, Stop, TurnEvent};
+use plaincall::{AllowAll, Decision, Gate, Request, RunEvent, Stop, TurnEvent, gate::GateFuture};
 use tokio::time::sleep;
 
 use crate::runs::scene::{Milliseconds, builder, check_with, errors, play, shown, written};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use plaincall::call::{CallError, MissingEnd};
 use plaincall::{
-    Command, Dialect, Policy, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed,
+    Command, Dialect, Policy, Run, RunBuilder, Stop, Tool, Toolbox,
+    call::{ToolSpec, Unclosed},
 };
 
 use crate::runs::scene::{builder, check, check_errors, errors, play, shown, written};
@@ -62,7 +63,7 @@ async fn results_as_the_model_is_told_them() {
     )
     .await;
     assert_eq!(
-        results.told(&Dialect::block().escaped()).unwrap().text(),
+        results.message(&Dialect::block().escaped()).unwrap().text(),
         "Result 1 of 6: tool sleep, id a, status ok\n\
          Output: slept 20\n\
          Result 2 of 6: tool fail, id b, status error\n\

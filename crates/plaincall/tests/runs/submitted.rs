@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use plaincall::call::{Limits, Untrusted};
 use plaincall::{
-    CallResult, Context, Dependents, Effect, Order, Policy, Retry, Rule, Rules, Run, RunBuilder,
-    RunEvent, Status, Stop, SubmittedArguments, Tool, Toolbox,
+    CallResult, Context, Effect, Policy, Rules, Run, RunBuilder, RunEvent, Status, Stop, Tool,
+    Toolbox,
+    events::SubmittedArguments,
+    policy::{Dependents, Order, Retry},
+    rules::Rule,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use plaincall::{
-    AllowAll, Decision, Echoes, Effect, Gate, GateFuture, HeldReason, Policy, ReadOnly, Request,
-    Rule, Rules, Run, RunBuilder, Stop, Tool, Toolbox, Unclosed,
+    AllowAll, Decision, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder, Stop,
+    Tool, Toolbox, call::Unclosed, events::HeldReason, gate::GateFuture, policy::Echoes,
+    rules::Rule,
 };
 
 /// A call for each syntax that probably ended at `end`, and what is said of it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::{Order, Policy};
+use plaincall::{Policy, policy::Order};
 
 use crate::runs::scene::{builder, check, check_with, play, shown, written};
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use plaincall::{EVENT_QUEUE, Observer, Run, RunEvent, Stop};
+use plaincall::{Observer, Run, RunEvent, Stop, events::EVENT_QUEUE};
 
 use crate::runs::scene::{builder, check_with, play, shown, written};
 

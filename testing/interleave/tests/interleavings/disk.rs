@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use interleaved::Storage;
+use interleaved::log::Storage;
 use tokio::{choose, step};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use interleaved::{
-    BoxError, Context, Decision, Effect, Gate, GateFuture, Request, Retry, Tool, ToolResult,
-    Toolbox,
+    BoxError, Context, Decision, Effect, Gate, Request, Tool, ToolResult, Toolbox,
+    gate::GateFuture, policy::Retry,
 };
 use tokio::choose;
 use tokio::task::yield_now;

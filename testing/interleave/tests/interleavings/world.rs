@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use interleaved::{AdmittedBy, Context, Observer, RunEvent, TurnResults, read_log};
+use interleaved::{Context, Observer, RunEvent, TurnResults, events::AdmittedBy, log::read_log};
 
 use crate::disk::{Disk, Fate};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall::{FileError, Pattern};
+use plaincall::{rules::Pattern, tools_file::FileError};
 use plaincall_config::servers::{ServerTable, expand, servers};
 use plaincall_config::{AsText, Document, FilePath, Node, Place, child};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::plaincall::{Dialect, Policy, Writes};
+use plaincall_agent::plaincall::{Dialect, Policy, policy::Writes};
 use plaincall_agent::{Agent, AgentLimits, OnNoToolCall};
 
 use super::LONGEST;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use plaincall_agent::plaincall::schemars::{self, JsonSchema};
 use plaincall_agent::plaincall::{
-    BoxError, Decision, Dependents, Effect, Gate, GateFuture, Request, Retry, Tool, Toolbox,
+    BoxError, Decision, Effect, Gate, Request, Tool, Toolbox,
+    gate::GateFuture,
+    policy::{Dependents, Retry},
 };
 use plaincall_agent::{User, UserFuture};
 use serde::Deserialize;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plaincall::call::Untrusted;
-use plaincall::{Log, LogError, Order, Policy, Run};
+use plaincall::{Log, Policy, Run, log::LogError, policy::Order};
 use plaincall_syntax::Dialect;
 
 use crate::commands::run::note::{self, Note, noted};

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use plaincall::Source;
+use plaincall::events::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall::{CallResult, Run, SubmittedArguments};
+use plaincall::{CallResult, Run, events::SubmittedArguments};
 use serde_json::Value;
 
 use crate::commands::tools::SourceOptions;

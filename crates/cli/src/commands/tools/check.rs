@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Effect, Rules, ToolSpec};
+use plaincall::{Effect, Rules, call::ToolSpec};
 use plaincall_call::{PromptOptions, PromptPart, Severity, prompt};
 use plaincall_config::{Document, Node, child};
 use plaincall_syntax::Dialect;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use plaincall::{Tool, ToolSpec};
+use plaincall::{Tool, call::ToolSpec};
 use serde_json::{Value, json};
 
 use crate::commands::tools::{SourceOptions, effect_word};
