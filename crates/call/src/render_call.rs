@@ -137,12 +137,7 @@ fn emoji_text(tool: &ToolSpec, object: &Map<String, Value>) -> Result<EmojiText,
     let written = Arguments::from_pairs_for(tool, borrowed(&pairs)).map_err(refused)?;
     let mut problems = Problems::default();
     let bound = bind_block(tool, &written, &mut problems);
-    let form = |error| {
-        refused(format!(
-            "{error}; usage: `{}`",
-            tool.usage()
-        ))
-    };
+    let form = |error| refused(format!("{error}; usage: `{}`", tool.usage()));
     spell_emoji(tool, &bound).map_err(form)
 }
 

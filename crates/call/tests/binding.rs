@@ -168,11 +168,7 @@ fn what_a_tool_takes_is_told_once() {
 #[test]
 fn block_calls_that_do_not_fit() {
     let definition = "t name:string n:integer? x:number? on:boolean? list:array? at:object?";
-    block(
-        definition,
-        &[],
-        "missing required parameter `name`",
-    );
+    block(definition, &[], "missing required parameter `name`");
     block(
         definition,
         &[("n", "many"), ("other/0", "1"), ("on", "yes")],

@@ -71,14 +71,8 @@ fn scalars() {
 fn scalars_that_do_not_fit() {
     value_error::<bool>("yes", "`x`: expected true or false, found `yes`");
     value_error::<bool>("TRUE", "`x`: expected true or false, found `TRUE`");
-    value_error::<u8>(
-        "256",
-        "`x`: expected an integer from 0 to 255, found `256`",
-    );
-    value_error::<u8>(
-        "-1",
-        "`x`: expected an integer from 0 to 255, found `-1`",
-    );
+    value_error::<u8>("256", "`x`: expected an integer from 0 to 255, found `256`");
+    value_error::<u8>("-1", "`x`: expected an integer from 0 to 255, found `-1`");
     value_error::<i32>("1.5", "`x`: expected an integer, found `1.5`");
     value_error::<i32>("", "`x`: expected an integer, found nothing");
     value_error::<i32>("5\n6", "`x`: expected an integer, found `5…`");
@@ -92,10 +86,7 @@ fn scalars_that_do_not_fit() {
     value_error::<char>("ab", "`x`: expected a character, found `ab`");
     value_error::<Vec<u8>>("5", "`x`: expected a list, found `5`");
     check_error::<X<String>>(&[("x/a", "1")], "`x`: expected a string, found an object");
-    check_error::<X<u8>>(
-        &[("x/0", "1")],
-        "`x`: expected an integer, found a list",
-    );
+    check_error::<X<u8>>(&[("x/0", "1")], "`x`: expected an integer, found a list");
     check_error::<X<u8>>(&[("y", "1")], "`x`: it is missing");
     check_error::<X<X<u8>>>(&[("x/y", "1")], "`x/x`: it is missing");
 }

@@ -98,10 +98,7 @@ fn nothing() {
             assert_eq!(arguments.to(), Ok(Fields {}));
         }
         let problems = block(&tool, &[("a", "1")]).expect_err("an argument");
-        assert_eq!(
-            problems,
-            ["unknown parameter `a`; t takes no parameters"]
-        );
+        assert_eq!(problems, ["unknown parameter `a`; t takes no parameters"]);
     }
 }
 

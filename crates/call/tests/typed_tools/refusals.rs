@@ -278,10 +278,7 @@ fn no_message_names_a_type() {
         &[("x/c/a", "x"), ("x/t", "Named")],
         "`x`: expected an integer from 0 to 255, found `x`",
     );
-    check::<Untagged>(
-        &[("x/a", "1")],
-        "`x`: it matches none of the allowed forms",
-    );
+    check::<Untagged>(&[("x/a", "1")], "`x`: it matches none of the allowed forms");
     check::<Flat>(
         &[("x/a", "1")],
         "`x`: none of the names that say its form is there",

@@ -82,8 +82,7 @@ impl Reader<'_> {
             self.problem(&Place::key(self.below("retry")), NO_RETRY_OF_WRITES);
         }
         if attempts < 2 {
-            let message =
-                "a retry needs an integer of starts from 2 on, the first start counted";
+            let message = "a retry needs an integer of starts from 2 on, the first start counted";
             self.problem(&Place::value(self.below("retry/attempts")), message);
         }
         let mut retry = Retry::attempts(attempts);
