@@ -290,7 +290,7 @@ impl Attack {
                 let security = folder().join("../../SECURITY.md");
                 let security = std::fs::read_to_string(security).expect("SECURITY.md");
                 let (_, plainly) = security
-                    .split_once("## What it does not defend")
+                    .split_once("## What Plaincall does not defend against")
                     .expect("a section on what is not defended");
                 assert!(
                     !self.says.is_empty() && plainly.contains(&self.says),
