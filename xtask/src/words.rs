@@ -63,8 +63,14 @@ const BANNED: &[(&str, &str)] = &[
 
 /// Files and folders that do not use them. It ends when it is the whole tree.
 const CLEAN: &[&str] = &[
-    "README.md",
+    "ARCHITECTURE.md",
+    "COMPARE.md",
+    "DESIGN.md",
     "PROMISES.md",
+    "README.md",
+    "bench/README.md",
+    "bench/gateway/README.md",
+    "bench/peers/README.md",
     "conformance/README.md",
     "docs/local-models.md",
     "docs/mcp.md",
@@ -73,6 +79,7 @@ const CLEAN: &[&str] = &[
     "docs/tool-examples.md",
     "docs/tutorial.md",
     "examples/README.md",
+    "fuzz/README.md",
     "spec/core-block.md",
     "spec/core-emoji.md",
     "spec/departures.md",

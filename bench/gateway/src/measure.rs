@@ -163,7 +163,7 @@ async fn rates(
     }
     println!(
         "\n{:<16} {:>12} {:>9} {:>9} {:>12} {:>12} {:>12}",
-        "not streamed", "req/s, 32", "of bare", "by turn", "CPU", "median, 1", "added"
+        "not streamed", "req/s, 32", "of bare", "by round", "CPU", "median, 1", "added"
     );
     // What else the machine does can only slow a turn down, so the best one tells most.
     let best = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);

@@ -11,7 +11,7 @@ pub fn size_title(size: Option<usize>) -> String {
 
 /// The lines above the rows.
 pub const HEAD: &str = "\
-| payload | chunk | parser, format | arguments | MB/s | Plaincall is quicker by | allocations/KB | calls kept | text kept |
+| payload | chunk | parser, format | arguments | MB/s | speed-up of Plaincall | allocations/KB | calls kept | text kept |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
 /// A row of the table.
