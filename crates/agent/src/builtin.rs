@@ -1,9 +1,8 @@
-//! The built-in tools: files below one directory, commands, pages, questions.
+//! Built-in tools for files in a directory, shell commands, web pages and questions to the user. They require Unix.
 //!
-//! The tools for files are confined to the directory: no `..`, absolute path or link leads out of it, also not while
-//! something is being swapped. A command is not confined: it can do what the program's user can do. `fetch_url` reaches
-//! no address of this machine or of a private network. Tools that change something have the effect
-//! [`Write`](plaincall::Effect::Write), so a gate is asked about each call of them.
+//! File tools are confined to the directory: no `..`, absolute path or link leaves it, even if files are swapped during a
+//! call. `run_command` is not confined: it runs with the rights of this process. `fetch_url` does not reach this machine or
+//! private networks. Tools that change something have the effect [`Write`](plaincall::Effect::Write) and need approval.
 
 mod blocking;
 mod command;
@@ -40,28 +39,28 @@ use plaincall_http::HttpError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BuiltinTool {
-    /// `list_files`: what is in a directory, also below it, by pattern.
+    /// `list_files`: lists a directory tree, optionally by glob.
     ListFiles,
-    /// `read_file`: lines of a text file, numbered.
+    /// `read_file`: reads numbered lines of a text file.
     ReadFile,
-    /// `search_files`: the lines that fit a regular expression.
+    /// `search_files`: finds lines that match a regular expression.
     SearchFiles,
-    /// `write_file`: a whole file, made or replaced.
+    /// `write_file`: creates or replaces a file.
     WriteFile,
-    /// `edit_file`: a text in a file in place of another.
+    /// `edit_file`: replaces a text in a file.
     EditFile,
-    /// `run_command`: a command of the shell. It is not confined.
+    /// `run_command`: runs a shell command. It is not confined.
     RunCommand,
-    /// `fetch_url`: a page of the web as text.
+    /// `fetch_url`: returns a web page as text.
     FetchUrl,
-    /// `ask_user`: a question to the user, if the program [says who answers](Builtin::user).
+    /// `ask_user`: asks the user, if the program [sets one](Builtin::user).
     AskUser,
-    /// `finish`: the model says that it is done, and what it has to say.
+    /// `finish`: ends the agent run with an answer.
     Finish,
 }
 
 impl BuiltinTool {
-    /// All of them, in the order in which they are offered.
+    /// All tools, in the order in which they are offered.
     pub const ALL: [Self; 9] = [
         Self::ListFiles,
         Self::ReadFile,
@@ -74,7 +73,7 @@ impl BuiltinTool {
         Self::Finish,
     ];
 
-    /// The name that a model writes.
+    /// The name of the tool in calls.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ListFiles => "list_files",
@@ -89,13 +88,13 @@ impl BuiltinTool {
         }
     }
 
-    /// The tool of this name.
+    /// Finds a tool by name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 }
 
-/// The built-in tools for one directory, and which of them there are.
+/// A builder of the built-in tools for a directory.
 #[derive(Clone)]
 pub struct Builtin {
     root: Arc<Root>,
@@ -107,11 +106,11 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// All of them, for the files below this directory. It is opened now: the tools for files do not see what takes its
-    /// place later; `run_command`, and the previews of changes for a gate, use its path.
+    /// Selects all tools, for files in this directory. The directory is opened now, and file tools keep using it even if
+    /// its path is replaced. `run_command` and the previews of changes for a gate use the path.
     ///
     /// # Errors
-    /// Target is no such directory, or it cannot be opened.
+    /// Returns an error if the directory cannot be opened.
     pub fn in_directory(path: impl AsRef<Path>) -> Result<Self, BuiltinError> {
         let path = path.as_ref();
         let root = Root::open(path).map_err(|error| BuiltinError::Directory {
@@ -133,33 +132,33 @@ impl Builtin {
         &self.root.path
     }
 
-    /// Leaves all others out.
+    /// Keeps only these tools.
     pub fn only(mut self, tools: impl IntoIterator<Item = BuiltinTool>) -> Self {
         let tools: BTreeSet<BuiltinTool> = tools.into_iter().collect();
         self.chosen.retain(|tool| tools.contains(tool));
         self
     }
 
-    /// Leaves out what may change something. `fetch_url` stays if its [hosts](Self::fetch_hosts) are named.
+    /// Keeps only read-only tools. `fetch_url` is one if its [hosts](Self::fetch_hosts) are limited.
     pub fn read_only(mut self) -> Self {
         self.only_reading = true;
         self
     }
 
-    /// Says who answers the model's questions. Without it `ask_user` is not offered.
+    /// Sets the user who answers questions. `ask_user` is offered only with a user.
     pub fn user(mut self, user: impl User) -> Self {
         self.user = Some(Arc::new(user));
         self
     }
 
-    /// Sets how long a command may run; 2 minutes if nothing is said. Then it is ended with all that it has started.
+    /// Sets the time limit of a command. Default: 2 minutes. Then the command and its child processes are killed.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command.timeout = timeout;
         self
     }
 
-    /// Names variables that commands may see, of those in the run's
-    /// [environment](plaincall::RunBuilder::environment), besides [the usual](plaincall::Command::environment).
+    /// Passes these variables of the run's [environment](plaincall::RunBuilder::environment) to commands, in addition to
+    /// [the default ones](plaincall::Command::environment).
     pub fn command_environment<N: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = N>,
@@ -168,29 +167,29 @@ impl Builtin {
         self
     }
 
-    /// Lets pages only be fetched from these hosts; `*.example.org` means all below `example.org`. Then `fetch_url` counts as
-    /// a tool that reads. Otherwise it counts as one that writes: an address can carry what a model has read to anyone.
+    /// Limits `fetch_url` to these hosts and makes it a read-only tool. `*.example.org` matches all subdomains. Without this
+    /// limit its effect is `Write`, because a URL can leak what the model has read.
     pub fn fetch_hosts<N: Into<String>>(mut self, hosts: impl IntoIterator<Item = N>) -> Self {
         self.fetch.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Lets pages also be fetched from this machine and from private networks.
+    /// Also allows pages of this machine and of private networks.
     pub fn fetch_from_private_networks(mut self) -> Self {
         self.fetch.private = true;
         self
     }
 
-    /// Sets how long the fetching of a page may take, redirects and all; 30 seconds if nothing is said.
+    /// Sets the time limit of fetching a page, including redirects. Default: 30 seconds.
     pub fn fetch_timeout(mut self, timeout: Duration) -> Self {
         self.fetch.time = timeout;
         self
     }
 
-    /// The tools.
+    /// Returns the tools.
     ///
     /// # Errors
-    /// Commands cannot run in the directory or with these variables, or connections cannot be made.
+    /// Returns an error if commands cannot run in the directory or with these variables, or if TLS cannot be set up.
     pub fn tools(&self) -> Result<Vec<Tool>, BuiltinError> {
         let mut offered = self.chosen.clone();
         if self.user.is_none() {
@@ -227,10 +226,10 @@ impl Builtin {
         Ok(tools)
     }
 
-    /// The tools in a toolbox of their own.
+    /// Returns the tools in a new toolbox.
     ///
     /// # Errors
-    /// As [`tools`](Self::tools).
+    /// See [`tools`](Self::tools).
     pub fn toolbox(&self) -> Result<Toolbox, BuiltinError> {
         Toolbox::new(self.tools()?).map_err(BuiltinError::Toolbox)
     }
@@ -255,22 +254,22 @@ impl fmt::Debug for Builtin {
     }
 }
 
-/// Why there are no built-in tools.
+/// An error that prevents the use of the built-in tools.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuiltinError {
     /// The directory cannot be opened.
     Directory {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         error: io::Error,
     },
-    /// No commands can be run in the directory, or with these variables.
+    /// Commands cannot run in the directory, or with these variables.
     Command(CommandError),
-    /// No connections can be made; why.
+    /// The HTTP client cannot be set up, for this reason.
     Connections(String),
-    /// The tools do not go together.
+    /// The tools cannot be in one toolbox.
     Toolbox(ToolboxError),
 }
 
@@ -279,7 +278,7 @@ impl fmt::Display for BuiltinError {
         match self {
             Self::Directory { path, error } => write!(
                 formatter,
-                "the directory {} for the built-in tools cannot be opened: {error}",
+                "cannot open the directory {} for the built-in tools: {error}",
                 path.display()
             ),
             Self::Command(error) => write!(formatter, "`run_command` cannot be offered: {error}"),

@@ -1,11 +1,11 @@
-//! Tools of MCP servers, and our tools for MCP clients.
+//! An MCP client and an MCP server.
 //!
-//! [`McpConfig`] reads which servers there are, [`McpServers`] connects to them and makes [`Tool`]s of what they offer.
-//! [`McpToolServer`] is the other way round.
+//! [`McpConfig`] reads the configuration of servers. [`McpServers`] connects to them and makes [`Tool`]s of their tools.
+//! [`McpToolServer`] offers your tools to an MCP client.
 //!
-//! Descriptions and results of a server are untrusted text, and reach a model only escaped. What a server says of the
-//! effects of its tools is kept as [`ToolSpec::hinted_effect`](plaincall::call::ToolSpec::hinted_effect), for people to look at:
-//! every tool counts as [`Effect::Write`](plaincall::Effect::Write) unless the user says otherwise ([`McpServer::effects`]).
+//! Descriptions and results of a server are untrusted text and are escaped in prompts. The effects that a server declares
+//! are only hints ([`ToolSpec::hinted_effect`](plaincall::call::ToolSpec::hinted_effect)): the effect of every tool is
+//! [`Effect::Write`](plaincall::Effect::Write) unless the configuration sets another ([`McpServer::effects`]).
 
 mod client;
 mod config;
@@ -37,22 +37,21 @@ use definitions::Offer;
 use plaincall_http::HttpSettings;
 use server::Server;
 
-/// How long the words of a server are at most that a message repeats, in characters.
+/// The longest part of a server's message that is quoted, in characters.
 const CLIPPED: usize = 500;
 
-/// How servers are reached and called.
+/// Options of MCP connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct McpOptions {
-    /// The variables from which a started server sees `PATH`, `HOME`, `LANG`, `LC_…`, `TMPDIR`, `LOGNAME`, `SHELL`, `TERM`
-    /// and `USER`, beside those that its configuration sets. Default: none; the environment of this process is not read.
+    /// The environment for servers. Each gets `PATH`, `HOME`, `LANG`, `LC_…`, `TMPDIR`, `LOGNAME`, `SHELL`, `TERM` and `USER`
+    /// from it, and the variables of its configuration. Default: empty; the environment of this process is not read.
     pub environment: BTreeMap<OsString, OsString>,
-    /// How long a server may take to be there, and once more to say its tools; 30 seconds if nothing is said. A program
-    /// that is fetched before it is started takes its time.
+    /// The time limit of connecting, and again of listing tools. Default: 30 seconds.
     pub connect_timeout: Duration,
-    /// How much of a result is kept, in bytes; 1 MiB if nothing is said.
+    /// How much of a result is kept, in bytes. Default: 1 MiB.
     pub output_limit: usize,
-    /// How connections are made.
+    /// Settings of the HTTP client.
     pub http: HttpSettings,
 }
 
@@ -67,25 +66,25 @@ impl Default for McpOptions {
     }
 }
 
-/// MCP servers that were reached. Dropping it, its copies and all its tools ends every server that was started;
-/// [`close`](Self::close) gives them time to end by themselves.
+/// Connected MCP servers. Dropping all clones and all tools kills the servers that were started; [`close`](Self::close)
+/// lets them shut down.
 ///
-/// The tools are those that the servers offer at first: later changes are not followed.
+/// Tools are listed once; later changes are ignored.
 #[derive(Clone)]
 pub struct McpServers {
     servers: Arc<[(Arc<Server>, Offer)]>,
     failures: Arc<[McpFailure]>,
-    /// The names of all servers of the configuration, also of those that are not here.
+    /// The names of all configured servers, including those that failed.
     configured: Arc<[String]>,
 }
 
-/// A server that cannot be used.
+/// The failure of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpFailure {
-    /// What the server is called.
+    /// The name of the server.
     pub server: String,
-    /// Why, in words that go behind its name.
+    /// The reason, as a predicate: it follows the name.
     pub reason: String,
 }
 
@@ -101,21 +100,21 @@ impl fmt::Display for McpFailure {
 
 impl std::error::Error for McpFailure {}
 
-/// A tool of a server that is not taken.
+/// A tool that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedTool {
-    /// What the server is called.
+    /// The name of the server.
     pub server: String,
-    /// What the server calls the tool.
+    /// The server's name of the tool.
     pub tool: String,
-    /// Why it is not taken.
+    /// The reason.
     pub reason: String,
 }
 
 impl McpServers {
-    /// Connects to all servers that are not switched off, side by side, and asks each for its tools. Where one cannot be
-    /// used, the others work without it, and [`failures`](Self::failures) says why.
+    /// Connects to all enabled servers concurrently and lists their tools. A server that fails is in
+    /// [`failures`](Self::failures); the others work without it.
     pub async fn connect(config: McpConfig, options: McpOptions) -> Self {
         let options = Arc::new(options);
         let names = config.servers.iter().map(|server| server.name.clone());
@@ -147,22 +146,22 @@ impl McpServers {
         }
     }
 
-    /// The servers that were wanted and cannot be used.
+    /// The servers that failed.
     pub fn failures(&self) -> &[McpFailure] {
         &self.failures
     }
 
-    /// The tools that are not taken: their definitions cannot be used, or there are too many.
+    /// The tools that are not used because their definitions are invalid or there are too many.
     pub fn skipped(&self) -> impl Iterator<Item = &SkippedTool> {
         self.servers.iter().flat_map(|(_, offer)| &offer.skipped)
     }
 
-    /// The tools of all servers, in their order, for a model that has the tools of this box too.
+    /// Returns the tools of all servers, with names that do not collide with the tools of this toolbox.
     ///
-    /// The configuration decides what a tool is called, and not which servers could be reached, so that a rule for a name
-    /// never means a tool of another server. The tools of a server that is alone keep their names, as far as calls can
-    /// spell them and neither a tool of the box, nor a built-in tool, nor `read_result` is called so. Otherwise a tool is
-    /// called by its server's name, `_` and its own.
+    /// Names depend only on the configuration, not on which servers could be reached, so a rule for a name never applies to
+    /// a tool of another server. Tools of a single configured server keep their names unless a call cannot spell a name or it is the
+    /// name of a tool in the toolbox, a built-in tool or `read_result`. Otherwise the name is the server's name, `_` and
+    /// the tool's.
     pub fn tools_for(&self, own: &Toolbox) -> Vec<Tool> {
         let offered = || {
             let servers = self.servers.iter();
@@ -179,8 +178,8 @@ impl McpServers {
             .collect()
     }
 
-    /// Ends all connections in order: each server that was started finds its input closed, and has a moment to end by
-    /// itself before it is ended. Calls that come later fail.
+    /// Closes all connections. A server that was started can exit when its stdin closes, and is killed shortly after. Later
+    /// calls fail.
     pub async fn close(&self) {
         let mut closing = JoinSet::new();
         for (server, _) in self.servers.iter() {
@@ -191,7 +190,7 @@ impl McpServers {
     }
 }
 
-/// The beginning of what a stranger says, on one line.
+/// The beginning of an untrusted message, on one line.
 fn clipped(text: &str) -> String {
     let mut clipped: String = text
         .chars()

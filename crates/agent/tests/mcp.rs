@@ -199,7 +199,7 @@ async fn tools_of_a_server() {
     odd.hears("closed").await;
 }
 
-/// Which tools are taken, and what they may do, is for the file of the user to say.
+/// Which tools are included, and what they may do, the configuration of the user decides.
 #[tokio::test]
 async fn tools_that_a_file_chooses() {
     let odd = Odd::new();
@@ -242,11 +242,11 @@ async fn calls() {
     check(&mut run, "ask", Ok("it has asked")).await;
     odd.hears(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"sampling/createMessage"}"#)
         .await;
-    odd.hears(r#""id":"roots/list","error":{"code":-32601,"message":"this client has no roots"}"#)
+    odd.hears(r#""id":"roots/list","error":{"code":-32601,"message":"roots are not supported"}"#)
         .await;
     odd.hears(r#""id":"elicitation/create","result":{"action":"decline"}"#)
         .await;
-    check(&mut run, "change", Err("the MCP server `odd` refuses the call: Unknown tool: change; it says that its tools are others by now, and this conversation keeps those that it began with"))
+    check(&mut run, "change", Err("the MCP server `odd` rejected the call: Unknown tool: change; it reports that its tools have changed, and this conversation still uses the old ones"))
         .await;
 }
 
@@ -260,7 +260,7 @@ async fn answers_that_cannot_be_read() {
     for name in ["cut", "mess"] {
         let result = call(&mut run, name).await;
         let error = result.error.expect("it fails");
-        let expected = "the MCP server `odd` has answered with something that cannot be read; nobody knows how far the call came: its answer cannot be read: ";
+        let expected = "the MCP server `odd` sent an invalid answer; the call may have run: its answer is invalid: ";
         assert!(error.starts_with(expected), "{name}: {error}");
     }
     assert!(
@@ -277,13 +277,13 @@ async fn a_server_that_dies_is_started_once_more() {
     let servers = connect([odd.server("odd")]).await;
     let mut run = run(servers.tools_for(&Toolbox::default()));
     let first = call(&mut run, "who").await.output.expect("a process");
-    check(&mut run, "die", Err("the MCP server `odd` ended with exit status 7 while this call was running; it said last: out of paper; nobody knows how far the call came, and it is not made again by itself; it is started again for the next call"))
+    check(&mut run, "die", Err("the MCP server `odd` ended with exit status 7 during this call; its stderr ends: out of paper; the call may have run and is not repeated; it is restarted for the next call"))
         .await;
     let second = call(&mut run, "who").await.output.expect("a process");
     assert_ne!(first, second);
-    check(&mut run, "long", Err("the MCP server `odd` wrote a message of more than 16777216 bytes while this call was running; nobody knows how far the call came, and it is not made again by itself; it was started again before and is not once more"))
+    check(&mut run, "long", Err("the MCP server `odd` wrote a message of more than 16777216 bytes during this call; the call may have run and is not repeated; it was already restarted once and is not restarted again"))
         .await;
-    check(&mut run, "who", Err("the MCP server `odd` wrote a message of more than 16777216 bytes; its tools cannot be called any more"))
+    check(&mut run, "who", Err("the MCP server `odd` wrote a message of more than 16777216 bytes; its tools are unavailable"))
         .await;
     is_gone(&second).await;
 }
@@ -351,15 +351,15 @@ async fn servers_that_cannot_be_reached() {
                 ],
             )
             .with("KEY", "very-secret"),
-            "ended with exit status 3 before it had answered; it said last: note: wrong [1m [key]",
+            "ended with exit status 3 before it answered; its stderr ends: note: wrong [1m [key]",
         ),
         (
             stdio("silent", "sleep", ["1000"]),
-            "has not answered within 0.5 s",
+            "did not answer within 0.5 s",
         ),
         (
             stdio("chatty", "yes", ["hello"]),
-            "has not answered within 0.5 s",
+            "did not answer within 0.5 s",
         ),
         (
             web("nobody", "http://127.0.0.1:1/mcp?key=secret"),
@@ -402,39 +402,38 @@ async fn over_http() {
     check(
         &mut run,
         "busy",
-        Err("the MCP server `web` answers with the status 503"),
+        Err("the MCP server `web` returned status 503"),
     )
     .await;
     // A call is made once, and its key goes nowhere else.
-    let gone =
-        Err("the MCP server `web` says that its session is over; nothing is made again by itself");
+    let gone = Err("the MCP server `web` ended the session; the call is not repeated");
     check(&mut run, "gone", gone).await;
     assert_eq!(responder.calls("gone"), 1);
     let other = Responder::start().await;
     responder.lead_to(&other);
-    let away = Err("the MCP server `web` answers unexpectedly: HTTP 307 Temporary Redirect: ");
+    let away = Err("the MCP server `web` sent an unexpected answer: HTTP 307 Temporary Redirect: ");
     check(&mut run, "away", away).await;
     assert_eq!(other.calls("away"), 0);
-    let quoted = Err("the MCP server `web` refuses the call: wrong key [key], [key]***");
+    let quoted = Err("the MCP server `web` rejected the call: wrong key [key], [key]***");
     check(&mut run, "quote", quoted).await;
     // What cannot be read fails its call, although the stream goes on.
     let since = Instant::now();
     let odd = Err(
-        "the MCP server `web` has answered with something that cannot be read; nobody knows how far the call came: its answer cannot be read: EOF while parsing a list at line 1 column 45",
+        "the MCP server `web` sent an invalid answer; the call may have run: its answer is invalid: EOF while parsing a list at line 1 column 45",
     );
     check(&mut run, "odd", odd).await;
     check(&mut run, "half", Ok("[key] \u{fffd}")).await;
     assert!(since.elapsed() < PATIENCE);
-    check(&mut run, "cut", Err("the MCP server `web` has closed the connection: connection closed before message completed")).await;
+    check(&mut run, "cut", Err("the MCP server `web` closed the connection: connection closed before message completed")).await;
 
     for (path, reason) in [
         (
             "/nobody",
-            "wants to know who asks (status 401): say it in `headers`, such as `Authorization`",
+            "requires authentication (status 401); set `Authorization` in `headers`",
         ),
         (
             "/page",
-            "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?",
+            "returned neither JSON nor an event stream; is this the URL of its MCP endpoint?",
         ),
     ] {
         let servers = McpServers::connect(config([server(path)]), options()).await;
@@ -470,8 +469,7 @@ async fn a_server_that_hangs_is_started_once_more() {
     let mut run = run(servers.tools_for(&Toolbox::default()));
     call(&mut run, "die").await;
     std::fs::write(odd.directory.path().join("notes.hang"), "").expect("a file");
-    let over =
-        "the MCP server `odd` has not answered within 1.5 s; its tools cannot be called any more";
+    let over = "the MCP server `odd` did not answer within 1.5 s; its tools are unavailable";
     let since = Instant::now();
     while call(&mut run, "who").await.error.as_deref() != Some(over) {
         assert!(since.elapsed() < PATIENCE);
@@ -486,24 +484,23 @@ async fn a_server_that_offers_too_much() {
         (
             "/pages",
             100,
-            &["the server's list of tools has more than 100 pages"][..],
+            &["the server's tool list has more than 100 pages"][..],
         ),
         (
             "/again",
             2,
-            &["the server's list of tools begins again after its last page"],
+            &["the server's tool list repeats after its last page"],
         ),
         ("/many", 1000, &["the server has more than 1000 tools"]),
         (
             "/giant",
             1,
-            &["its definition has 40064 bytes, and at most 32768 are taken"],
+            &["its definition has 40064 bytes; at most 32768 are allowed"],
         ),
         (
             "/much",
             8,
-            &["the definitions of the server have more than 262144 bytes together; name those that are wanted in `tools`";
-                2],
+            &["the server's definitions exceed 262144 bytes; select tools with `tools`"; 2],
         ),
     ] {
         let servers = connect([web("web", responder.url(path))]).await;
@@ -520,7 +517,7 @@ async fn a_server_that_offers_too_much() {
     assert_eq!(skipped.len(), 101);
     assert_eq!(
         skipped[100].reason,
-        "200 more tools of the server are not taken"
+        "200 more tools of the server are skipped"
     );
 }
 

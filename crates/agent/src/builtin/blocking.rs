@@ -1,4 +1,4 @@
-//! Tools for files: their work waits for the disk, away from the threads that run tasks.
+//! Runs file tools on blocking threads.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::rules::PathRules;
 use crate::builtin::workspace::{RelPath, Workspace};
 
-/// How long a walk over many files goes on before it tells what it has.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The time limit of a walk over many files. Then it returns what it has.
+const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(super) struct Stop {
@@ -28,7 +28,7 @@ impl Stop {
         token.cancel();
         Self {
             token,
-            until: Instant::now() + PATIENCE,
+            until: Instant::now() + TIME_LIMIT,
         }
     }
 
@@ -36,19 +36,19 @@ impl Stop {
         self.token.is_cancelled()
     }
 
-    /// Whether it has taken so long that it should tell what it has.
+    /// Whether the time limit has passed.
     pub(super) fn is_late(&self) -> bool {
         Instant::now() >= self.until
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
         if self.is_set() {
-            return Err("the call was stopped; nothing was changed".to_owned());
+            return Err("the call was cancelled; nothing was changed".to_owned());
         }
         if self.is_late() {
             return Err(format!(
-                "this took longer than {} seconds and was given up; nothing was changed",
-                PATIENCE.as_secs()
+                "timed out after {} seconds; nothing was changed",
+                TIME_LIMIT.as_secs()
             ));
         }
         Ok(())
@@ -63,12 +63,12 @@ pub(super) struct Work<'w> {
 }
 
 impl Work<'_> {
-    /// What the rules of the run say about files, for a call with this path.
+    /// The rules of the run for files, for a call with this path.
     pub(super) fn rules(&self, path: &str) -> PathRules<'_> {
         PathRules::new(self.context, self.workspace, self.tool, path)
     }
 
-    /// What a path means that a model has written, if no rule keeps what is there from the call.
+    /// Resolves a path that the model wrote. Returns an error if a rule denies access to the file.
     pub(super) fn written(&self, path: &str) -> Result<RelPath, String> {
         let written = self.workspace.written(path)?;
         self.rules(path).check(self.workspace, &written)?;
@@ -76,7 +76,7 @@ impl Work<'_> {
     }
 }
 
-/// A tool for files. Those that change something take turns.
+/// Makes a tool for files. Tools that write run one at a time.
 pub(super) fn file_tool<T>(
     workspace: Workspace,
     tool: BuiltinTool,
@@ -115,20 +115,20 @@ where
     }
 }
 
-/// Does work that may wait for the disk. When the call ends early, the work hears of it.
+/// Runs blocking work. The work is stopped when the call ends early.
 async fn blocking<F>(context: &Context, work: F) -> ToolResult
 where
     F: FnOnce(&Stop) -> Result<String, String> + Send + 'static,
 {
     let token = context.cancellation().child_token();
-    // The call may also end by being dropped.
+    // The call may also be dropped.
     let _guard = token.clone().drop_guard();
     let stop = Stop {
         token,
-        until: Instant::now() + PATIENCE,
+        until: Instant::now() + TIME_LIMIT,
     };
     match spawn_blocking(move || work(&stop)).await {
         Ok(result) => result.map_err(Into::into),
-        Err(_) => Err("the tool broke down; look at what it was to do before you go on".into()),
+        Err(_) => Err("the tool crashed; check what it changed before you continue".into()),
     }
 }

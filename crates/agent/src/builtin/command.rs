@@ -1,4 +1,4 @@
-//! `run_command`: a command of the shell, in the directory.
+//! `run_command`: runs a shell command in the directory.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use plaincall::{
 use crate::builtin::BuiltinTool;
 use crate::builtin::workspace::Workspace;
 
-/// How much is kept of what a command prints, in bytes: half of it from the end.
+/// How much of the output of a command is kept, in bytes. Half of it is the end.
 const KEPT: usize = 32 << 10;
 
 #[derive(Clone, Debug)]
@@ -33,14 +33,14 @@ pub(super) fn tool(workspace: &Workspace, settings: &Settings) -> Result<Tool, C
     let seconds = settings.timeout.as_secs_f64();
     let spec = ToolSpec::new(BuiltinTool::RunCommand.name())
         .describe(format!(
-            "Runs a command of the shell (sh) in the directory and returns what it prints. It has no keyboard, and is ended after {seconds} seconds with all that it has started."
+            "Runs a shell command (sh) in the directory and returns its output. It has no stdin and is killed after {seconds} seconds."
         ))
         .parameter(
             Parameter::from_schema(
                 "command",
                 serde_json::json!({"type": "string", "examples": ["ls -l | head"]}),
             )
-            .describe("The command, as one would type it."),
+            .describe("The command line."),
         )
         .effect(Effect::Write)
         .body("command");

@@ -1,4 +1,4 @@
-//! `edit_file`: a text in a file in place of another that stands there exactly so.
+//! `edit_file`: replaces a text in a file.
 
 use std::borrow::Cow;
 
@@ -16,27 +16,27 @@ use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
 use crate::builtin::workspace::{RelPath, Workspace, read_all};
 use crate::text::count;
 
-/// How long a file may be, in bytes.
+/// The largest file, in bytes.
 const LONGEST: usize = 16 << 20;
-/// How many places are counted where only one may be.
+/// How many matches are counted where only one is allowed.
 const COUNTED: usize = 100;
-/// How many places are gone through between two looks at whether to go on.
+/// How many matches are replaced between two checks for cancellation.
 const BETWEEN_LOOKS: usize = 4_096;
 const NAMED: usize = 10;
 
-/// Replaces a text in a file. `old_text` must stand in the file exactly once, with all blanks and line ends.
+/// Replaces a text in a file. `old_text` must match exactly, including whitespace, and only once.
 #[derive(Deserialize, JsonSchema)]
 struct EditFile {
     /// The path of the file.
     #[schemars(example = &"src/main.rs")]
     path: String,
-    /// The text to replace, exactly as it stands in the file, without line numbers.
+    /// The exact text to replace, without line numbers.
     #[schemars(example = &"let a = 1;")]
     old_text: String,
-    /// The text to put in its workspace.
+    /// The replacement text.
     #[schemars(example = &"let a = 2;")]
     new_text: String,
-    /// Whether every occurrence is replaced, however many there are.
+    /// Whether to replace all occurrences.
     #[serde(default)]
     all: bool,
 }
@@ -60,10 +60,10 @@ impl EditFile {
         if self.old_text.is_empty() {
             let write = workspace.has(BuiltinTool::WriteFile);
             let write = write.map_or(String::new(), |write| {
-                format!("; `{write}` writes a whole file")
+                format!("; to write a whole file, use `{write}`")
             });
             return Err(format!(
-                "`old_text` is empty; write a text that stands in {name}{write}"
+                "`old_text` is empty; copy the text to replace from {name}{write}"
             ));
         }
         let (file, about) = workspace.open(&written)?;
@@ -71,26 +71,25 @@ impl EditFile {
         let trouble = |error| workspace.trouble(&error, &written, "read");
         let Some(before) = read_all(file, LONGEST).map_err(trouble)? else {
             return Err(format!(
-                "{name} is too long to be edited: more than {} MiB; go on without it",
+                "{name} is too large to edit: more than {} MiB",
                 LONGEST >> 20
             ));
         };
         if let Some(why) = why_binary(&before) {
-            return Err(format!("{name} is no text file: {why}; it was not changed"));
+            return Err(format!(
+                "{name} is not a text file: {why}; nothing was changed"
+            ));
         }
         let found = Found::new(&before, &self.old_text, &self.new_text, self.all, stop)?;
         let Some(found) = found else {
             stop.check()?;
             return Err(format!(
-                "`old_text` does not stand in {name}, so nothing was changed. {}",
+                "`old_text` was not found in {name}; nothing was changed. {}",
                 suggestion(&before, &self.old_text, stop)
             ));
         };
         if found.old == found.new {
-            return Err(
-                "`old_text` and `new_text` are the same, so there is nothing to change; go on"
-                    .to_owned(),
-            );
+            return Err("`old_text` and `new_text` are the same; nothing was changed".to_owned());
         }
         if !self.all && found.places.len() > 1 {
             return Err(self.ambiguous(&before, &found.places));
@@ -100,7 +99,7 @@ impl EditFile {
             .is_none_or(|length| length > LONGEST)
         {
             return Err(format!(
-                "{name} would become longer than {} MiB with {} replaced, so nothing was changed; write a shorter `new_text`, or replace fewer",
+                "{name} would exceed {} MiB with {} replaced; nothing was changed. Use a shorter `new_text`, or replace fewer",
                 LONGEST >> 20,
                 count(found.count, "occurrence")
             ));
@@ -135,12 +134,12 @@ impl EditFile {
         let s = if lines.len() == 1 { "" } else { "s" };
         let lines = listed(&lines, NAMED);
         let ends = if found.is_converted {
-            "; the line ends of the file were kept (CRLF)"
+            "; line endings kept (CRLF)"
         } else {
             ""
         };
         Ok(format!(
-            "changed {}: {} replaced, at line{s} {lines}{ends}\n",
+            "edited {}: {} replaced at line{s} {lines}{ends}\n",
             named(&self.path),
             count(found.count, "occurrence")
         ))
@@ -153,14 +152,14 @@ impl EditFile {
             _ => format!("more than {COUNTED}"),
         };
         format!(
-            "`old_text` stands in {} {times} times, at the lines {}, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one",
+            "`old_text` occurs {times} times in {} (lines {}); nothing was changed. Add surrounding lines to `old_text`, or set `all` to true to replace all",
             named(&self.path),
             listed(&lines, NAMED)
         )
     }
 }
 
-/// The lines of these places, each once.
+/// The line numbers of these matches, each once.
 fn lines_of(bytes: &[u8], places: &[usize]) -> Vec<usize> {
     let mut lines: Vec<usize> = places
         .iter()
@@ -172,18 +171,18 @@ fn lines_of(bytes: &[u8], places: &[usize]) -> Vec<usize> {
 }
 
 struct Found<'t> {
-    /// The first of the places.
+    /// The first matches.
     places: Vec<usize>,
-    /// How many there are; where only one may be, no more are counted than are kept.
+    /// The number of matches. Without `all`, only the kept ones are counted.
     count: usize,
     old: Cow<'t, str>,
     new: Cow<'t, str>,
-    /// Whether line ends were written otherwise than in the file.
+    /// Whether line endings were converted to those of the file.
     is_converted: bool,
 }
 
 impl<'t> Found<'t> {
-    /// The text as it is written, else with the line ends of the file; `None` if it stands nowhere.
+    /// Finds the text as written, or else with the line endings of the file. `None` if there is no match.
     fn new(
         bytes: &[u8],
         old: &'t str,
@@ -196,7 +195,7 @@ impl<'t> Found<'t> {
         if ends.crlf > 0 {
             tries.push((with_crlf(old), with_crlf(new), true));
             if ends.lf == 0 {
-                // What is written without CR is meant with it there.
+                // In a CRLF file, LF in the text means CRLF.
                 tries.reverse();
             }
         } else if old.contains("\r\n") {
@@ -219,7 +218,7 @@ impl<'t> Found<'t> {
         Ok(None)
     }
 
-    /// How long the file becomes, if a number can say it.
+    /// The new length of the file; `None` on overflow.
     fn length(&self, before: usize) -> Option<usize> {
         let taken = self.count.checked_mul(self.old.len())?;
         let put = self.count.checked_mul(self.new.len())?;
@@ -227,7 +226,7 @@ impl<'t> Found<'t> {
     }
 }
 
-/// A text with CRLF wherever a line ends in it.
+/// Converts line endings to CRLF.
 fn with_crlf(text: &str) -> Cow<'_, str> {
     if text.contains('\n') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n"))
@@ -236,8 +235,8 @@ fn with_crlf(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where a text stands: the first places, and how many there are. With `all`, one begins behind the end of the other; else
-/// one may begin within another, and no more are counted than are kept.
+/// Returns the first matches of a text and their number. With `all`, matches do not overlap; otherwise they may, and only
+/// the kept ones are counted.
 fn places(
     bytes: &[u8],
     text: &[u8],

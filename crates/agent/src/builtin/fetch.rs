@@ -1,4 +1,4 @@
-//! `fetch_url`: a page of the web as text.
+//! `fetch_url`: returns a web page as text.
 
 mod address;
 mod page;
@@ -26,11 +26,11 @@ use crate::builtin::spelling::named;
 use crate::builtin::text::why_binary;
 use crate::text::count;
 
-/// How long an address may be, in bytes. Each link of a page is written with the page's own.
+/// The longest URL, in bytes. Relative links of a page are resolved against it.
 const ADDRESS: usize = 8 << 10;
 /// How much of a page is read, in bytes.
 const LONGEST: usize = 4 << 20;
-/// How much of the page of an error is told, in bytes.
+/// How much of the page of an error is shown, in bytes.
 const OF_AN_ERROR: usize = 2_000;
 const AGENT: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1";
@@ -38,7 +38,7 @@ const ACCEPTED: &str = "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) hosts: Option<Vec<String>>,
-    /// Also from the own machine and from private networks.
+    /// Whether addresses of this machine and of private networks are allowed.
     pub(super) private: bool,
     pub(super) time: Duration,
 }
@@ -54,8 +54,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// An address can carry to anybody what a model has read. So without a list of hosts the tool counts as one that
-    /// writes.
+    /// `Write` unless hosts are listed: a URL can leak what the model has read.
     pub(super) fn effect(&self) -> Effect {
         if self.hosts.is_some() {
             Effect::Read
@@ -65,16 +64,16 @@ impl Settings {
     }
 }
 
-/// Fetches a page of the web by GET and returns it as text.
+/// Fetches a web page (GET) and returns it as text.
 #[derive(Deserialize, JsonSchema)]
 struct FetchUrl {
-    /// The address, with http:// or https://.
+    /// The URL, with http:// or https://.
     #[schemars(example = &"https://example.org/page")]
     url: String,
 }
 
 pub(super) fn tool(settings: &Settings) -> Result<Tool, HttpError> {
-    // A proxy would resolve names itself, and nobody could look at the addresses.
+    // No proxy: it would resolve names itself, and the addresses could not be checked.
     let mut http = HttpSettings::default();
     http.allow = (!settings.private).then_some(may_be_asked);
     let fetcher = Fetcher {
@@ -107,7 +106,7 @@ impl Fetcher {
     async fn fetch(&self, written: &str) -> ToolResult {
         let mut url = Url::parse(written).map_err(|error| {
             let name = named(written);
-            format!("{name} is no address ({error}); write one such as https://example.org/page")
+            format!("{name} is not a valid URL ({error}); example: https://example.org/page")
         })?;
         self.check(&url)?;
         let deadline = tokio::time::Instant::now() + self.settings.time;
@@ -115,18 +114,18 @@ impl Fetcher {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             let request = Request::get(url.as_str())
                 .header(USER_AGENT, AGENT)
-                // What is encoded could not be read.
+                // Compressed pages are not supported.
                 .header(ACCEPT_ENCODING, "identity")
                 .header(ACCEPT, ACCEPTED)
                 .body(Bytes::new())
-                .map_err(|error| format!("{} cannot be asked for: {error}", named(url.as_str())))?;
+                .map_err(|error| format!("{} cannot be fetched: {error}", named(url.as_str())))?;
             let answer = self.client.send(request, Waits::all(left)).await;
-            let answer = answer.map_err(|error| told(&error, &url))?;
+            let answer = answer.map_err(|error| failure(&error, &url))?;
             let Some(next) = redirect(&answer, &url)? else {
                 return read(answer, url).await;
             };
             self.check(&next)?;
-            // From there on it is `https`, so this happens once.
+            // The new URL is `https`, so this happens only once.
             if !is_secured(&url, &next) {
                 return Err(leads_on(&url, &next).into());
             }
@@ -138,28 +137,22 @@ impl Fetcher {
         let host = url.host_str().unwrap_or_default();
         let is_known = |hosts: &&Vec<String>| hosts.iter().any(|known| is_host(known, host));
         let why = if url.as_str().len() > ADDRESS {
-            format!(
-                "it is longer than {} KiB; fetch another address",
-                ADDRESS >> 10
-            )
+            format!("the URL is longer than {} KiB", ADDRESS >> 10)
         } else if !matches!(url.scheme(), "http" | "https") {
-            "only addresses with http:// and https:// can".to_owned()
+            "only http:// and https:// URLs are supported".to_owned()
         } else if !url.username().is_empty() || url.password().is_some() {
-            "it holds a user name or a password; leave that out".to_owned()
+            "the URL contains a user name or a password; remove it".to_owned()
         } else if let Some(port) = url.port().filter(|port| address::is_bad_port(*port)) {
-            format!("port {port} is not one for pages; fetch another address")
+            format!("port {port} is not allowed")
         } else if let Some(hosts) = self
             .settings
             .hosts
             .as_ref()
             .filter(|hosts| !is_known(hosts))
         {
-            format!(
-                "only pages from {} can; fetch one of these",
-                hosts.join(", ")
-            )
+            format!("allowed hosts are {}", hosts.join(", "))
         } else {
-            // What is written as an address is never resolved, so the resolver does not see it.
+            // The resolver does not see literal addresses.
             let literal = host.trim_start_matches('[').trim_end_matches(']');
             let literal: Option<IpAddr> = literal.parse().ok();
             let is_public = |address: IpAddr| self.settings.private || may_be_asked(address);
@@ -172,7 +165,7 @@ impl Fetcher {
     }
 }
 
-/// Whether a host is the one that is meant; `*.example.org` means all below `example.org`.
+/// Whether a host matches a pattern; `*.example.org` matches all subdomains of `example.org`.
 fn is_host(known: &str, host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let known = known.to_ascii_lowercase();
@@ -182,11 +175,10 @@ fn is_host(known: &str, host: &str) -> bool {
     }
 }
 
-/// Whether a redirect only goes from `http` to `https`. For another address, also on the same server, somebody may have to
-/// be asked first, and rules about addresses count.
+/// Whether a redirect only changes `http` to `https`. Rules and approval apply to any other URL.
 fn is_secured(from: &Url, to: &Url) -> bool {
     let mut secured = from.clone();
-    // What it leads to has no part behind `#`, which no server sees, unless it names another.
+    // The fragment is kept unless the redirect has its own.
     secured.set_fragment(to.fragment());
     let is_changed = from.scheme() == "http" && secured.set_scheme("https").is_ok();
     is_changed && from.port().is_none() && secured == *to
@@ -195,12 +187,12 @@ fn is_secured(from: &Url, to: &Url) -> bool {
 fn leads_on(from: &Url, to: &Url) -> String {
     let name = named(from.as_str());
     if from == to {
-        return format!("{name} leads on to itself; fetch another address");
+        return format!("{name} redirects to itself");
     }
     let is_elsewhere = from.host_str() != to.host_str() || from.port() != to.port();
     let another = if is_elsewhere { "another server: " } else { "" };
-    // All of it, however long: it is to be copied.
-    format!("{name} leads on to {another}`{to}`; fetch that address if you want to go there")
+    // In full, so that the model can copy it.
+    format!("{name} redirects to {another}`{to}`; fetch that URL to follow it")
 }
 
 fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
@@ -213,7 +205,7 @@ fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
     let location = String::from_utf8_lossy(location.as_bytes());
     let next = url.join(&location).map_err(|_| {
         format!(
-            "{} leads on to {}, which is no address; fetch another page",
+            "{} redirects to {}, which is not a valid URL",
             named(url.as_str()),
             named(location.as_ref())
         )
@@ -221,12 +213,12 @@ fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
     Ok(Some(next))
 }
 
-fn told(error: &HttpError, url: &Url) -> String {
+fn failure(error: &HttpError, url: &Url) -> String {
     if error.kind() == HttpErrorKind::NotAllowed {
         return refused(url.host_str().unwrap_or_default());
     }
     let text = error.message_for(&format!("the server of {}", named(url.as_str())));
-    format!("{text}; try another page, or the same later")
+    format!("{text}; try again later, or try another page")
 }
 
 async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
@@ -236,42 +228,41 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let is_good = (200..300).contains(&status);
     if let Some(encoding) = encoding(answer.headers()) {
         let encoding = named(&encoding);
-        return Err(format!(
-            "{name} is encoded as {encoding}, though nothing but plain text was asked for; fetch another page"
-        )
-        .into());
+        return Err(format!("{name} has the unsupported encoding {encoding}").into());
     }
     if is_good && !kind.is_text() {
         let essence = named(&kind.essence);
-        return Err(
-            format!("{name} is {essence}, which is no text; fetch a page with text").into(),
-        );
+        return Err(format!("{name} is {essence}, not text").into());
     }
     let mut body = Vec::new();
-    let mut is_cut = false;
-    while let Some(piece) = answer.piece().await.map_err(|error| told(&error, &url))? {
+    let mut is_truncated = false;
+    while let Some(piece) = answer
+        .piece()
+        .await
+        .map_err(|error| failure(&error, &url))?
+    {
         let room = LONGEST - body.len();
         body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
         if piece.len() > room {
-            is_cut = true;
+            is_truncated = true;
             break;
         }
     }
     let length = body.len();
     let why_binary = why_binary(&body);
     if let Some(why) = why_binary.filter(|_| is_good) {
-        return Err(format!("{name} is no text: {why}; fetch a page with text").into());
+        return Err(format!("{name} is not text: {why}").into());
     }
     let essence = kind.essence.clone();
     let readable = if kind.is_text() && why_binary.is_none() {
-        // A long page takes its time.
+        // Parsing a long page takes time.
         let read = spawn_blocking(move || kind.text(&body, &url)).await;
-        read.map_err(|_| format!("{name} could not be read; fetch another page"))?
+        read.map_err(|_| format!("{name} could not be parsed"))?
     } else {
         Readable::default()
     };
     let text = readable.text;
-    is_cut |= readable.is_cut;
+    is_truncated |= readable.is_truncated;
     if !is_good {
         let reason = StatusCode::from_u16(status).ok();
         let reason = reason.and_then(|status| status.canonical_reason());
@@ -280,18 +271,16 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
             .get(..text.floor_char_boundary(OF_AN_ERROR))
             .unwrap_or_default();
         return Err(Box::new(Failure {
-            message: format!(
-                "{name} was answered with the status {status}{reason}; try another page"
-            ),
+            message: format!("{name} returned status {status}{reason}"),
             output: Some(begin.to_owned()).filter(|begin| !begin.trim().is_empty()),
         }));
     }
     let mut note = format!("{name}, {essence}, {}", count(length, "byte"));
-    if is_cut {
-        note.push_str(", cut: the page is longer");
+    if is_truncated {
+        note.push_str(", truncated");
     }
     if readable.lacks_addresses {
-        note.push_str(", its last links without their addresses");
+        note.push_str(", last links without URLs");
     }
     let end = if text.is_empty() || text.ends_with('\n') {
         ""
@@ -303,7 +292,7 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
-    /// Without parameters, in small letters.
+    /// The media type in lower case, without parameters.
     essence: String,
     charset: Option<String>,
 }

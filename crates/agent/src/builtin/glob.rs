@@ -1,4 +1,4 @@
-//! Patterns for paths: `*.rs`, `src/**/*.{c,h}`.
+//! Glob patterns for paths: `*.rs`, `src/**/*.{c,h}`.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use regex::{Regex, RegexBuilder};
 use crate::builtin::spelling::named;
 
 const LONGEST: usize = 1_000;
-/// How large a pattern may be once it is compiled, in bytes.
+/// The largest compiled pattern, in bytes.
 const SIZE: usize = 1 << 20;
 
-/// A pattern. One without a slash is held against the name alone, wherever it lies.
+/// A pattern. A pattern without a slash matches the file name in any directory.
 #[derive(Debug)]
 pub(super) struct Glob {
     regex: Regex,
@@ -18,22 +18,19 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// `*` stands for characters but a slash, `**` for any, `?` for one, `[a-z]` for one of these, `{a,b}` for one of
-    /// these texts.
+    /// Parses a pattern with `*`, `**`, `?`, `[a-z]` and `{a,b}`. Only `**` matches a slash.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
             format!(
-                "the glob {} {why}; write one such as `*.rs` or `src/**/*.txt`",
+                "the glob {} {why}; examples: `*.rs`, `src/**/*.txt`",
                 named(text)
             )
         };
         if text.is_empty() {
-            return Err("the glob is empty; leave it out, or write one such as `*.rs`".to_owned());
+            return Err("the glob is empty; omit it, or use one such as `*.rs`".to_owned());
         }
         if text.len() > LONGEST {
-            return Err(format!(
-                "the glob has more than {LONGEST} bytes; write a shorter one"
-            ));
+            return Err(format!("the glob has more than {LONGEST} bytes"));
         }
         let pattern = text
             .strip_prefix("./")
@@ -44,7 +41,7 @@ impl Glob {
             .size_limit(SIZE)
             .dot_matches_new_line(true)
             .build()
-            .map_err(|_| wrong("cannot be read"))?;
+            .map_err(|_| wrong("is invalid"))?;
         Ok(Self {
             regex,
             is_for_names: !pattern.contains('/'),
@@ -68,7 +65,7 @@ fn to_regex(pattern: &str) -> Result<String, &'static str> {
     while let Some(character) = rest.next() {
         match character {
             '*' if rest.next_if_eq(&'*').is_some() => {
-                // With its slash it also stands for no directory at all.
+                // `**/` also matches no directory.
                 let is_whole_part = regex == "^" || regex.ends_with('/');
                 if is_whole_part && rest.next_if_eq(&'/').is_some() {
                     regex.push_str("(?:.*/)?");
@@ -96,7 +93,7 @@ fn to_regex(pattern: &str) -> Result<String, &'static str> {
         }
     }
     if depth > 0 {
-        return Err("lacks a `}`");
+        return Err("has no closing `}`");
     }
     regex.push('$');
     Ok(regex)
@@ -126,5 +123,5 @@ fn class(
         }
         is_first = false;
     }
-    Err("lacks a `]`")
+    Err("has no closing `]`")
 }

@@ -1,4 +1,4 @@
-//! `list_files`: what is in a directory.
+//! `list_files`: lists a directory.
 
 use std::path::Path;
 
@@ -19,18 +19,18 @@ const LINES: usize = 1_000;
 /// How much is shown, in bytes.
 const SHOWN: usize = 48 << 10;
 
-/// Lists the files and directories in a directory, with the sizes of the files.
+/// Lists the files and directories in a directory, with file sizes.
 #[derive(Deserialize, JsonSchema)]
 struct ListFiles {
     /// The directory.
     #[serde(default = "here")]
     #[schemars(example = &"src")]
     path: String,
-    /// Only files that fit this pattern, however deep they lie.
+    /// Only files that match this glob, at any depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", example = &"*.rs")]
     glob: Option<String>,
-    /// How many directories deep to go; 1 if left out, or with `glob` as deep as it goes.
+    /// Depth of subdirectories. Default: 1; with `glob`, unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "usize", range(min = 1, max = 64))]
     depth: Option<usize>,
@@ -56,7 +56,7 @@ impl ListFiles {
             Target::Directory(dir) => dir,
             Target::Other(about) => {
                 return Err(format!(
-                    "{} is no directory ({}); name a directory",
+                    "{} is not a directory ({})",
                     named(&written.text),
                     count(about.len(), "byte")
                 ));
@@ -80,12 +80,12 @@ impl ListFiles {
         let mut notes = left.notes();
         if lines.is_full {
             notes.push(format!(
-                "there are more than these {}; name a directory below as `path`, or a `glob`",
+                "more than these {} exist; use a deeper `path` or a `glob`",
                 lines.count
             ));
         } else if lines.count == 0 {
             notes.push(match &self.glob {
-                Some(glob) => format!("no file fits {}", named(glob)),
+                Some(glob) => format!("no file matches {}", named(glob)),
                 None => "the directory is empty".to_owned(),
             });
         }

@@ -1,4 +1,4 @@
-//! `read_file`: lines of a file, with their numbers.
+//! `read_file`: reads lines of a file, with line numbers.
 
 use std::io::{BufRead, BufReader};
 
@@ -15,14 +15,14 @@ use crate::builtin::workspace::{RelPath, Workspace};
 use crate::text::count;
 
 const LINES: u64 = 2_000;
-/// How much is shown at a time, in bytes: less than a result may have.
+/// The most text per call, in bytes: less than the limit of a result.
 const SHOWN: usize = 48 << 10;
 /// How much is shown of a line, in bytes.
 const LINE: usize = 2_000;
-/// How far behind what is shown the lines are still counted, in bytes.
+/// How far past the shown part lines are counted, in bytes.
 const COUNTED: u64 = 64 << 20;
 
-/// Reads lines of a text file. Each stands behind its number.
+/// Reads lines of a text file, with line numbers.
 #[derive(Deserialize, JsonSchema)]
 struct ReadFile {
     /// The path of the file.
@@ -32,7 +32,7 @@ struct ReadFile {
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     offset: u64,
-    /// How many lines to read at most.
+    /// The maximum number of lines.
     #[serde(default = "lines")]
     #[schemars(range(min = 1))]
     limit: u64,
@@ -66,10 +66,7 @@ impl ReadFile {
         let trouble = |error| workspace.trouble(&error, &written, "read");
         let begin = reader.inner.fill_buf().map_err(trouble)?;
         if let Some(why) = why_binary(begin) {
-            return Err(format!(
-                "{} is no text file: {why}; go on without reading it",
-                named(&self.path)
-            ));
+            return Err(format!("{} is not a text file: {why}", named(&self.path)));
         }
         let mut page = Page {
             from: self.offset.max(1),
@@ -101,10 +98,10 @@ impl ReadFile {
     }
 }
 
-/// A line, as much of it as is kept.
+/// The kept part of a line.
 struct Line {
     kept: Vec<u8>,
-    /// How long it is without its end.
+    /// Its full length without the line ending.
     length: usize,
     end: End,
 }
@@ -116,7 +113,7 @@ enum End {
     None,
 }
 
-/// The lines of a file, of which no one is too long for the memory.
+/// Reads lines with bounded memory.
 struct Lines<R> {
     inner: R,
     number: u64,
@@ -149,7 +146,7 @@ impl<R: BufRead> Lines<R> {
             }
             let end = memchr(b'\n', buffer);
             let text = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or(buffer);
-            // One more than is shown, for a CR that belongs to the end.
+            // One more than is shown: a CR may belong to the line ending.
             let room = (LINE + 1).saturating_sub(line.kept.len()).min(text.len());
             line.kept
                 .extend_from_slice(text.get(..room).unwrap_or(text));
@@ -179,7 +176,7 @@ impl<R: BufRead> Lines<R> {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// The same without the numbers.
+    /// The same without line numbers.
     raw: String,
     from: u64,
     limit: u64,
@@ -197,7 +194,7 @@ impl Page {
         }
         let raw = shown(&line.kept, line.length, LINE);
         let shown = format!("{number}: {raw}\n");
-        // One line is always shown, or reading on would never come to an end.
+        // At least one line, so that reading on makes progress.
         if number - self.from >= self.limit
             || (self.last.is_some() && self.text.len() + shown.len() > SHOWN)
         {
@@ -223,7 +220,7 @@ impl Page {
         }
         let Some(last) = self.last else {
             return Err(format!(
-                "{} has only {}; write a smaller `offset`",
+                "{} has only {}; use a smaller `offset`",
                 named(&written.text),
                 count(lines, "line")
             ));
@@ -233,17 +230,17 @@ impl Page {
             notes.push(format!("lines {} to {last} of {lines}", self.from));
         }
         if self.lacks_last_end {
-            notes.push("no line end after the last line".to_owned());
+            notes.push("no newline at end of file".to_owned());
         }
         Ok(self.noted(notes))
     }
 
-    /// What is shown of a file that goes on. `lines` is how many it has, if that is known.
+    /// The text for a file with more lines. `lines` is their number, if known.
     fn cut(self, lines: Option<u64>) -> String {
         let last = self.last.unwrap_or(self.from);
         let of = lines.map_or("of more".to_owned(), |lines| format!("of {lines}"));
         let note = format!(
-            "lines {} to {last} {of}; read on with `offset` = {}",
+            "lines {} to {last} {of}; continue with `offset` = {}",
             self.from,
             last.saturating_add(1)
         );
@@ -253,13 +250,13 @@ impl Page {
     fn noted(self, mut notes: Vec<String>) -> String {
         match self.ends {
             LineEnds { crlf: 0, .. } => {}
-            LineEnds { lf: 0, .. } => notes.push("lines end with CRLF".to_owned()),
+            LineEnds { lf: 0, .. } => notes.push("CRLF line endings".to_owned()),
             LineEnds { lf, crlf } => {
-                notes.push(format!("{crlf} of {} line ends are CRLF", lf + crlf));
+                notes.push(format!("{crlf} of {} line endings are CRLF", lf + crlf));
             }
         }
         if self.is_changed {
-            notes.push("bytes that are no UTF-8 are shown as \u{fffd}".to_owned());
+            notes.push("invalid UTF-8 is shown as \u{fffd}".to_owned());
         }
         self.text + &last_line(&notes)
     }

@@ -1,4 +1,4 @@
-//! Putting a file in the place of another, all at once or not at all.
+//! Replaces files atomically.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Component, Path, PathBuf};
@@ -11,15 +11,15 @@ use crate::builtin::blocking::Stop;
 use crate::builtin::spelling::named;
 use crate::builtin::workspace::{RelPath, Workspace, options};
 
-/// How much is written between two looks at whether to go on, in bytes.
+/// How much is written between two checks for cancellation, in bytes.
 const PIECE: usize = 1 << 20;
-/// What a new file lets others do, before the mask of the process.
+/// The mode of a new file, before the umask.
 const NEW: u32 = 0o666;
-/// What it lets others do while it is not yet in its workspace.
+/// The mode of a temporary file.
 const PRIVATE: u32 = 0o600;
-/// What a file lets its group do, and that a program runs as its group.
+/// The mode bits of the group, including setgid.
 const GROUP: u32 = 0o2070;
-/// That a program runs as the owner of its file.
+/// The setuid bit.
 const SET_USER: u32 = 0o4000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +43,9 @@ impl State {
     }
 }
 
-/// Writes a file: its bytes are there as a whole, or all is as it was. Directories above it are made. Returns how many bytes
-/// a file had whose place it takes.
+/// Writes a file atomically and creates its parent directories. Returns the size of the replaced file.
 ///
-/// A link in its place is followed, inside the directory. `expected` is the state in which the file must still be.
+/// Follows a link inside the directory. `expected` is the state that the file must still have.
 pub(super) fn replace(
     workspace: &Workspace,
     written: &RelPath,
@@ -59,17 +58,13 @@ pub(super) fn replace(
     let path = target(workspace, written).map_err(trouble)?;
     let text = named(&written.text);
     let Some(Component::Normal(name)) = path.components().next_back() else {
-        return Err(format!(
-            "{text} names a directory, no file; add the name of a file"
-        ));
+        return Err(format!("{text} is a directory; add a file name"));
     };
     if written.text.ends_with('/') {
-        return Err(format!(
-            "{text} ends with a slash, so it names a directory; add the name of a file"
-        ));
+        return Err(format!("{text} ends with a slash; add a file name"));
     }
     let name = Path::new(name);
-    // From here on the directory is held by a handle: nothing that is swapped above it matters any more.
+    // From here on, a handle holds the directory: swapping its parents has no effect.
     let above = match path.parent() {
         Some(above) if above != Path::new("") => {
             workspace.dir().create_dir_all(above).map_err(trouble)?;
@@ -88,7 +83,7 @@ pub(super) fn replace(
         if about.permissions().readonly() {
             return Err(trouble(Errno::ACCESS.into()));
         }
-        // The permissions of the directory would let it be replaced all the same.
+        // A read-only file in a writable directory could be replaced otherwise.
         let file = above
             .open_with(name, options().write(true))
             .map_err(trouble)?;
@@ -100,12 +95,12 @@ pub(super) fn replace(
         stop.check()?;
         file.write_all(piece).map_err(trouble)?;
     }
-    // Otherwise a crash could leave an empty file where there was a full one.
+    // Otherwise a crash could leave an empty file.
     file.sync_data().map_err(trouble)?;
     let is = || above.symlink_metadata(name).ok().as_ref().map(State::of);
     if expected.is_some() && is() != expected {
         return Err(format!(
-            "{text} was changed by somebody else at the same moment, so nothing was changed; read it again, then try again"
+            "{text} was changed by another program; nothing was changed. Read it again and retry"
         ));
     }
     stop.check()?;
@@ -113,7 +108,7 @@ pub(super) fn replace(
     Ok(there.map(|about| about.len()))
 }
 
-/// The path of the file that is meant, where it is a link the one that it leads to.
+/// The path of the file, with links resolved.
 fn target(workspace: &Workspace, written: &RelPath) -> io::Result<PathBuf> {
     match workspace.dir().symlink_metadata(&written.path) {
         Ok(about) if about.is_symlink() => workspace.dir().canonicalize(&written.path),
@@ -123,27 +118,27 @@ fn target(workspace: &Workspace, written: &RelPath) -> io::Result<PathBuf> {
     }
 }
 
-/// Whether a file has a list of who may use it, besides its permissions.
+/// Whether a file has a POSIX access control list.
 #[cfg(target_os = "linux")]
 fn has_access_list(file: &File) -> bool {
     let mut nothing: [u8; 0] = [];
     rustix::fs::fgetxattr(file, "system.posix_acl_access", &mut nothing).is_ok()
 }
 
-/// Elsewhere such a list gives rights of its own, and the permissions say nothing of it.
+/// On other systems an access control list is independent of the mode.
 #[cfg(not(target_os = "linux"))]
 const fn has_access_list(_: &File) -> bool {
     false
 }
 
-/// A file that is not in its place yet. Dropping it removes it.
+/// A temporary file. Dropping it removes it.
 struct Temporary<'d> {
     dir: &'d Dir,
     name: Option<String>,
     file: File,
 }
 
-/// What a file that takes the place of another has of it.
+/// Whether a new file has the owner and group of the replaced file.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     owner: bool,
@@ -151,7 +146,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// What the file lets others do. What it let its owner or its group do must not go to another one.
+    /// Removes the rights of an owner or group that was not kept from a mode.
     fn narrowed(self, mode: u32) -> u32 {
         let mut mode = mode & 0o7777;
         if !self.owner {
@@ -165,7 +160,7 @@ impl Kept {
 }
 
 impl<'d> Temporary<'d> {
-    /// One that lets others do what the file lets them do whose place it takes, or less if that has an access list.
+    /// Creates a file with the mode of the replaced file, or a narrower one if that has an access control list.
     fn new(dir: &'d Dir, there: Option<&Metadata>, has_list: bool) -> io::Result<Self> {
         let mode = if there.is_some() { PRIVATE } else { NEW };
         let mut options = options();
@@ -187,17 +182,17 @@ impl<'d> Temporary<'d> {
         };
         if let Some(about) = there {
             let mut kept = temporary.take_ownership(about)?;
-            // Then what the group may do is said by the list alone, and the permissions say the most of all in it.
+            // With a list, the group bits of the mode are the mask of the list, not the rights of the group.
             kept.group &= !has_list;
             let mode = kept.narrowed(about.mode());
             let mode = PermissionsExt::from_mode(mode);
-            // Afterwards, because a change of the owner takes some of them away.
+            // Last, because a change of owner clears some bits.
             temporary.file.set_permissions(mode)?;
         }
         Ok(temporary)
     }
 
-    /// Gives it the owner and the group of the file whose place it takes, as far as that is allowed.
+    /// Sets the owner and group of the replaced file, as far as permitted.
     fn take_ownership(&self, about: &Metadata) -> io::Result<Kept> {
         let is = self.file.metadata()?;
         let give = |user, group| fchown(&self.file, user, group).is_ok();
@@ -220,7 +215,7 @@ impl<'d> Temporary<'d> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Target is nobody to tell.
+            // The error cannot be reported.
             let _ = self.dir.remove_file(name);
         }
     }

@@ -1,5 +1,4 @@
-//! What the rules of a run say about files that a call reaches without naming them: behind a link, or in a directory that it
-//! searches.
+//! Applies the rules of a run to files that a call does not name: behind a link, or in a searched directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,9 +15,9 @@ use crate::builtin::workspace::{RelPath, Workspace};
 
 pub(super) struct PathRules<'c> {
     context: &'c Context,
-    /// The tool that was called and, if it shows what is in files, the one that reads them; none where there are no rules.
+    /// The called tool and, if it shows file contents, `read_file`; empty without rules.
     tools: Vec<Tool>,
-    /// Somebody was asked about this very call, because a rule said so.
+    /// Whether this call was approved because a rule requires it.
     was_asked: bool,
 }
 
@@ -78,7 +77,7 @@ impl<'c> PathRules<'c> {
             return Ok(());
         }
         Err(format!(
-            "{} leads to {}, and a rule of this run keeps that file from you; go on without it",
+            "{} leads to {}, and a rule denies access to it",
             named(&written.text),
             named(&path)
         ))

@@ -1,4 +1,4 @@
-//! `search_files`: the lines that fit a regular expression.
+//! `search_files`: finds lines that match a regular expression.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,29 +28,29 @@ const LINES: usize = 200;
 const SHOWN: usize = 32 << 10;
 /// How much is shown of a line, in bytes.
 const LINE: usize = 300;
-/// How long a file may be, in bytes.
+/// The largest file, in bytes.
 const LONGEST: usize = 16 << 20;
 /// How much of a line is searched, in bytes.
 const SEARCHED: usize = 64 << 10;
-/// How many places an expression may have at most.
+/// The most positions in an expression.
 const PLACES: usize = 2_000;
-/// How much work one line may be: places of the expression times bytes. Nothing can stop the search of a line, and so much
-/// is done in about a tenth of a second.
+/// The most work per line: positions of the expression times bytes, about a tenth of a second. The search of a line cannot
+/// be interrupted.
 const WORK: usize = 4 << 20;
-/// How large an expression may be once it is compiled, in bytes.
+/// The largest compiled expression, in bytes.
 const SIZE: usize = 1 << 20;
 
-/// Searches files for lines that fit a regular expression. Shows path, line number and line.
+/// Searches files for lines that match a regular expression. Returns path, line number and line.
 #[derive(Deserialize, JsonSchema)]
 struct SearchFiles {
-    /// The regular expression; each line is searched by itself. `(?i)` in front ignores case.
+    /// The regular expression, matched line by line. `(?i)` ignores case.
     #[schemars(example = &"fn main")]
     pattern: String,
     /// The directory or file to search.
     #[serde(default = "here")]
     #[schemars(example = &"src")]
     path: String,
-    /// Only files that fit this pattern.
+    /// Only files that match this glob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", example = &"*.rs")]
     glob: Option<String>,
@@ -105,7 +105,7 @@ impl SearchFiles {
         Ok(hits.text + &last_line(&notes))
     }
 
-    /// The expression without the line end that stands behind it where it is a body: no line holds one.
+    /// The expression without the line ending of a body argument.
     fn pattern(&self) -> &str {
         let pattern = &self.pattern;
         let pattern = pattern.strip_suffix('\n').unwrap_or(pattern);
@@ -115,20 +115,17 @@ impl SearchFiles {
     fn expression(&self) -> Result<Expression, String> {
         let pattern = self.pattern();
         if pattern.is_empty() {
-            return Err(
-                "the pattern is empty, and every line would fit it; write what to look for, such as `fn main`"
-                    .to_owned(),
-            );
+            return Err("the pattern is empty; example: `fn main`".to_owned());
         }
         if pattern.contains('\n') {
             return Err(
-                "the pattern has several lines, but each line is searched by itself; search for one of them"
+                "the pattern has several lines, but lines are matched one by one; search for one of them"
                     .to_owned(),
             );
         }
         Expression::new(pattern).map_err(|why| {
             format!(
-                "the regular expression {} cannot be used: {why}",
+                "the regular expression {} is invalid: {why}",
                 named(pattern)
             )
         })
@@ -147,12 +144,10 @@ impl Expression {
             let text = error.to_string();
             let last = text.lines().next_back().unwrap_or_default();
             let why = last.trim_start_matches("error: ");
-            format!(
-                "{why}; put a backslash before characters that are meant as themselves, such as `\\(`"
-            )
+            format!("{why}; escape literal characters with a backslash, such as `\\(`")
         };
         let too_large =
-            || "it is too large; write a shorter one, or smaller numbers of times".to_owned();
+            || "it is too large; use a shorter one, or smaller repetition counts".to_owned();
         let places = places(&regex_syntax::parse(pattern).map_err(|error| wrong(&error))?);
         if places > PLACES {
             return Err(too_large());
@@ -170,7 +165,7 @@ impl Expression {
     }
 }
 
-/// In how many places of an expression a search can be at the same time, at most: at each byte it may have to look at all.
+/// The most positions of an expression that can be active at a byte.
 fn places(expression: &Hir) -> usize {
     match expression.kind() {
         HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) => 1,
@@ -192,7 +187,7 @@ fn places(expression: &Hir) -> usize {
 #[derive(Default)]
 struct Hits {
     text: String,
-    /// The same without paths and numbers.
+    /// The same without paths and line numbers.
     raw: String,
     lines: usize,
     searched: usize,
@@ -213,7 +208,7 @@ impl Hits {
         path: &Path,
         stop: &Stop,
     ) -> Result<Step, String> {
-        // What was a file may have been changed for something else.
+        // The file may have been replaced by something else.
         if !file.metadata().is_ok_and(|about| about.is_file()) {
             self.unreadable += 1;
             return Ok(Step::On);
@@ -234,7 +229,7 @@ impl Hits {
             return Ok(Step::On);
         }
         self.searched += 1;
-        // A byte that is no UTF-8 counts as one character.
+        // An invalid UTF-8 byte counts as one character.
         self.search_lines(expression, &String::from_utf8_lossy(&bytes), path, stop)
     }
 
@@ -262,7 +257,7 @@ impl Hits {
                 .get(..line.floor_char_boundary(expression.searched))
                 .unwrap_or(line);
             self.long_lines += usize::from(searched.len() < line.len());
-            // Behind the last line end there is no line.
+            // No line follows the last line ending.
             let is_line = end < text.len() || !line.is_empty();
             if is_line
                 && let Some(found) = expression.regex.find(searched)
@@ -290,14 +285,14 @@ impl Hits {
 
     fn note(&self, notes: &mut Vec<String>, pattern: &str, searched: usize) {
         let long = format!(
-            "longer than {}: only the beginning was searched",
+            "longer than {}, only the beginning searched",
             size(searched)
         );
         for (number, what, why) in [
-            (self.binary, "file", "left out: no text"),
-            (self.too_long, "file", "left out: longer than 16 MiB"),
-            (self.unreadable, "file", "could not be read"),
-            (self.hidden, "file", "left out: a rule keeps them from you"),
+            (self.binary, "file", "skipped: not text"),
+            (self.too_long, "file", "skipped: larger than 16 MiB"),
+            (self.unreadable, "file", "not readable"),
+            (self.hidden, "file", "skipped: denied by a rule"),
             (self.long_lines, "line", &long),
         ] {
             if number > 0 {
@@ -308,24 +303,21 @@ impl Hits {
             notes.insert(
                 0,
                 format!(
-                    "these are the first {}; write a `pattern`, `path` or `glob` that fits less",
+                    "first {} only; narrow `pattern`, `path` or `glob`",
                     count(self.lines, "line")
                 ),
             );
         } else if self.lines == 0 {
             let files = count(self.searched, "file");
-            notes.insert(0, format!("no line fits {pattern}; {files} searched"));
+            notes.insert(0, format!("no line matches {pattern}; {files} searched"));
         }
         if self.is_late {
-            notes.push(
-                "it took too long and was ended; write a `path` or `glob` that fits less"
-                    .to_owned(),
-            );
+            notes.push("timed out; narrow `path` or `glob`".to_owned());
         }
     }
 }
 
-/// A number of bytes, as it is told.
+/// Formats a number of bytes.
 fn size(bytes: usize) -> String {
     match bytes >> 10 {
         0 => count(bytes, "byte"),
@@ -333,7 +325,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// The line, or of a long one the part around what fits.
+/// The line, or the part of a long line around the match.
 fn around(line: &str, at: usize) -> Cow<'_, str> {
     if line.len() <= LINE {
         return Cow::Borrowed(line);

@@ -1,4 +1,4 @@
-//! How names of files are written for a model.
+//! Formats file names for the model.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::text::is_unseen;
 
-/// The longest name that is shown whole in a message, in bytes.
+/// The longest name that a message shows in full, in bytes.
 const LONGEST: usize = 200;
 
-/// A name as it stands in a list: itself, or between quotes where characters would not be seen.
+/// A name in a list, quoted if it has invisible characters.
 pub(super) fn spelled(name: impl AsRef<OsStr>) -> String {
     let bytes = name.as_ref().as_encoded_bytes();
     if let Ok(text) = std::str::from_utf8(bytes)
@@ -27,7 +27,7 @@ pub(super) fn spelled(name: impl AsRef<OsStr>) -> String {
             }
         }
         for byte in chunk.invalid() {
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(spelled, "\\x{byte:02X}");
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn spelled(name: impl AsRef<OsStr>) -> String {
     spelled
 }
 
-/// A name in the middle of a sentence.
+/// A name in a sentence.
 pub(super) fn named(name: impl AsRef<OsStr>) -> String {
     let spelled = spelled(name);
     let shown = spelled
@@ -53,7 +53,7 @@ pub(super) fn named(name: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// A path below the directory as a model writes it.
+/// A path in the directory as the model writes it.
 pub(super) fn below(prefix: &Path, name: impl AsRef<OsStr>) -> std::path::PathBuf {
     if prefix == Path::new(".") {
         name.as_ref().into()
@@ -70,7 +70,7 @@ fn is_plain(text: &str) -> bool {
         && !text.chars().any(is_unseen)
 }
 
-/// What there is to say about a result, as its last line; nothing if there is nothing.
+/// The notes about a result as its last line; empty without notes.
 pub(super) fn last_line(notes: &[String]) -> String {
     if notes.is_empty() {
         String::new()

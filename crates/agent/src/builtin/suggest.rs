@@ -1,4 +1,4 @@
-//! What a text that stands nowhere in a file was probably meant to be.
+//! Suggests what a text that is not in a file was meant to be.
 
 use crate::builtin::blocking::Stop;
 use crate::builtin::text::shown;
@@ -6,27 +6,27 @@ use crate::builtin::text::shown;
 /// How much of a line is shown, in bytes.
 const LINE: usize = 300;
 const LINES: usize = 20;
-/// How many lines are compared at most.
+/// The most lines that are compared.
 const COMPARED: usize = 2_000_000;
 /// How much of a line is compared, in bytes.
 const COMPARED_OF_LINE: usize = 400;
-/// From which likeness on, of 1, a line is worth naming.
+/// The least similarity of a suggested line, of 1.
 const LIKE: f64 = 0.5;
 
-/// What to do about a text that does not stand in the file, as sentences for the model.
+/// Returns advice for the model about a text that is not in the file.
 pub(super) fn suggestion(bytes: &[u8], text: &str, stop: &Stop) -> String {
     let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
     if let Some(without) = without_numbers(text)
         && memchr::memmem::find(bytes, without.as_bytes()).is_some()
     {
-        return "Without the numbers in front of its lines it does: leave them out.".to_owned();
+        return "It matches without the line numbers; remove them.".to_owned();
     }
     let wanted: Vec<&str> = text.lines().map(str::trim).collect();
-    // Lines without a character stand everywhere.
+    // Blank lines match everywhere.
     let first = wanted.iter().position(|line| !line.is_empty());
     let last = wanted.iter().rposition(|line| !line.is_empty());
     let (Some(first), Some(last)) = (first, last) else {
-        return "Write a text with at least one character that is no blank.".to_owned();
+        return "Include at least one character that is not whitespace.".to_owned();
     };
     let wanted = wanted.get(first..=last).unwrap_or_default();
     if let Some(at) = same_but_for_blanks(&lines, wanted, stop) {
@@ -37,21 +37,23 @@ pub(super) fn suggestion(bytes: &[u8], text: &str, stop: &Stop) -> String {
     };
     match likest(&lines, line, stop) {
         Some(at) => format!(
-            "The line most like its first one is line {}:\n{}\nRead the lines there again and copy them exactly.",
+            "Closest to its first line is line {}:\n{}\nRead these lines again and copy them exactly.",
             at + 1,
             show(&lines, at)
         ),
-        None => "No line is like its first one; read the file again and copy the lines exactly."
-            .to_owned(),
+        None => {
+            "No line is similar to its first line; read the file again and copy the text exactly."
+                .to_owned()
+        }
     }
 }
 
-/// The text without numbers such as `12: ` in front of each line, if each has one.
+/// The text without line numbers such as `12: `, if every line has one.
 fn without_numbers(text: &str) -> Option<String> {
     let lines = text.split_inclusive('\n').map(|line| {
         let (digits, rest) = line.trim_start().split_once(':')?;
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        // Behind the number of an empty line there is no blank.
+        // After the number of an empty line there is no space.
         let rest = rest
             .strip_prefix(' ')
             .or(Some(rest).filter(|rest| rest.trim().is_empty()));
@@ -60,7 +62,7 @@ fn without_numbers(text: &str) -> Option<String> {
     lines.collect()
 }
 
-/// The first line of the place where the lines stand with other blanks at their ends.
+/// The first line of a match that ignores whitespace at the ends of lines.
 fn same_but_for_blanks(lines: &[&[u8]], wanted: &[&str], stop: &Stop) -> Option<usize> {
     let mut compared = 0;
     for at in 0..lines.len() {
@@ -89,7 +91,7 @@ fn but_for_blanks(lines: &[&[u8]], at: usize, count: usize) -> String {
         _ => format!("lines {} to {}", at + 1, at + count),
     };
     format!(
-        "With other blanks or line ends it stands at {where_}. Copy exactly what stands there:\n{}{more}",
+        "It matches {where_} except for whitespace. Copy exactly:\n{}{more}",
         shown.join("\n")
     )
 }
@@ -109,7 +111,7 @@ fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
         if compared > COMPARED || (at % 1024 == 0 && (stop.is_set() || stop.is_late())) {
             break;
         }
-        // With so different lengths they cannot be like each other.
+        // Lines of such different lengths cannot be similar.
         let (short, long) = (line.len().min(text.len()), line.len().max(text.len()));
         if short * 4 < long {
             continue;
@@ -123,7 +125,7 @@ fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
     best.map(|(_, at)| at)
 }
 
-/// As much of a line as is compared, in small letters.
+/// The compared part of a line, in lower case.
 fn small(line: &[u8]) -> String {
     let line = line.get(..COMPARED_OF_LINE).unwrap_or(line);
     String::from_utf8_lossy(line).to_lowercase()

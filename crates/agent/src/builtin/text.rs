@@ -1,21 +1,21 @@
-//! Files as text: what is none, and how lines end.
+//! Detects binary files and line endings.
 
 use memchr::{memchr, memchr_iter};
 
-/// How much of a file is looked at for what no text holds, in bytes.
+/// How much of a file is checked for binary data, in bytes.
 const LOOKED_AT: usize = 8 << 10;
 
-/// Why a file is no text, if its beginning shows that.
+/// Why the beginning of a file is not text.
 pub(super) fn why_binary(bytes: &[u8]) -> Option<&'static str> {
     let begin = bytes.get(..LOOKED_AT.min(bytes.len())).unwrap_or_default();
     memchr(0, begin)?;
     Some(match begin {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is text in UTF-16, and only UTF-8 can be shown",
-        [0x7f, b'E', b'L', b'F', ..] => "it is a program",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16, and only UTF-8 is supported",
+        [0x7f, b'E', b'L', b'F', ..] => "it is an executable",
         [0x89, b'P', b'N', b'G', ..] => "it is an image",
         [b'P', b'K', ..] | [0x1f, 0x8b, ..] => "it is an archive",
         [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "it is a database",
-        _ => "it holds NUL bytes",
+        _ => "it contains NUL bytes",
     })
 }
 
@@ -40,18 +40,18 @@ impl LineEnds {
     }
 }
 
-/// The line, from 1, in which a byte stands.
+/// The line number of a byte, from 1.
 pub(super) fn line_of(bytes: &[u8], at: usize) -> usize {
     memchr_iter(b'\n', bytes.get(..at).unwrap_or(bytes)).count() + 1
 }
 
-/// A line as it is shown: no longer than `most` bytes, and what is missing said.
+/// A line of at most `most` bytes, with a note about the rest.
 pub(super) fn shown(line: &[u8], length: usize, most: usize) -> String {
     let kept = line.get(..most.min(line.len())).unwrap_or_default();
     if kept.len() == length {
         return String::from_utf8_lossy(kept).into_owned();
     }
-    // The cut must not make a character look wrong.
+    // Do not split a character.
     let whole = match std::str::from_utf8(kept) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => kept.len(),

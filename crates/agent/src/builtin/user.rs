@@ -1,4 +1,4 @@
-//! `ask_user` and `finish`: what a model says to the person for whom it works.
+//! `ask_user` and `finish`: questions and the answer to the user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::user::User;
 
-/// How long a person may take.
+/// The time limit of a question.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// Asks the user a question and returns the answer. Only for what you cannot find out or decide yourself.
+/// Asks the user a question and returns the answer. Use it only for what you cannot find out or decide yourself.
 #[derive(Deserialize, JsonSchema)]
 struct Ask {
-    /// The question, with all that the user needs to answer it.
+    /// The question, with all the context that the user needs.
     #[schemars(example = &"Which of the two files shall I keep?")]
     question: String,
 }
@@ -28,11 +28,11 @@ pub(super) fn ask(user: Arc<dyn User>) -> Tool {
         async move {
             let question = ask.question.trim();
             if question.is_empty() {
-                return Err("the question is empty; write what you want to know".into());
+                return Err("the question is empty".into());
             }
             let answer = user.answer(question).await?;
             if answer.trim().is_empty() {
-                return Ok("[the user gave an empty answer; decide yourself]".to_owned());
+                return Ok("[empty answer; decide yourself]".to_owned());
             }
             Ok(answer)
         }
@@ -40,11 +40,11 @@ pub(super) fn ask(user: Arc<dyn User>) -> Tool {
     .effect(Effect::Read)
     .body("question")
     .timeout(PATIENCE)
-    // A person is asked one thing at a time.
+    // One question at a time.
     .max_concurrent(1)
 }
 
-/// Ends the work. Call it once, when all that was asked for is done.
+/// Finishes the task. Call it once, when everything is done.
 #[derive(Deserialize, JsonSchema)]
 struct Finish {
     /// The answer for the user.
@@ -55,7 +55,7 @@ pub(super) fn finish() -> Tool {
     let name = BuiltinTool::Finish.name();
     Tool::new(name, |finish: Finish, _: Context| async move {
         if finish.answer.trim().is_empty() {
-            return Err("the answer is empty; write what the user is to read".into());
+            return Err("the answer is empty; write the answer for the user".into());
         }
         Ok(finish.answer)
     })

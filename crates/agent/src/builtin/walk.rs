@@ -1,4 +1,4 @@
-//! Going through a directory and what is below it, in the order of the names.
+//! Walks a directory tree in the order of names.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,13 +11,13 @@ use crate::builtin::blocking::Stop;
 use crate::builtin::spelling::below;
 use crate::text::count;
 
-/// How many directories deep it goes at most. Each is a handle of the process.
+/// The maximum depth. Each level needs a file handle.
 pub(super) const DEEPEST: usize = 64;
-/// How many names it looks at.
+/// The most names that are visited.
 const LOOKED_AT: usize = 200_000;
-/// How many names are read between two looks at whether to go on.
+/// How many names are read between two checks for cancellation.
 const BETWEEN_LOOKS: usize = 256;
-/// What holds the history of a project, and nothing that is asked for.
+/// Skipped: the repository data of a project.
 const HISTORY: &str = ".git";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +54,18 @@ impl Left {
         let mut notes = Vec::new();
         if self.unreadable > 0 {
             notes.push(format!(
-                "{} could not be read",
+                "{} not readable",
                 count(self.unreadable, "directory")
             ));
         }
         if self.too_deep > 0 {
             notes.push(format!(
-                "{} deeper than {DEEPEST} were left out; name one as `path`",
+                "{} deeper than {DEEPEST} skipped; use a deeper `path`",
                 count(self.too_deep, "directory")
             ));
         }
         if self.is_cut {
-            notes.push(
-                "there is more than could be gone through; name a directory below as `path`"
-                    .to_owned(),
-            );
+            notes.push("too many files; use a deeper `path`".to_owned());
         }
         notes
     }
@@ -80,7 +77,7 @@ struct Level {
     entries: IntoIter<(OsString, Kind)>,
 }
 
-/// Visits all that is in a directory, and below it down to `depth` directories. Links are not followed.
+/// Visits a directory tree down to `depth` levels. Does not follow links.
 pub(super) fn walk(
     dir: Dir,
     path: &Path,
@@ -122,7 +119,7 @@ pub(super) fn walk(
             left.too_deep += usize::from(kind == Kind::Directory && deep >= DEEPEST);
             continue;
         }
-        // What has become a link meanwhile can lead no higher than this directory.
+        // A directory replaced by a link in between cannot lead out of this one.
         let below = level.dir.open_dir(&name);
         match below.and_then(|dir| Level::new(dir, path, stop, &mut budget)) {
             Ok(level) => levels.push(level),
@@ -133,7 +130,7 @@ pub(super) fn walk(
 }
 
 impl Level {
-    /// When work is to end, what was read until then: who goes through it looks again before the first of it.
+    /// Reads the names. On cancellation it returns those read so far; the caller checks again.
     fn new(dir: Dir, path: PathBuf, stop: &Stop, budget: &mut usize) -> io::Result<Self> {
         let mut entries = Vec::new();
         for entry in dir.entries()? {
@@ -175,9 +172,9 @@ fn kind(file_type: FileType) -> Kind {
 mod tests {
     use super::*;
 
-    /// A large directory is not read to its end when nobody waits any more.
+    /// A cancelled walk does not read the rest of a large directory.
     #[test]
-    fn directories_that_are_called_off() {
+    fn cancelled_directories() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..BETWEEN_LOOKS {
             std::fs::write(folder.path().join(number.to_string()), "").unwrap();

@@ -1,8 +1,8 @@
-//! The directory that the tools for files see, and what a model hears when a path leads to nothing that they can use.
+//! The directory of the file tools, and error messages for paths that they cannot use.
 //!
-//! Every path is resolved by the system below the opened directory (`openat2` with `RESOLVE_BENEATH` where there is
-//! one, else component by component with handles). So `..`, absolute paths and links can lead nowhere else, and a link
-//! that is swapped at the wrong moment neither.
+//! The system resolves every path beneath the open directory (with `openat2` and `RESOLVE_BENEATH` where available,
+//! otherwise component by component with handles). So `..`, absolute paths and links cannot leave it, even if a link is
+//! swapped during the call.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read as _};
@@ -19,15 +19,15 @@ use tokio::sync::Mutex;
 use crate::builtin::BuiltinTool;
 use crate::builtin::spelling::named;
 
-/// How many names of a directory are looked at for one that was meant.
+/// How many names in a directory are searched for a suggestion.
 const LOOKED_AT: usize = 2_000;
 
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) dir: Dir,
-    /// Where it was when it was opened.
+    /// Its path when it was opened.
     pub(super) path: PathBuf,
-    /// Held while a file is changed, so that of two changes at the same time none is lost.
+    /// Locked while a file is changed, so that no concurrent change is lost.
     pub(super) changing: Arc<Mutex<()>>,
 }
 
@@ -42,7 +42,7 @@ impl Root {
     }
 }
 
-/// The directory, as one set of tools uses it.
+/// The directory and the tools that are offered for it.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace {
     pub(super) root: Arc<Root>,
@@ -57,7 +57,7 @@ pub(super) struct RelPath {
 
 pub(super) enum Target {
     Directory(Dir),
-    /// A file, or what is neither.
+    /// A file, or something else.
     Other(Metadata),
 }
 
@@ -66,13 +66,12 @@ impl Workspace {
         &self.root.dir
     }
 
-    /// The name of a tool, if the model has it.
+    /// The name of a tool, if it is offered.
     pub(super) fn has(&self, tool: BuiltinTool) -> Option<&'static str> {
         self.offered.contains(&tool).then(|| tool.name())
     }
 
-    /// What a path means that a model has written: nothing is the directory itself, and an absolute one counts if it
-    /// begins with the directory.
+    /// Parses a path that the model wrote. An empty path is the directory itself; an absolute path must begin with it.
     pub(super) fn written(&self, text: &str) -> Result<RelPath, String> {
         let given = Path::new(text);
         let path = match given.strip_prefix(&self.root.path) {
@@ -82,7 +81,7 @@ impl Workspace {
         };
         if text.contains('\0') {
             return Err(format!(
-                "{} holds a NUL character, which no path can; leave it out",
+                "{} contains a NUL character; remove it",
                 named(text)
             ));
         }
@@ -98,7 +97,7 @@ impl Workspace {
         })
     }
 
-    /// Where a path leads below the directory. What is not there yet keeps its name.
+    /// Resolves the links of a path. A file that does not exist keeps its name.
     pub(super) fn behind_links(&self, path: &Path) -> PathBuf {
         if let Ok(found) = self.dir().canonicalize(path) {
             return found;
@@ -115,7 +114,7 @@ impl Workspace {
         folder.map_or_else(|_| path.to_owned(), |folder| folder.join(name))
     }
 
-    /// What a model has named to be gone through. `what` is what is to be done with it: `listed`.
+    /// Finds a file or directory to walk. `what` is the verb of error messages, such as `listed`.
     pub(super) fn find(&self, text: &str, what: &str) -> Result<(RelPath, Target), String> {
         let written = self.written(text)?;
         let trouble = |error| self.trouble(&error, &written, what);
@@ -128,13 +127,13 @@ impl Workspace {
         Ok((written, there))
     }
 
-    /// Opens a file for reading. It never waits, whatever lies there.
+    /// Opens a file for reading, without blocking on a pipe.
     pub(super) fn open(&self, written: &RelPath) -> Result<(File, Metadata), String> {
         let trouble = |error| self.trouble(&error, written, "read");
         let about = self.dir().metadata(&written.path).map_err(trouble)?;
         self.refuse_what_is_no_file(&about, written)?;
         let file = open_without_waiting(self.dir(), &written.path).map_err(trouble)?;
-        // It may have been changed for another meanwhile.
+        // It may have been replaced in between.
         let about = file.metadata().map_err(trouble)?;
         self.refuse_what_is_no_file(&about, written)?;
         Ok((file, about))
@@ -149,13 +148,13 @@ impl Workspace {
         if about.is_dir() {
             let list = self.has(BuiltinTool::ListFiles);
             let list = list.map_or(String::new(), |list| {
-                format!("; `{list}` shows what is in it")
+                format!("; `{list}` lists its contents")
             });
-            return Err(format!("{name} is a directory, no file{list}; name a file"));
+            return Err(format!("{name} is a directory, not a file{list}"));
         }
         if !about.is_file() {
             return Err(format!(
-                "{name} is a pipe, a socket or a device; only files can be read and written here"
+                "{name} is a pipe, a socket or a device, not a file"
             ));
         }
         Ok(())
@@ -165,28 +164,26 @@ impl Workspace {
         let name = named(&written.text);
         let errno = Errno::from_io_error(error);
         let why = match error.kind() {
-            // What the system itself refuses has a number.
+            // Errors of the system have a number; those of `cap_std` have none.
             ErrorKind::PermissionDenied if errno.is_none() => return outside(&written.text),
-            ErrorKind::PermissionDenied => {
-                "its permissions do not allow it; go on without it, or ask the user".to_owned()
-            }
+            ErrorKind::PermissionDenied => "permission denied".to_owned(),
             ErrorKind::NotFound => return self.missing(written),
             ErrorKind::NotADirectory => {
                 let look = self.look();
-                return format!("{name}: a part of this path is a file, not a directory{look}");
+                return format!("{name}: part of this path is a file, not a directory{look}");
             }
             ErrorKind::IsADirectory => {
-                return format!("{name} is a directory, no file; name a file");
+                return format!("{name} is a directory, not a file");
             }
-            ErrorKind::ReadOnlyFilesystem => "it is on a disk that can only be read".to_owned(),
+            ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                format!("there is no room left for it ({error}); nothing was changed")
+                format!("no space left ({error}); nothing was changed")
             }
             _ if errno == Some(Errno::LOOP) => {
-                return format!("{name}: links lead round in a circle here; name another path");
+                return format!("{name}: too many levels of symbolic links");
             }
             _ if errno == Some(Errno::NAMETOOLONG) => {
-                return format!("{name} is too long for a path; name a shorter one");
+                return format!("{name}: the path is too long");
             }
             _ => error.to_string(),
         };
@@ -200,25 +197,22 @@ impl Workspace {
             .symlink_metadata(&written.path)
             .is_ok_and(|about| about.is_symlink());
         if is_link {
-            return format!("{name} is a link that leads to nothing; name another path");
+            return format!("{name} is a broken link");
         }
         let trimmed = Path::new(written.text.trim());
         if trimmed != Path::new(&written.text) && self.dir().metadata(trimmed).is_ok() {
             return format!(
-                "there is nothing at {name}; without the blanks or line ends around it there is: write `{}`",
+                "{name} does not exist; remove the whitespace around the path: `{}`",
                 trimmed.display()
             );
         }
         match self.meant(&written.path) {
-            Some(meant) => format!(
-                "there is nothing at {name}; did you mean {}?",
-                named(&meant)
-            ),
-            None => format!("there is nothing at {name}{}", self.look()),
+            Some(meant) => format!("{name} does not exist; did you mean {}?", named(&meant)),
+            None => format!("{name} does not exist{}", self.look()),
         }
     }
 
-    /// The first part of the path that is not there, changed for the name that is nearest.
+    /// The path with its first missing component replaced by the most similar name.
     fn meant(&self, path: &Path) -> Option<PathBuf> {
         let mut found = PathBuf::from(".");
         let mut rest = path.components();
@@ -237,7 +231,7 @@ impl Workspace {
             names.sort();
             let near = nearest_name(name.to_str()?, names.iter().map(String::as_str))?;
             if near == name {
-                // It is there, as a link that leads to nothing.
+                // A broken link.
                 return None;
             }
             found.push(near);
@@ -249,18 +243,18 @@ impl Workspace {
 
     fn look(&self) -> String {
         match self.has(BuiltinTool::ListFiles) {
-            Some(list) => format!("; `{list}` shows what there is"),
-            None => "; name a path that is there".to_owned(),
+            Some(list) => format!("; `{list}` lists what exists"),
+            None => "".to_owned(),
         }
     }
 }
 
-/// Opens what lies there, and waits for nobody at the other end of a pipe.
+/// Opens a file or a pipe without blocking.
 pub(super) fn open_without_waiting(dir: &Dir, path: &Path) -> io::Result<File> {
     dir.open_with(path, options().read(true))
 }
 
-/// How files are opened: without waiting, and without becoming the terminal of this process.
+/// Options that open files without blocking and without acquiring a controlling terminal.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -268,17 +262,17 @@ pub(super) fn options() -> OpenOptions {
     options
 }
 
-/// The bytes of a file, if they are no more than `most`.
+/// Reads a file of at most `most` bytes.
 pub(super) fn read_all(file: File, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    // Files of the system say that they are empty and are not, and others grow.
+    // The reported size may be wrong: files in `/proc` report 0, and files can grow.
     file.take(most as u64 + 1).read_to_end(&mut bytes)?;
     Ok(Some(bytes).filter(|bytes| bytes.len() <= most))
 }
 
 fn outside(text: &str) -> String {
     format!(
-        "{} leads out of the directory that you may use; write a path that begins in it, such as `src/main.rs`",
+        "{} is outside the directory; use a path inside it, such as `src/main.rs`",
         named(text)
     )
 }

@@ -1,4 +1,4 @@
-//! `write_file`: a whole file.
+//! `write_file`: writes a whole file.
 
 use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use crate::builtin::spelling::named;
 use crate::builtin::workspace::Workspace;
 use crate::text::count;
 
-/// Writes a whole file; one that is there is replaced. Directories above it are made.
+/// Writes a whole file; replaces an existing one. Creates parent directories.
 #[derive(Deserialize, JsonSchema)]
 struct WriteFile {
     /// The path of the file.
@@ -21,7 +21,7 @@ struct WriteFile {
     content: String,
 }
 
-/// What a file held before is lost, so it counts as a tool that writes, although twice is the same as once.
+/// The effect is `Write`, although a repeated call has the same result: the earlier content is lost.
 pub(super) fn tool(workspace: Workspace) -> Tool {
     let tool = BuiltinTool::WriteFile;
     let tool = file_tool(workspace, tool, Effect::Write, WriteFile::write);
@@ -38,11 +38,11 @@ impl WriteFile {
         let end = if self.content.is_empty() || self.content.ends_with('\n') {
             ""
         } else {
-            "; its last line has no line end"
+            "; no newline at end of file"
         };
         Ok(match before {
             None => format!("created {name}: {bytes}{end}\n"),
-            Some(before) => format!("replaced {name}: {bytes}, before {before}{end}\n"),
+            Some(before) => format!("replaced {name}: {bytes}, previously {before}{end}\n"),
         })
     }
 }

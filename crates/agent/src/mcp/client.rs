@@ -1,7 +1,7 @@
-//! The client of a connection. It serves nothing: it has no model, no roots and no user for a server.
+//! The client side of a connection. It supports neither sampling nor roots nor elicitation.
 #![allow(
     deprecated,
-    reason = "servers of earlier versions of the protocol still ask"
+    reason = "servers of earlier protocol versions still use it"
 )]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rmcp::{ClientHandler, ErrorData};
 /// The client of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Client {
-    /// Whether the server has said that its tools are others by now.
+    /// Whether the server has reported that its tool list changed.
     pub(super) has_changed: Arc<AtomicBool>,
 }
 
@@ -23,7 +23,7 @@ impl ClientHandler for Client {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        let message = "this client has no roots";
+        let message = "roots are not supported";
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
@@ -33,7 +33,7 @@ impl ClientHandler for Client {
 
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("plaincall", env!("CARGO_PKG_VERSION"));
-        // It announces nothing that a server may ask for.
+        // No capabilities.
         ClientConfig::new(rmcp::model::ClientCapabilities::default(), name)
     }
 }

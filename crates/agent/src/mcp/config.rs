@@ -1,4 +1,4 @@
-//! Which MCP servers there are, as people write it down.
+//! The configuration of MCP servers.
 
 mod read;
 
@@ -9,61 +9,60 @@ use std::time::Duration;
 use plaincall::{Effect, rules::Pattern};
 pub use plaincall_config::servers::McpEffect;
 
-/// MCP servers, in the order in which they are written.
+/// The configured MCP servers, in order.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct McpConfig {
-    /// The servers; those that are switched off too.
+    /// The servers, including disabled ones.
     pub servers: Vec<McpServer>,
 }
 
-/// One server, and what is made of its tools.
+/// The configuration of a server and its tools.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// What it is called. It stands before the names of its tools where they would clash.
+    /// The name. It prefixes the names of tools where they would collide.
     pub name: String,
-    /// How it is reached.
+    /// The transport.
     pub transport: McpTransport,
-    /// Whether it is switched off.
+    /// Whether the server is disabled.
     pub disabled: bool,
-    /// What its tools may do, by their names; the first that fits decides. A tool that none fits counts as
-    /// [`Effect::Write`], whatever the server says of it.
+    /// The effects of tools by name; the first match applies. Default: [`Effect::Write`], regardless of the server's hints.
     pub effects: Vec<(Pattern, McpEffect)>,
-    /// Only tools with these names are taken; all if there are none.
+    /// The tools to include. Default: all.
     pub tools: Vec<Pattern>,
-    /// Tools with these names are not taken.
+    /// The tools to exclude.
     pub exclude_tools: Vec<Pattern>,
-    /// How long a call of one of its tools may take. Default: 60 seconds.
+    /// The time limit of a call. Default: 60 seconds.
     pub timeout: Option<Duration>,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum McpTransport {
-    /// A program that is started, over its standard input and output.
+    /// A program that is started and communicates over stdin and stdout.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables of its environment, beside the few that every server sees.
+        /// Its environment variables, in addition to the default ones.
         env: Vec<(String, String)>,
-        /// Its working directory; that of this process if nothing is said.
+        /// Its working directory. Default: that of this process.
         cwd: Option<PathBuf>,
     },
-    /// A server that runs already, over streamable HTTP.
+    /// A running server, over streamable HTTP.
     Http {
-        /// Its address.
+        /// Its URL.
         url: String,
-        /// What each request has in its head.
+        /// The headers of each request.
         headers: Vec<(String, String)>,
     },
 }
 
 impl McpServer {
-    /// A server with this name, all of whose tools are taken.
+    /// Creates a server that includes all its tools.
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             name: name.into(),
@@ -76,16 +75,16 @@ impl McpServer {
         }
     }
 
-    /// Whether a tool is taken.
+    /// Whether a tool is included.
     pub(super) fn takes(&self, tool: &str) -> bool {
         let fits = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         (self.tools.is_empty() || fits(&self.tools)) && !fits(&self.exclude_tools)
     }
 
-    /// What a tool may do of which its server says this.
+    /// The effect of a tool with this hint of its server.
     pub(super) fn effect_of(&self, tool: &str, hinted: Option<Effect>) -> Effect {
-        let mut said = self.effects.iter();
-        match said.find(|(pattern, _)| pattern.matches(tool)) {
+        let mut effects = self.effects.iter();
+        match effects.find(|(pattern, _)| pattern.matches(tool)) {
             Some((_, McpEffect::Read)) => Effect::Read,
             Some((_, McpEffect::Idempotent)) => Effect::Idempotent,
             Some((_, McpEffect::Hinted)) => hinted.unwrap_or(Effect::Write),
@@ -95,7 +94,7 @@ impl McpServer {
 }
 
 impl fmt::Debug for McpTransport {
-    /// Without the values of variables and heads, the arguments and the address, all of which may hold secrets.
+    /// Omits arguments, URLs and the values of variables and headers, which may be secret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |pairs: &[(String, String)]| -> Vec<String> {
             pairs.iter().map(|(name, _)| name.clone()).collect()

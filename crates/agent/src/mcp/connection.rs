@@ -1,4 +1,4 @@
-//! One connection to a server, and how it ended.
+//! A connection to a server, and how it ended.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -32,29 +32,32 @@ use crate::text::is_unseen;
 
 /// How much of a server's standard error is kept, in bytes.
 const KEPT_WORDS: usize = 4 << 10;
-/// How much of it is told, in characters.
-const TOLD_WORDS: usize = 500;
-/// How long a server whose output has ended may take to end by itself.
+/// How much of it is quoted, in characters.
+const QUOTED_WORDS: usize = 500;
+/// How long a server that has closed its output may take to exit.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long a server may take to end that was asked to.
+/// How long a server may take to exit after a signal.
 const GRACE: Duration = Duration::from_secs(1);
-/// The variables that a server sees beside those that every command sees: what programs look for that people use by hand.
+/// The variables that servers get in addition to those of every command.
 const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
 
-/// A connection. Dropping it ends it, and with it all processes of the server.
+/// A connection. Dropping it closes it and kills the processes of the server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     program: Mutex<Option<BackgroundProcess>>,
-    /// Whether the server wrote a message that was too long.
+    /// Whether the server wrote too long a message.
     is_over: Arc<AtomicBool>,
-    /// Whether it did not read the answers to what it asked.
-    is_deaf: Arc<AtomicBool>,
+    /// Whether it stopped reading the answers to its requests.
+    stopped_reading: Arc<AtomicBool>,
 }
 
 impl Connection {
     /// Connects to a server, within [`McpOptions::connect_timeout`].
-    pub(super) async fn open(reach: &McpTransport, options: &McpOptions) -> Result<Self, String> {
-        match reach {
+    pub(super) async fn open(
+        transport: &McpTransport,
+        options: &McpOptions,
+    ) -> Result<Self, String> {
+        match transport {
             McpTransport::Stdio {
                 command,
                 args,
@@ -81,26 +84,26 @@ impl Connection {
         self.peer().is_transport_closed()
     }
 
-    /// Whether the server has said that its tools are others by now.
+    /// Whether the server has reported that its tool list changed.
     pub(super) fn has_changed(&self) -> bool {
         self.service.service().has_changed.load(Ordering::Relaxed)
     }
 
-    /// How it ended. Only the first who asks hears of the program.
+    /// Returns how it ended. Only the first call returns the exit of the program.
     pub(super) async fn end(&self) -> Ending {
         let program = self.take_program();
         let too_long = self.is_over.load(Ordering::Relaxed);
-        let is_told = too_long || self.is_deaf.load(Ordering::Relaxed);
-        let patience = if is_told { Duration::ZERO } else { PATIENCE };
+        let is_known = too_long || self.stopped_reading.load(Ordering::Relaxed);
+        let patience = if is_known { Duration::ZERO } else { PATIENCE };
         let mut ending = match program {
             Some(program) => ended(program, patience).await,
-            None => Ending::of("has closed the connection"),
+            None => Ending::of("closed the connection"),
         };
         if too_long {
             ending.how = format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
         }
-        if self.is_deaf.load(Ordering::Relaxed) {
-            ending.how = deaf();
+        if self.stopped_reading.load(Ordering::Relaxed) {
+            ending.how = not_reading();
         }
         ending
     }
@@ -110,9 +113,9 @@ impl Connection {
         program.take()
     }
 
-    /// Ends it in order: the server's input is closed, and it has a moment to end by itself.
+    /// Closes the server's stdin and gives it time to exit.
     pub(super) async fn close(&self) {
-        // What reads and writes goes away with this token, and closes the pipes.
+        // This token ends the reader and the writer, which closes the pipes.
         self.service.cancellation_token().cancel();
         if let Some(program) = self.take_program() {
             let _ = program.end(PATIENCE, GRACE).await;
@@ -120,7 +123,7 @@ impl Connection {
     }
 }
 
-/// The named variables of the caller, and those that are set for the server.
+/// The inherited variables and those of the configuration.
 fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString, OsString)> {
     let is_seen = |name: &OsString| {
         is_inherited_variable(name) || name.to_str().is_some_and(|name| SEEN.contains(&name))
@@ -137,7 +140,7 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
     let (resident, stdin, stdout) = started
         .map_err(|error| format!("could not be started: {}", program.why_not_started(&error)))?;
     let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
-        return Err("could not be started: it has no standard input and output".to_owned());
+        return Err("could not be started: it has no stdin and stdout".to_owned());
     };
     let is_over = Arc::new(AtomicBool::new(false));
     let unreadable = Unreadable::Fail(Arc::clone(&is_over));
@@ -151,7 +154,7 @@ async fn reach_out(
     options: &McpOptions,
 ) -> Result<Connection, String> {
     if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
-        return Err("cannot be asked: its address has a user name or a password in it; write an `Authorization` in `headers`".to_owned());
+        return Err("cannot be used: its URL contains a user name or a password; set `Authorization` in `headers` instead".to_owned());
     }
     let client = HttpClient::new(&options.http).map_err(|error| error.to_string())?;
     let mut heads = HashMap::new();
@@ -159,14 +162,12 @@ async fn reach_out(
         let head = HeaderName::from_bytes(name.as_bytes()).ok();
         let value = HeaderValue::from_str(value).ok();
         let (Some(head), Some(mut value)) = (head, value) else {
-            return Err(format!(
-                "cannot be asked: the header `{name}` cannot be sent"
-            ));
+            return Err(format!("cannot be used: the header `{name}` is invalid"));
         };
         value.set_sensitive(true);
         heads.insert(head, value);
     }
-    // In a new session a call would be made twice, of which nobody knows how far it came.
+    // A new session would repeat a call that may have run.
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(heads)
         .reinit_on_expired_session(false);
@@ -174,7 +175,7 @@ async fn reach_out(
     begin(transport, None, Arc::default(), options).await
 }
 
-/// Begins the conversation with a server, perhaps with one that was started.
+/// Initializes a connection, possibly to a program that was started.
 async fn begin(
     transport: impl Transport<RoleClient> + 'static,
     program: Option<BackgroundProcess>,
@@ -182,34 +183,34 @@ async fn begin(
     options: &McpOptions,
 ) -> Result<Connection, String> {
     use ClientInitializeError as Wrong;
-    let is_deaf = Arc::default();
-    let transport = Requests::new(transport, Arc::clone(&is_deaf));
+    let stopped_reading = Arc::default();
+    let transport = Requests::new(transport, Arc::clone(&stopped_reading));
     let served = serve_client(Client::default(), transport);
     match (timeout(options.connect_timeout, served).await, program) {
         (Ok(Ok(service)), program) => Ok(Connection {
             service,
             program: Mutex::new(program),
             is_over,
-            is_deaf,
+            stopped_reading,
         }),
-        (Ok(Err(_)), _) if is_deaf.load(Ordering::Relaxed) => Err(deaf()),
+        (Ok(Err(_)), _) if stopped_reading.load(Ordering::Relaxed) => Err(not_reading()),
         (Ok(Err(Wrong::ConnectionClosed(_) | Wrong::TransportError { .. })), Some(program)) => {
             let Ending { how, words } = ended(program, PATIENCE).await;
-            Err(format!("{how} before it had answered{words}"))
+            Err(format!("{how} before it answered{words}"))
         }
         (Ok(Err(error)), _) => Err(not_begun(&error)),
         (Err(_), program) => {
             let words = program.map_or(String::new(), |program| last_words(&program.words()));
             let time = options.connect_timeout.as_secs_f32();
-            Err(format!("has not answered within {time} s{words}"))
+            Err(format!("did not answer within {time} s{words}"))
         }
     }
 }
 
 pub(super) struct Ending {
-    /// In words that go behind its name.
+    /// A predicate: it follows the name of the server.
     pub(super) how: String,
-    /// What it said last, in words that go behind those; empty if it said nothing.
+    /// The end of its stderr, to follow `how`; may be empty.
     pub(super) words: String,
 }
 
@@ -232,21 +233,21 @@ async fn ended(program: BackgroundProcess, patience: Duration) -> Ending {
     match program.end(patience, GRACE).await {
         Ok(end) => Ending {
             how: if end.was_asked {
-                "closed its standard output".to_owned()
+                "closed its stdout".to_owned()
             } else {
                 end.how
             },
             words: last_words(&end.words),
         },
-        Err(error) => Ending::of(&format!("is gone ({error})")),
+        Err(error) => Ending::of(&format!("ended ({error})")),
     }
 }
 
-fn deaf() -> String {
-    format!("asked {MOST_REQUESTS} things and read no answer")
+fn not_reading() -> String {
+    format!("sent {MOST_REQUESTS} requests and read no answers")
 }
 
-/// The end of what it said, if it said anything. It stands on one line: lines of its own would look like ours.
+/// The end of its stderr on one line, so that it cannot imitate our messages.
 fn last_words(words: &str) -> String {
     let words = words.split(|c: char| c.is_whitespace() || is_unseen(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -254,44 +255,44 @@ fn last_words(words: &str) -> String {
     if words.is_empty() {
         return String::new();
     }
-    let skipped = words.chars().count().saturating_sub(TOLD_WORDS);
+    let skipped = words.chars().count().saturating_sub(QUOTED_WORDS);
     let dots = if skipped > 0 { "…" } else { "" };
     let last: String = words.chars().skip(skipped).collect();
-    format!("; it said last: {dots}{last}")
+    format!("; its stderr ends: {dots}{last}")
 }
 
 fn not_begun(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::JsonRpcError(data) => {
-            format!("refuses the connection: {}", clipped(&data.message))
+            format!("rejected the connection: {}", clipped(&data.message))
         }
         ClientInitializeError::TransportError { error, .. } => transport(error),
         ClientInitializeError::ConnectionClosed(_) => {
-            "has closed the connection before it had answered".to_owned()
+            "closed the connection before it answered".to_owned()
         }
-        // The rest shows whole messages, in the words of programmers.
-        _ => "does not answer as an MCP server does".to_owned(),
+        // The other errors contain whole messages.
+        _ => "is not an MCP server".to_owned(),
     }
 }
 
-/// Why a call was not answered, in words that go behind the server's name. `None` if the connection has ended.
+/// Why a call has no result, as a predicate. `None` if the connection has ended.
 pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
     match error {
         ServiceError::TransportClosed => None,
         ServiceError::TransportSend(error) => Some(transport(error)),
         ServiceError::McpError(error) if error.code == ErrorCode::PARSE_ERROR => Some(format!(
-            "has answered with something that cannot be read; nobody knows how far the call came: {}",
+            "sent an invalid answer; the call may have run: {}",
             clipped(&error.message)
         )),
         ServiceError::McpError(error) => {
-            Some(format!("refuses the call: {}", clipped(&error.message)))
+            Some(format!("rejected the call: {}", clipped(&error.message)))
         }
-        ServiceError::Cancelled { .. } => Some("has called the call off".to_owned()),
-        _ => Some("has answered with something that is no result".to_owned()),
+        ServiceError::Cancelled { .. } => Some("cancelled the call".to_owned()),
+        _ => Some("sent an answer that is not a result".to_owned()),
     }
 }
 
-/// What a transport reports. Addresses are left out, which may hold secrets.
+/// The error of a transport, without URLs, which may contain secrets.
 fn transport(error: &(dyn Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -300,28 +301,26 @@ fn transport(error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
-    format!("cannot be asked: {}", causes(error))
+    format!("cannot be reached: {}", causes(error))
 }
 
 fn over_http(error: &StreamableHttpError<HttpError>) -> String {
     use StreamableHttpError as Http;
     match error {
         Http::Client(error) => error.message_for("").trim_start().to_owned(),
-        Http::HttpStatus(error) => format!("answers with the status {}", error.status),
+        Http::HttpStatus(error) => format!("returned status {}", error.status),
         Http::AuthRequired(_) => {
-            "wants to know who asks (status 401): say it in `headers`, such as `Authorization`"
+            "requires authentication (status 401); set `Authorization` in `headers`".to_owned()
+        }
+        Http::InsufficientScope(_) => "denied access with this key (status 403)".to_owned(),
+        Http::UnexpectedContentType(_) => {
+            "returned neither JSON nor an event stream; is this the URL of its MCP endpoint?"
                 .to_owned()
         }
-        Http::InsufficientScope(_) => {
-            "does not let this key do that (status 403)".to_owned()
+        Http::SessionExpired => "ended the session; the call is not repeated".to_owned(),
+        Http::UnexpectedServerResponse(answer) => {
+            format!("sent an unexpected answer: {}", clipped(answer))
         }
-        Http::UnexpectedContentType(_) => {
-            "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?".to_owned()
-        }
-        Http::SessionExpired => {
-            "says that its session is over; nothing is made again by itself".to_owned()
-        }
-        Http::UnexpectedServerResponse(said) => format!("answers unexpectedly: {}", clipped(said)),
-        other => format!("does not answer as an MCP server does: {}", clipped(&other.to_string())),
+        other => format!("is not an MCP server: {}", clipped(&other.to_string())),
     }
 }

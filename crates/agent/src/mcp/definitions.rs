@@ -1,4 +1,4 @@
-//! The tools that a server offers.
+//! The tools of a server.
 
 use std::collections::HashSet;
 
@@ -19,29 +19,29 @@ use super::{SkippedTool, clipped};
 
 const MOST_TOOLS: usize = 1000;
 const MOST_PAGES: usize = 100;
-/// How long the name of a tool is at most, in characters.
+/// The longest name of a tool, in characters.
 const LONGEST_NAME: usize = 128;
-/// How long a definition is at most as JSON, in bytes: all of it stands in the prompt.
+/// The longest definition as JSON, in bytes. All of it is in the prompt.
 const LONGEST_DEFINITION: usize = 32 << 10;
-/// How long all definitions of a server are at most together, in bytes: they stand in the prompt of every turn.
+/// The largest total of a server's definitions, in bytes. They are in the prompt of every turn.
 const LONGEST_OFFER: usize = 256 << 10;
 const MOST_SKIPPED: usize = 100;
 
 pub(super) struct Offered {
     pub(super) name: String,
-    /// What a model is told, under another name perhaps.
+    /// The definition for the model, which may have another name.
     pub(super) spec: ToolSpec,
 }
 
-/// What a server offers, and what of that is not taken.
+/// The tools of a server, and those that are skipped.
 #[derive(Default)]
 pub(super) struct Offer {
     pub(super) tools: Vec<Offered>,
     pub(super) skipped: Vec<SkippedTool>,
     server: String,
-    /// How many tools more are not taken, which are not named.
+    /// The number of further skipped tools, without names.
     unnamed: usize,
-    /// How long the definitions are together, in bytes.
+    /// The total size of the definitions, in bytes.
     length: usize,
 }
 
@@ -66,7 +66,7 @@ impl Offer {
         };
         if self.length + length > LONGEST_OFFER {
             let why = format!(
-                "the definitions of the server have more than {LONGEST_OFFER} bytes together; name those that are wanted in `tools`"
+                "the server's definitions exceed {LONGEST_OFFER} bytes; select tools with `tools`"
             );
             return self.skip(&name, why);
         }
@@ -74,11 +74,11 @@ impl Offer {
         self.tools.push(Offered { name, spec });
     }
 
-    /// Adds how many were not named.
+    /// Adds the number of further skipped tools.
     fn ended(mut self) -> Self {
         if self.unnamed > 0 {
             let (server, tool) = (self.server.clone(), "…".to_owned());
-            let reason = format!("{} more tools of the server are not taken", self.unnamed);
+            let reason = format!("{} more tools of the server are skipped", self.unnamed);
             self.skipped.push(SkippedTool {
                 server,
                 tool,
@@ -103,19 +103,19 @@ pub(super) async fn offer(
     for _ in 0..MOST_PAGES {
         let (tools, next) = match page(peer, cursor.take()).await {
             Ok(page) => page,
-            // It has tools or it has not; some say so in this way.
+            // Some servers without tools answer like this.
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                 return Ok(offer.ended());
             }
             Err(error) => {
                 let why = not_answered(&error);
-                let why = why.unwrap_or_else(|| "has closed the connection".to_owned());
-                return Err(format!("does not say which tools it has: it {why}"));
+                let why = why.unwrap_or_else(|| "closed the connection".to_owned());
+                return Err(format!("did not list its tools: it {why}"));
             }
         };
         for tool in tools {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-            let name = secrets.conceal(name.to_owned());
+            let name = secrets.redact(name.to_owned());
             if !server.takes(&name) {
                 continue;
             }
@@ -135,7 +135,7 @@ pub(super) async fn offer(
         match &next {
             None => return Ok(offer.ended()),
             Some(next) if !cursors.insert(next.clone()) => {
-                let why = "the server's list of tools begins again after its last page";
+                let why = "the server's tool list repeats after its last page";
                 offer.skip("…", why.to_owned());
                 return Ok(offer.ended());
             }
@@ -144,7 +144,7 @@ pub(super) async fn offer(
     }
     offer.skip(
         "…",
-        format!("the server's list of tools has more than {MOST_PAGES} pages"),
+        format!("the server's tool list has more than {MOST_PAGES} pages"),
     );
     Ok(offer.ended())
 }
@@ -168,7 +168,7 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
             let tools = tools.filter_map(|tool| serde_json::to_value(tool).ok());
             Ok((tools.collect(), list.next_cursor))
         }
-        // One definition that is wrong does not take the others with it.
+        // An invalid definition does not affect the others.
         ServerResult::CustomResult(result) => {
             let mut result = result.0;
             let cursor = result.get("nextCursor").and_then(Value::as_str);
@@ -182,7 +182,7 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
     }
 }
 
-/// What a model is told of a tool, and how long its definition is, in bytes.
+/// The definition of a tool for the model, and its size in bytes.
 fn read(
     name: &str,
     mut tool: Value,
@@ -196,20 +196,20 @@ fn read(
         return Err(format!("its name has more than {LONGEST_NAME} characters"));
     }
     let Some(fields) = tool.as_object_mut() else {
-        return Err("it is no object".to_owned());
+        return Err("it is not an object".to_owned());
     };
-    // It is called otherwise if calls cannot spell its name.
+    // The tool is renamed if calls cannot spell its name.
     fields.insert("name".to_owned(), "tool".into());
-    let json = secrets.conceal(tool.to_string());
+    let json = secrets.redact(tool.to_string());
     if json.len() > LONGEST_DEFINITION {
         return Err(format!(
-            "its definition has {} bytes, and at most {LONGEST_DEFINITION} are taken",
+            "its definition has {} bytes; at most {LONGEST_DEFINITION} are allowed",
             json.len()
         ));
     }
     let specs = read_tool_definitions(&json).map_err(|error| clipped(&error.to_string()))?;
     let spec = specs.into_iter().next();
-    let mut spec = spec.ok_or_else(|| "it is no definition of a tool".to_owned())?;
+    let mut spec = spec.ok_or_else(|| "it is not a tool definition".to_owned())?;
     spec.effect = server.effect_of(name, spec.hinted_effect);
     Ok((spec, json.len()))
 }

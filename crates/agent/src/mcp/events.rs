@@ -1,4 +1,4 @@
-//! Messages over HTTP, and answers that come as events. No event is passed over in silence that a call may wait for.
+//! The HTTP transport. An event that a call may wait for is never dropped silently.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,14 +30,14 @@ use url::Url;
 
 use super::messages::{LONGEST_MESSAGE, Line, failed, read};
 
-/// How many redirects are followed, all of them within one server.
+/// The most redirects that are followed, all within one server.
 const REDIRECTS: usize = 5;
-/// How much of the body of an error is told, in characters.
-const TOLD: usize = 4 << 10;
-/// A connection lives as long as it likes; each call has a time of its own.
+/// How much of the body of an error is quoted, in characters.
+const QUOTED: usize = 4 << 10;
+/// A connection has no time limit; each call has its own.
 const WAITS: Waits = Waits::all(Duration::MAX);
 
-/// Asks one server. An event that cannot be read fails the call that it answers.
+/// Sends requests to one server. An invalid event fails the call that it answers.
 #[derive(Clone)]
 pub(super) struct EventClient(pub(super) HttpClient);
 
@@ -46,8 +46,8 @@ type Failure = StreamableHttpError<HttpError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl EventClient {
-    /// Sends a request. A redirect is followed if it keeps the method and the server: another server would get the
-    /// headers that are meant for this one. The headers of the protocol replace others of their names.
+    /// Sends a request. Follows a redirect only if it keeps the method and the server, because another server must not get
+    /// these headers. Headers of the protocol replace configured ones.
     async fn ask(
         &self,
         uri: &str,
@@ -99,7 +99,7 @@ fn odd(error: &dyn fmt::Display) -> Failure {
     StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
 }
 
-/// Who may not ask gets an error, and so does who asks a server that is busy or ill.
+/// Converts error statuses into errors.
 fn refused(response: HttpResponse) -> Result<HttpResponse, Failure> {
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -151,7 +151,7 @@ impl StreamableHttpClient for EventClient {
         let is_json = content_type.starts_with(JSON_MIME_TYPE);
         if !is_good {
             let body = response.error_body(Vec::new()).await;
-            // Who may not ask hears the status, whatever the body says.
+            // For authentication errors the status counts, not the body.
             if is_json
                 && !matches!(status, 401 | 403)
                 && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
@@ -173,7 +173,7 @@ impl StreamableHttpClient for EventClient {
             let body = body.map_err(StreamableHttpError::Client)?;
             return match serde_json::from_slice(&body) {
                 Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
-                // Nobody waits for an answer.
+                // A notification has no answer.
                 Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
                 Err(_) if is_empty => Err(StreamableHttpError::UnexpectedContentType(None)),
                 Err(_) => Err(unexpected(status, &body)),
@@ -191,7 +191,7 @@ impl StreamableHttpClient for EventClient {
         _: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        // Many servers keep no sessions, and this one is over either way.
+        // Many servers keep no sessions; this one is over in any case.
         let asked = self.ask(&uri, Method::DELETE, Some(session), headers, Bytes::new());
         asked.await.map(drop)
     }
@@ -228,13 +228,13 @@ impl StreamableHttpClient for EventClient {
 fn unexpected(status: u16, body: &[u8]) -> Failure {
     let status = StatusCode::from_u16(status);
     let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-    let body: String = String::from_utf8_lossy(body).chars().take(TOLD).collect();
+    let body: String = String::from_utf8_lossy(body).chars().take(QUOTED).collect();
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {body}")))
 }
 
-/// The events of a response, which answers the request with this id or none.
+/// The events of a response to the request with this id, if any.
 fn events(response: HttpResponse, id: Option<RequestId>) -> Events {
-    // How much has come since the last event, in bytes.
+    // Bytes since the last event.
     let waiting = Arc::new(AtomicUsize::new(0));
     let begun = (response, Arc::clone(&waiting));
     let pieces = stream::unfold(begun, async |(mut response, waiting)| {
@@ -261,7 +261,7 @@ fn events(response: HttpResponse, id: Option<RequestId>) -> Events {
     }))
 }
 
-/// An event that can be read. One that cannot be read fails the request that it is to answer.
+/// Checks an event. An invalid one fails the request that it answers.
 fn readable(mut event: Sse, id: Option<&RequestId>) -> Sse {
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     if let Some(id) = id.filter(|_| is_message)
@@ -269,12 +269,12 @@ fn readable(mut event: Sse, id: Option<&RequestId>) -> Sse {
     {
         let message: Option<ServerJsonRpcMessage> = match read(data.as_bytes()) {
             Line::Nothing => None,
-            // As on standard output, words for people are no answer.
+            // As on stdout, text that is not JSON is ignored.
             Line::Unreadable(..) if !data.trim_start().starts_with('{') => None,
             Line::Message(message) => Some(message),
             Line::Unreadable(_, why) => Some(failed(id.clone(), &why)),
         };
-        // Written again, it has no halves of surrogate pairs any more.
+        // Re-serialized without unpaired surrogates.
         if let Some(Ok(text)) = message.map(|message| serde_json::to_string(&message)) {
             *data = text;
         }

@@ -1,4 +1,4 @@
-//! Messages of the protocol as lines of JSON, read and written. No line is passed over in silence that somebody may wait for.
+//! Protocol messages as lines of JSON. A line that a request may wait for is never dropped silently.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,26 +18,25 @@ use tokio::task::JoinHandle;
 
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
 
-/// What is done about a line that cannot be read.
+/// The handling of an invalid line.
 #[derive(Clone, Debug)]
 pub(super) enum Unreadable {
-    /// It is answered: a client waits for that.
+    /// Answer it with an error, for clients.
     Answer,
-    /// The requests fail that it may be the answer to. Where a line is longer than the limit, the stream ends, and this
-    /// is set: a server that writes such a line answers no request any more.
+    /// Fail the requests that it may answer. If a line exceeds the limit, the stream ends and this is set.
     Fail(Arc<AtomicBool>),
 }
 
 pub(super) struct Messages<Role: ServiceRole, R, W> {
     input: BufReader<R>,
-    /// What has been read of the next line. It stays if reading is interrupted.
+    /// The beginning of the next line. It is kept if reading is interrupted.
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is passed over.
+    /// Whether the rest of too long a line is skipped.
     is_skipping: bool,
     limit: usize,
     unreadable: Unreadable,
     next: VecDeque<RxJsonRpcMessage<Role>>,
-    /// What writes the answer to a line that could not be read.
+    /// The future that writes the answer to an invalid line.
     answering: Option<JoinHandle<io::Result<()>>>,
     waiting: Vec<RequestId>,
     output: Arc<Mutex<Option<W>>>,
@@ -45,9 +44,9 @@ pub(super) struct Messages<Role: ServiceRole, R, W> {
 
 pub(super) enum Line<M> {
     Message(M),
-    /// Nothing that anybody waits for.
+    /// Nothing that a request waits for.
     Nothing,
-    /// No message, and the id in it if one can be read.
+    /// An invalid message, with its id if it has one.
     Unreadable(Option<RequestId>, String),
 }
 
@@ -71,7 +70,7 @@ where
         }
     }
 
-    /// Reads to the end of a line, or of what comes of it; `false` at the end of the stream. May be dropped at any time.
+    /// Reads to the end of a line; `false` at the end of the stream. Cancel safe.
     async fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let room = (self.limit + 1).saturating_sub(self.line.len());
@@ -93,7 +92,7 @@ where
         }
     }
 
-    /// Takes the line that was read; `false` if the stream ends with it.
+    /// Handles the line; `false` if it ends the stream.
     fn take_line(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let is_long = line.len() > self.limit;
@@ -111,13 +110,13 @@ where
             (Line::Nothing, _) => {}
             (Line::Message(message), _) => self.next.push_back(message),
             (Line::Unreadable(_, why), Unreadable::Answer) => {
-                let message = format!("this is no message of the protocol: {why}");
+                let message = format!("this is not a protocol message: {why}");
                 let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": message}});
                 let output = Arc::clone(&self.output);
                 let line = format!("{error}\n");
                 self.answering = Some(tokio::spawn(async move { write(&output, &line).await }));
             }
-            // Some servers write words for people between their messages.
+            // Some servers print text between their messages.
             (Line::Unreadable(None, _), Unreadable::Fail(_))
                 if !line.trim_ascii().starts_with(b"{") => {}
             (Line::Unreadable(id, why), Unreadable::Fail(_)) => {
@@ -154,7 +153,7 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            // Whoever waits here may be dropped and ask again; what writes goes on.
+            // This future may be dropped and called again; the writer continues.
             if let Some(answering) = &mut self.answering {
                 let written = answering.await;
                 self.answering = None;
@@ -197,11 +196,11 @@ async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> 
 }
 
 pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage<Req, Resp, Not> {
-    let error = ErrorData::parse_error(format!("its answer cannot be read: {why}"), None);
+    let error = ErrorData::parse_error(format!("its answer is invalid: {why}"), None);
     JsonRpcMessage::error(error, Some(id))
 }
 
-/// Reads a line. Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.
+/// Parses a line. Unpaired surrogates and invalid UTF-8 become U+FFFD.
 pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
@@ -217,17 +216,17 @@ pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     let is_notification =
         |value: &Value| value.get("method").is_some() && value.get("id").is_none();
     if document.as_ref().is_ok_and(is_notification) {
-        // One that this version does not know.
+        // A notification of another protocol version.
         return Line::Nothing;
     }
     let why = match document {
-        Ok(_) => "it has another form".to_owned(),
+        Ok(_) => "it has the wrong structure".to_owned(),
         Err(_) => error.to_string(),
     };
     Line::Unreadable(id_in(&line), why)
 }
 
-/// The id at the top of a message that is cut or damaged.
+/// The top-level id of a truncated or damaged message.
 fn id_in(line: &str) -> Option<RequestId> {
     let mut depth = 0_usize;
     let mut rest = line;
@@ -254,7 +253,7 @@ fn id_in(line: &str) -> Option<RequestId> {
     None
 }
 
-/// Where the quote stands that ends a text.
+/// The position of the closing quote of a string.
 fn end_of_text(text: &str) -> Option<usize> {
     let mut bytes = text.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -350,9 +349,9 @@ mod tests {
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n", &["!2"], false),
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n", &["!2"], false),
             (b"{\"id\":1,\"result\":{}}", &["!1"], false),
-            // Nobody knows whose answer it is.
+            // It could answer either request.
             (b"{\"jsonrpc\":\"2.0\",\n", &["!1", "!2"], false),
-            // One that nobody waits for, and words.
+            // One that no request waits for, and text.
             (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\"\n", &[], false),
             (b"Server is ready\n\n[info] x\n", &[], false),
             // Halves of surrogate pairs, and bytes that are not UTF-8.

@@ -1,8 +1,8 @@
-//! What tools of servers are called.
+//! Names of MCP tools.
 
 use std::collections::HashSet;
 
-/// Names that mean tools of this program, whether a conversation has them or not: a rule for one of them is about that.
+/// The names of built-in tools. They are reserved even where these tools are not offered, because rules may name them.
 const RESERVED: [&str; 10] = [
     "list_files",
     "read_file",
@@ -16,10 +16,10 @@ const RESERVED: [&str; 10] = [
     "read_result",
 ];
 
-/// The names of tools, each given as the name of its server and its own, where there are tools of the names `taken`.
+/// Chooses names for tools, given as server name and tool name, that differ from the names `taken`.
 ///
-/// A server can choose nothing but the part behind its own name: `configured` are all servers, also those that are not
-/// there. The tools of one that is alone keep their names where they can.
+/// A server controls only the part after its own name. `configured` are all servers, including those that failed. Tools
+/// of a single server keep their names if possible.
 pub(super) fn names<'t>(
     taken: impl IntoIterator<Item = &'t str>,
     configured: &[String],
@@ -56,7 +56,7 @@ pub(super) fn names<'t>(
     names
 }
 
-/// What stands before the names of the tools of each server.
+/// The prefix of the tool names of each server.
 fn prefixes(configured: &[String]) -> Vec<(&str, String)> {
     let mut prefixes: Vec<(&str, String)> = Vec::new();
     for server in configured {
@@ -79,8 +79,8 @@ fn prefixes(configured: &[String]) -> Vec<(&str, String)> {
     prefixes
 }
 
-/// The name of a tool behind that of its server, with as many `_` between them as it takes that it does not read as a tool
-/// of another server: `a` with a tool `b_c` is not `a_b` with a tool `c`.
+/// Joins the names of a server and a tool with enough `_` that the result cannot be a tool of another server: `a` with the
+/// tool `b_c` differs from `a_b` with the tool `c`.
 fn prefixed(server: &str, tool: &str, prefixes: &[(&str, String)]) -> String {
     let known = prefixes.iter().find(|(known, _)| *known == server);
     let prefix = known.map_or_else(|| spelled(server), |(_, prefix)| prefix.clone());
@@ -88,7 +88,7 @@ fn prefixed(server: &str, tool: &str, prefixes: &[(&str, String)]) -> String {
     loop {
         name.push('_');
         let whole = spelled(&format!("{name}{tool}"));
-        // A number may come behind it.
+        // A number may follow.
         let numbered = format!("{whole}_");
         let is_others = |(_, other): &(&str, String)| {
             let rest = numbered.strip_prefix(other.as_str());
@@ -100,13 +100,13 @@ fn prefixed(server: &str, tool: &str, prefixes: &[(&str, String)]) -> String {
     }
 }
 
-/// The name with `_` in the place of everything that the name of a tool may not hold.
+/// Replaces invalid characters of a tool name with `_`.
 fn spelled(name: &str) -> String {
     let mut spelled: String = name
         .chars()
         .map(|c| match c {
             c if c.is_alphanumeric() || c.is_ascii_graphic() && !"\"'`:[]".contains(c) => c,
-            // Also what nobody sees, or what turns the direction of the text around it.
+            // Including invisible and bidirectional characters.
             _ => '_',
         })
         .collect();

@@ -1,4 +1,4 @@
-//! What a server asks of its client, and how much of that may be unanswered at a time.
+//! Limits the unanswered requests of a server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,27 +12,27 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// How many requests of a server may wait for an answer, or for the server to read it.
+/// The most requests of a server without an answer that it has read.
 pub(super) const MOST_REQUESTS: usize = 64;
-/// How long a server that has asked so much may take to read an answer.
+/// How long such a server may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A transport on which a server is not heard while too many of its requests are unanswered, and that ends if that stays
-/// so. A server that asks and never reads would otherwise fill the memory with answers.
+/// A transport that pauses reading while too many requests are unanswered, and ends if that does not change. Otherwise a
+/// server that never reads could fill the memory with answers.
 pub(super) struct Requests<T> {
     transport: T,
     unanswered: Arc<Unanswered>,
-    /// Set when nothing is sent any more: a server that does not read would hold up the end, too.
+    /// Set when nothing is sent any more: a server that does not read would also block the end.
     ended: CancellationToken,
-    /// Since when there are too many of them.
+    /// When their number reached the limit.
     since: Option<Instant>,
-    /// Whether the server has not read its answers.
+    /// Whether the server stopped reading.
     is_over: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
 struct Unanswered {
-    /// The requests, and whether an answer is on its way.
+    /// The requests, and whether an answer is being sent.
     requests: Mutex<Vec<(RequestId, bool)>>,
     changed: Notify,
 }
@@ -56,7 +56,7 @@ impl Unanswered {
         });
     }
 
-    /// A request is answered, or was called off before.
+    /// Removes a request that was answered or cancelled.
     fn remove(&self, id: &RequestId, was_answered: bool) {
         self.with(|requests| {
             let mut open = requests.iter();
@@ -113,7 +113,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.unanswered.are_too_many() {
-            // Whoever waits here may be dropped and ask again.
+            // This future may be dropped and called again.
             let since = *self.since.get_or_insert_with(Instant::now);
             let changed = self.unanswered.changed.notified();
             if timeout_at(since + PATIENCE, changed).await.is_err() {
@@ -133,7 +133,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
                 self.unanswered.with(|requests| requests.push(request));
             }
             JsonRpcMessage::Notification(notification) => {
-                // It gets no answer any more.
+                // It gets no answer.
                 if let ServerNotification::CancelledNotification(cancelled) =
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id

@@ -1,4 +1,4 @@
-//! What a server has answered to a call, as text.
+//! Converts results of MCP calls to text.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,14 @@ use serde_json::Value;
 
 use super::secrets::Secrets;
 
-/// How long the text of an error is at most that is told as an error, and not as what the tool returned.
+/// The longest error message. A longer one becomes the output.
 const LONGEST_ERROR: usize = 2 << 10;
 
-/// The result of a call: its texts, and what else there is in short notes, without what its server was told in confidence.
-/// So many bytes of it are kept.
+/// Converts the result of a call: its texts and short notes about other content, without secrets. Keeps `limit` bytes.
 pub(super) fn tool_result(result: &CallToolResult, limit: usize, secrets: &Secrets) -> ToolResult {
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
     if let Some(structured) = &result.structured_content
-        && !is_told(structured, &result.content)
+        && !is_in_text(structured, &result.content)
     {
         parts.push(structured.to_string());
     }
@@ -27,17 +26,17 @@ pub(super) fn tool_result(result: &CallToolResult, limit: usize, secrets: &Secre
         }
         text.push_str(&part);
     }
-    let text = cut(secrets.conceal(text), limit);
+    let text = cut(secrets.redact(text), limit);
     if result.is_error != Some(true) {
         return Ok(text);
     }
     Err(if text.trim().is_empty() {
-        failure("the tool has failed, and its server does not say why")
+        failure("the tool failed without a message")
     } else if text.len() <= LONGEST_ERROR {
         failure(text)
     } else {
         Box::new(Failure {
-            message: "the tool has failed; what its server says about it is the output".to_owned(),
+            message: "the tool failed; the output has its message".to_owned(),
             output: Some(text),
         })
     })
@@ -50,7 +49,7 @@ pub(super) fn failure(message: impl Into<String>) -> BoxError {
     })
 }
 
-/// The beginning of a text that is too long, and a line that says how much of it that is.
+/// Truncates a text and adds a note.
 fn cut(mut text: String, limit: usize) -> String {
     let total = text.len();
     if total <= limit {
@@ -65,13 +64,13 @@ fn cut(mut text: String, limit: usize) -> String {
     };
     let _ = writeln!(
         text,
-        "{line_end}[output cut: the first {kept} of {total} bytes]"
+        "{line_end}[output truncated: first {kept} of {total} bytes]"
     );
     text
 }
 
-/// Servers that structure their results say them as text too, for clients that read nothing else.
-fn is_told(structured: &Value, content: &[ContentBlock]) -> bool {
+/// Whether structured content is repeated as text.
+fn is_in_text(structured: &Value, content: &[ContentBlock]) -> bool {
     content.iter().any(|block| match block {
         ContentBlock::Text(text) => {
             serde_json::from_str::<Value>(&text.text).is_ok_and(|value| value == *structured)
@@ -105,14 +104,14 @@ fn block(block: &ContentBlock) -> String {
             if let Some(description) = &link.description {
                 let _ = write!(note, ", {description}");
             }
-            note.push_str("; only its address was sent]");
+            note.push_str("; only its URL was sent]");
             note
         }
         _ => "[content of an unknown kind, not shown]".to_owned(),
     }
 }
 
-/// A note in the place of what no text model can read. `data` is base64.
+/// A note for content that is not text. `data` is base64.
 fn unseen(what: &str, kind: &str, data: &str) -> String {
     let padding = data.bytes().rev().take_while(|&byte| byte == b'=').count();
     let bytes = (data.len() / 4 * 3).saturating_sub(padding);

@@ -1,4 +1,4 @@
-//! What a server is told in confidence, and what may not be read in what it says.
+//! Redacts the secrets of a server's configuration from its messages.
 
 use plaincall_config::names_a_secret;
 
@@ -6,19 +6,19 @@ use crate::model::Key;
 
 use super::config::{McpServer, McpTransport};
 
-/// From so many characters on, letters and digits without a blank or a slash between them look like a key.
+/// The least length of letters and digits that look like a key.
 const LIKE_A_KEY: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Secrets {
     keys: Vec<Key>,
-    /// Files and addresses that are called like a secret. Their beginnings stand everywhere.
+    /// Files and URLs with the name of a secret; they are redacted only as a whole.
     places: Vec<String>,
 }
 
 impl Secrets {
-    /// What of a server's configuration is secret: values of variables, headers, options of its command line and parts of
-    /// its address that are called like one or look like one. Ordinary words stay readable, which stand in results too.
+    /// Collects the secrets of a configuration: values of variables, headers, options and URL parts that are named like a
+    /// secret or look like one. Ordinary words are not redacted.
     pub(super) fn of(server: &McpServer) -> Self {
         let mut secrets = Self::default();
         match &server.transport {
@@ -51,14 +51,14 @@ impl Secrets {
                         secrets.add(&name, &value);
                     }
                 }
-                // As it is written, too.
+                // As written, too.
                 let query = url.split_once('?').map_or("", |(_, query)| query);
                 for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
                     secrets.add(name, value);
                 }
             }
         }
-        // One may begin with another.
+        // One may be a prefix of another.
         secrets
             .keys
             .sort_by_key(|key| std::cmp::Reverse(key.secret().len()));
@@ -71,7 +71,7 @@ impl Secrets {
         if is_secret && is_place {
             self.places.push(value.to_owned());
         } else if is_secret {
-            // Servers quote a key with and without the word before it, as in `Bearer …`.
+            // Servers quote a key with and without a prefix such as `Bearer `.
             self.keys.push(Key::new(value));
             self.keys.extend(value.split_whitespace().map(Key::new));
         } else {
@@ -86,7 +86,7 @@ impl Secrets {
         }
     }
 
-    pub(super) fn conceal(&self, text: String) -> String {
+    pub(super) fn redact(&self, text: String) -> String {
         let mut text = text;
         for key in &self.keys {
             text = key.conceal(&text);

@@ -1,4 +1,4 @@
-//! One server: its connection, and a new one when that has ended.
+//! A server: its connection and its restart.
 
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use super::definitions::{Offer, Offered, offer};
 use super::result::{failure, tool_result};
 use super::secrets::Secrets;
 
-/// How long a call may take if the configuration does not say. Progress that a server reports does not lengthen it.
+/// The default time limit of a call. Progress reports do not extend it.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often a server that has ended is started again.
+/// How often a server is restarted.
 const RESTARTS: u32 = 1;
 
 pub(super) struct Server {
@@ -26,7 +26,7 @@ pub(super) struct Server {
     options: Arc<McpOptions>,
     secrets: Secrets,
     state: Arc<Mutex<State>>,
-    /// What starts it again, while it does.
+    /// The task that restarts it.
     starting: Lock<Option<AbortHandle>>,
 }
 
@@ -37,14 +37,14 @@ struct State {
 }
 
 impl Server {
-    /// Connects to a server and asks for its tools.
+    /// Connects to a server and lists its tools.
     pub(super) async fn connect(
         config: McpServer,
         options: Arc<McpOptions>,
     ) -> Result<(Self, Offer), String> {
         let secrets = Secrets::of(&config);
         let reached = reach(&config, &options, &secrets).await;
-        let (connection, offered) = reached.map_err(|why| secrets.conceal(why))?;
+        let (connection, offered) = reached.map_err(|why| secrets.redact(why))?;
         let server = Self {
             state: Arc::new(Mutex::new(State {
                 connection: Some(Arc::new(connection)),
@@ -84,7 +84,7 @@ impl Server {
         .from_outside(format!("the MCP server {}", self.name()))
     }
 
-    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool. Dropping the future cancels the call at the server.
     async fn call(&self, tool: &str, arguments: Map<String, Value>) -> ToolResult {
         let connection = self.connection().await;
         let connection = connection.map_err(|why| self.failure(why))?;
@@ -95,46 +95,46 @@ impl Server {
                 tool_result(&result, self.options.output_limit, &self.secrets)
             }
             Ok(_) => Err(self.failure(format!(
-                "the MCP server `{name}` asks back instead of answering, which nobody here can answer"
+                "the MCP server `{name}` asked for input instead of answering, which is not supported"
             ))),
             Err(error) => Err(self.failure(match not_answered(&error) {
                 Some(why) if !connection.is_gone() => {
                     let changed = if connection.has_changed() {
-                        "; it says that its tools are others by now, and this conversation keeps those that it began with"
+                        "; it reports that its tools have changed, and this conversation still uses the old ones"
                     } else {
                         ""
                     };
                     format!("the MCP server `{name}` {why}{changed}")
                 }
-                _ => self.broke_off(&connection).await,
+                _ => self.interrupted(&connection).await,
             })),
         }
     }
 
-    /// What the model reads of it: without what this server was told in confidence.
+    /// The error for the model, without secrets.
     fn failure(&self, message: String) -> BoxError {
-        failure(self.secrets.conceal(message))
+        failure(self.secrets.redact(message))
     }
 
-    /// The connection ended while a call was waiting for its answer.
-    async fn broke_off(&self, connection: &Arc<Connection>) -> String {
+    /// The error of a call whose connection ended.
+    async fn interrupted(&self, connection: &Arc<Connection>) -> String {
         let mut state = self.state.lock().await;
         state.forget(connection).await;
         let later = if state.restarts > 0 {
-            "it is started again for the next call"
+            "it is restarted for the next call"
         } else {
-            "it was started again before and is not once more"
+            "it was already restarted once and is not restarted again"
         };
         let Ending { how, words } = &state.end;
         format!(
-            "the MCP server `{}` {how} while this call was running{words}; nobody knows how far the call came, and it is not made again by itself; {later}",
+            "the MCP server `{}` {how} during this call{words}; the call may have run and is not repeated; {later}",
             self.name(),
         )
     }
 
-    /// A connection that stands, as far as one can know.
+    /// An open connection, as far as is known.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
-        // Whoever comes while it is started again waits for that; the time of each call bounds its wait.
+        // Calls during a restart wait for it, within their time limits.
         let mut state = Arc::clone(&self.state).lock_owned().await;
         if let Some(connection) = state.connection.clone() {
             if !connection.is_gone() {
@@ -146,12 +146,12 @@ impl Server {
         let end = state.end.to_string();
         if state.restarts == 0 {
             return Err(format!(
-                "the MCP server `{name}` {end}; its tools cannot be called any more"
+                "the MCP server `{name}` {end}; its tools are unavailable"
             ));
         }
-        // It counts from here on: a server that hangs would otherwise be started again with every call.
+        // Counted before the start, or a server that hangs would be restarted for every call.
         state.restarts -= 1;
-        // A call that does not wait any more takes the start with it from no other.
+        // A task, so that a cancelled call does not cancel the start for others.
         let starting = tokio::spawn(start(
             state,
             self.config.transport.clone(),
@@ -165,13 +165,13 @@ impl Server {
             Err(_) => "was closed".to_owned(),
         };
         Err(format!(
-            "the MCP server `{name}` {end}; starting it again did not work: it {why}"
+            "the MCP server `{name}` {end}; the restart failed: it {why}"
         ))
     }
 
     fn set_starting(&self, starting: Option<AbortHandle>) {
-        let mut place = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = std::mem::replace(&mut *place, starting) {
+        let mut current = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *current, starting) {
             before.abort();
         }
     }
@@ -193,7 +193,7 @@ impl Drop for Server {
     }
 }
 
-/// A connection, and the tools that the server offers.
+/// Connects and lists tools.
 async fn reach(
     config: &McpServer,
     options: &McpOptions,
@@ -205,23 +205,23 @@ async fn reach(
         Ok(Ok(offered)) => Ok((connection, offered)),
         Ok(Err(_)) if connection.is_gone() => {
             let Ending { how, words } = connection.end().await;
-            Err(format!("{how} when it was asked for its tools{words}"))
+            Err(format!("{how} while listing its tools{words}"))
         }
         Ok(Err(why)) => Err(why),
         Err(_) => {
             let time = options.connect_timeout.as_secs_f32();
-            Err(format!("has not said within {time} s which tools it has"))
+            Err(format!("did not list its tools within {time} s"))
         }
     }
 }
 
-/// Starts a server again, while nobody else can look at its state.
+/// Restarts a server while holding the lock of its state.
 async fn start(
     mut state: OwnedMutexGuard<State>,
-    reach: McpTransport,
+    transport: McpTransport,
     options: Arc<McpOptions>,
 ) -> Result<Arc<Connection>, String> {
-    match Connection::open(&reach, &options).await {
+    match Connection::open(&transport, &options).await {
         Ok(connection) => {
             let connection = Arc::new(connection);
             state.connection = Some(Arc::clone(&connection));
@@ -235,11 +235,11 @@ async fn start(
 }
 
 impl State {
-    /// Takes note that this connection has ended, if nobody has yet.
+    /// Records the end of this connection, unless it is recorded already.
     async fn forget(&mut self, connection: &Arc<Connection>) {
         let is_this = |last: &Arc<Connection>| Arc::ptr_eq(last, connection);
         if self.connection.as_ref().is_some_and(is_this) {
-            // Should nobody wait for its end, this is what is known.
+            // In case this future is dropped.
             self.end = Ending::of("has ended");
             self.connection = None;
             self.end = connection.end().await;

@@ -1,4 +1,4 @@
-//! Our tools for MCP clients.
+//! Offers tools to MCP clients.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -33,19 +33,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::messages::{Messages, Unreadable};
 
-/// How many calls of a client may be running or waiting; more are refused.
+/// The most running and waiting calls of a client; more are rejected.
 const MOST_CALLS: usize = 1024;
-/// How many steps of a call wait to be told to a client; more are not told.
+/// The most progress notifications that wait to be sent; more are dropped.
 const WAITING_STEPS: usize = 16;
-/// How long a result waits for the steps before it to be told.
+/// How long a result waits for the notifications before it.
 const LAST_STEP: Duration = Duration::from_millis(100);
-/// How long calls that were called off may take to end.
+/// How long cancelled calls may take to end.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// Tools that are offered to a client, and what may be done with them.
+/// An MCP server with your tools.
 ///
-/// Nobody can be asked while it runs. So tools that only read or can be repeated run, and one that writes runs only if a
-/// rule allows it, or [`yes`](Self::yes) does. Other calls are refused with a reason for the client's model.
+/// No one can be asked for approval. Tools with the effect `Read` or `Idempotent` run; a tool that writes runs only if a
+/// rule or [`allow_all`](Self::allow_all) allows it. Other calls are denied with a reason for the client's model.
 ///
 /// ```no_run
 /// use plaincall::{Effect, Rules, Tool, Toolbox, rules::Rule};
@@ -54,9 +54,9 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 ///
 /// # async fn example() -> Result<(), plaincall::BoxError> {
 /// let today = Tool::new("today", |(): (), _| async { Ok("Monday".to_owned()) }).effect(Effect::Read);
-/// let mut offer = McpToolServer::new(Toolbox::new([today])?);
-/// offer.rules = Rules::new([Rule::deny(["today"], "it is late")]);
-/// offer.serve_stdio(CancellationToken::new()).await?;
+/// let mut server = McpToolServer::new(Toolbox::new([today])?);
+/// server.rules = Rules::new([Rule::deny(["today"], "it is late")]);
+/// server.serve_stdio(CancellationToken::new()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -64,32 +64,31 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 pub struct McpToolServer {
     /// The tools.
     pub tools: Toolbox,
-    /// What may run and what may not.
+    /// The rules for calls.
     pub rules: Rules,
-    /// Lets tools run that may change something, and calls about which a rule wants somebody to be asked. What a rule
-    /// denies stays denied.
-    pub yes: bool,
-    /// Limits, for all calls of the client together. [`Policy::turn_timeout`] is the time of each call, and
-    /// [`Policy::calls_per_turn`] does not count.
+    /// Whether to allow tools that write, and calls for which a rule requires approval. Rules can still deny calls.
+    pub allow_all: bool,
+    /// The limits of all calls of the client. [`Policy::turn_timeout`] is the time limit of each call;
+    /// [`Policy::calls_per_turn`] is ignored.
     pub policy: Policy,
-    /// Where the calls are recorded. Default: nowhere.
+    /// The log of the calls. Default: none.
     pub log: Option<Log>,
-    /// What commands may see of the environment ([`RunBuilder::environment`](plaincall::RunBuilder::environment)).
+    /// The environment of commands ([`RunBuilder::environment`](plaincall::RunBuilder::environment)).
     pub environment: BTreeMap<OsString, OsString>,
-    /// The directory in which commands work by default ([`RunBuilder::current_directory`](plaincall::RunBuilder::current_directory)).
+    /// The default working directory of commands ([`RunBuilder::current_directory`](plaincall::RunBuilder::current_directory)).
     /// Default: the current directory of the process.
     pub current_directory: Option<PathBuf>,
-    /// The scratch directory, in which the calls of the client can pass files to each other.
+    /// The scratch directory that the calls of the client share.
     pub directory: Option<PathBuf>,
 }
 
-/// Why tools could not be offered, or not to the end.
+/// An error of an [`McpToolServer`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum McpServeError {
     /// The tools cannot run.
     Run(RunError),
-    /// What the client wrote first is no beginning of a conversation in the protocol.
+    /// The client did not start with the protocol's `initialize`.
     Beginning(String),
 }
 
@@ -105,12 +104,12 @@ impl fmt::Display for McpServeError {
 impl std::error::Error for McpServeError {}
 
 impl McpToolServer {
-    /// An offer of these tools.
+    /// Creates a server with these tools.
     pub fn new(tools: Toolbox) -> Self {
         Self {
             tools,
             rules: Rules::default(),
-            yes: false,
+            allow_all: false,
             policy: Policy::default(),
             log: None,
             environment: BTreeMap::new(),
@@ -119,22 +118,22 @@ impl McpToolServer {
         }
     }
 
-    /// Serves the client that has started this process, over standard input and output. Nothing else may be written there.
+    /// Serves the parent process over stdin and stdout. Nothing else may use them.
     ///
     /// # Errors
-    /// As [`serve`](Self::serve).
+    /// See [`serve`](Self::serve).
     pub async fn serve_stdio(self, stop: CancellationToken) -> Result<(), McpServeError> {
         let (input, output) = stdio_pipes();
         self.serve(input, output, stop).await
     }
 
-    /// Serves one client, over its two streams, until it closes its end or `stop` is set.
+    /// Serves one client over two streams until it disconnects or `stop` is cancelled.
     ///
-    /// A client that goes away leaves the calls that are running a few seconds; with `stop`, and when a client calls one
-    /// off, their tools are ended at once, as after a timeout. When this returns, nothing runs any more.
+    /// When the client disconnects, running calls have a few seconds to end. On `stop`, or when the client cancels a call,
+    /// tools are stopped at once. When this returns, nothing is running.
     ///
     /// # Errors
-    /// If the tools cannot run, or the client speaks another protocol.
+    /// Returns an error if the tools cannot run, or the client uses another protocol.
     pub async fn serve<R, W>(
         mut self,
         input: R,
@@ -151,11 +150,11 @@ impl McpToolServer {
         let handler = Handler {
             tools: self.tools,
             time: self.policy.turn_timeout,
-            places: Arc::new(Semaphore::new(MOST_CALLS)),
+            permits: Arc::new(Semaphore::new(MOST_CALLS)),
             requests,
         };
         let transport = Messages::<RoleServer, _, _>::new(input, output, Unreadable::Answer);
-        // A token of its own: it is cancelled when the connection goes away, whoever ends it.
+        // A child token: it is cancelled when the connection ends for any reason.
         let connection = serve_server_with_ct(handler, transport, stop.child_token());
         let mut serving = Box::pin(serving(connection));
         let mut turn = run.turn();
@@ -165,13 +164,13 @@ impl McpToolServer {
                 ended = &mut serving => break ended,
                 Some(Requested { name, arguments, progress, reply }) = calls.recv() => {
                     let call = turn.submit(&name, arguments);
-                    // The result of a call may be among the events that were missed; nobody listens after its end.
+                    // The missed events may include results of calls, which no longer need notifications.
                     watched.retain(|_, progress| !progress.is_closed());
                     watched.extend(progress.map(|progress| (call.call(), progress)));
-                    // Should the client have cancelled it meanwhile, the call is dropped, and so cancelled.
+                    // If the client has cancelled it in the meantime, dropping the call cancels it.
                     let _ = reply.send(call);
                 }
-                Some(event) = events.next() => tell(&event, &mut watched),
+                Some(event) = events.next() => notify(&event, &mut watched),
             }
         };
         turn.cancel();
@@ -181,9 +180,9 @@ impl McpToolServer {
     }
 
     fn run(&mut self) -> Result<Run, RunError> {
-        let gate = Nobody {
+        let gate = ServerGate {
             rules: self.rules.clone(),
-            yes: self.yes,
+            allow_all: self.allow_all,
         };
         let mut builder = Run::builder(self.tools.clone())
             .rules(self.rules.clone())
@@ -212,18 +211,18 @@ async fn serving(
 ) -> Result<(), McpServeError> {
     match connection.await {
         Ok(running) => {
-            // A task that panicked has said so where panics are said.
+            // A panic of the task is reported by the panic hook.
             let _: Result<QuitReason, _> = running.waiting().await;
             Ok(())
         }
-        // The client went away without a word, or we were told to end.
+        // The client disconnected, or `stop` was cancelled.
         Err(
             ServerInitializeError::ConnectionClosed(_)
             | ServerInitializeError::Cancelled
             | ServerInitializeError::TransportError { .. },
         ) => Ok(()),
         Err(_) => Err(McpServeError::Beginning(
-            "what came in does not begin as the protocol does: an MCP client asks for `initialize` first".to_owned(),
+            "the client did not send `initialize` first; is it an MCP client?".to_owned(),
         )),
     }
 }
@@ -235,17 +234,17 @@ struct Requested {
     reply: oneshot::Sender<Submitted>,
 }
 
-/// Tells who wants to know how far a call is. What is not taken in time is not told.
-fn tell(event: &RunEvent, watched: &mut HashMap<u32, Sender<&'static str>>) {
+/// Sends a progress notification, unless too many are waiting.
+fn notify(event: &RunEvent, watched: &mut HashMap<u32, Sender<&'static str>>) {
     let Some(progress) = event.call().and_then(|call| watched.get(&call)) else {
         return;
     };
     let message = match event {
-        RunEvent::Ready(_) => "waiting to be allowed",
-        RunEvent::Admitted(_) => "waiting to be started",
+        RunEvent::Ready(_) => "waiting for approval",
+        RunEvent::Admitted(_) => "waiting to start",
         RunEvent::Start(started) if started.attempt == 1 => "started",
-        RunEvent::Start(_) => "started again",
-        RunEvent::BackOff(_) => "failed, waiting to be tried again",
+        RunEvent::Start(_) => "retried",
+        RunEvent::BackOff(_) => "failed, waiting to retry",
         RunEvent::Result(result) => {
             watched.remove(&result.call);
             return;
@@ -255,12 +254,12 @@ fn tell(event: &RunEvent, watched: &mut HashMap<u32, Sender<&'static str>>) {
     let _ = progress.try_send(message);
 }
 
-fn refused(why: String) -> CallToolResult {
+fn rejected(why: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// What a client reads of a result. `late` is the time that the call had, if it was cancelled because that was over.
-fn answered(result: &CallResult, late: Option<Duration>) -> CallToolResult {
+/// The result for the client. `late` is the time limit of a call that timed out.
+fn call_result(result: &CallResult, late: Option<Duration>) -> CallToolResult {
     let mut content: Vec<ContentBlock> = Vec::new();
     match late.filter(|_| result.status == Status::Cancelled) {
         Some(time) => content.push(ContentBlock::text(format!("timed out after {time:?}"))),
@@ -275,26 +274,26 @@ fn answered(result: &CallResult, late: Option<Duration>) -> CallToolResult {
     }
 }
 
-struct Nobody {
+struct ServerGate {
     rules: Rules,
-    yes: bool,
+    allow_all: bool,
 }
 
-impl Gate for Nobody {
+impl Gate for ServerGate {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
             let name = &request.name;
             let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
             Ok(match &request.held {
                 Some(held) => {
-                    Decision::deny(format!("this call {held}, and nobody can be asked here"))
+                    Decision::deny(format!("this call {held}, and no one can approve it here"))
                 }
-                None if self.yes => Decision::Allow,
+                None if self.allow_all => Decision::Allow,
                 None if is_ruled => Decision::deny(format!(
-                    "a rule of this server wants somebody to be asked about this call of `{name}`, and nobody can be asked here"
+                    "a rule of this server requires approval for this call of `{name}`, and no one can approve it here"
                 )),
                 None if request.effect == Effect::Write => Decision::deny(format!(
-                    "the tool `{name}` may change something, and nobody can be asked here whether it may; who runs this server can allow it by a rule"
+                    "the tool `{name}` writes, and no one can approve it here; the operator can allow it with a rule"
                 )),
                 None => Decision::Allow,
             })
@@ -304,10 +303,10 @@ impl Gate for Nobody {
 
 struct Handler {
     tools: Toolbox,
-    /// How long a call may take, from when it comes to its end.
+    /// The time limit of a call.
     time: Option<Duration>,
-    /// A permit for each call that runs or waits.
-    places: Arc<Semaphore>,
+    /// A permit for each running or waiting call.
+    permits: Arc<Semaphore>,
     requests: Sender<Requested>,
 }
 
@@ -318,9 +317,9 @@ impl Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let Ok(_place) = self.places.try_acquire() else {
-            return refused(format!(
-                "{MOST_CALLS} calls are running or waiting already; try again when some have ended"
+        let Ok(_permit) = self.permits.try_acquire() else {
+            return rejected(format!(
+                "{MOST_CALLS} calls are already running or waiting; try again later"
             ));
         };
         let token = context.meta.get_progress_token();
@@ -334,7 +333,7 @@ impl Handler {
         };
         let _ = self.requests.send(requested).await;
         let Ok(mut call) = submitted.await else {
-            return refused("the server ends, so the call was not started".to_owned());
+            return rejected("the server is shutting down; the call was not started".to_owned());
         };
         let over = async {
             match self.time {
@@ -342,33 +341,33 @@ impl Handler {
                 None => pending().await,
             }
         };
-        // A client that does not read is waited for here, and nowhere else.
-        let telling = async {
+        // Only this future waits for a client that does not read.
+        let notifying = async {
             let (Some(token), Some(mut steps)) = (token, steps) else {
                 return;
             };
             let mut step = 0_u32;
             while let Some(message) = steps.recv().await {
                 step += 1;
-                let told = ProgressNotificationParam::new(token.clone(), f64::from(step));
-                // Should the client be gone, the connection says so.
+                let progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
+                // If the client has disconnected, the connection reports it.
                 let _ = context
                     .peer
-                    .notify_progress(told.with_message(message))
+                    .notify_progress(progress.with_message(message))
                     .await;
             }
         };
-        tokio::pin!(over, telling);
-        let (mut is_cancelled, mut is_late, mut is_told) = (false, false, false);
+        tokio::pin!(over, notifying);
+        let (mut is_cancelled, mut is_late, mut is_notified) = (false, false, false);
         loop {
             tokio::select! {
                 biased;
                 result = &mut call => {
-                    // Steps come before the result, where they can be told.
-                    if !is_told {
-                        let _ = timeout(LAST_STEP, telling).await;
+                    // Notifications come before the result, if possible.
+                    if !is_notified {
+                        let _ = timeout(LAST_STEP, notifying).await;
                     }
-                    return answered(&result, is_late.then_some(self.time).flatten());
+                    return call_result(&result, is_late.then_some(self.time).flatten());
                 }
                 () = context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
@@ -378,7 +377,7 @@ impl Handler {
                     is_late = true;
                     call.cancel();
                 }
-                () = &mut telling, if !is_told => is_told = true,
+                () = &mut notifying, if !is_notified => is_notified = true,
             }
         }
     }
@@ -414,7 +413,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// A tool as a client is told of it. Its effect is a hint there, as every server's is.
+/// The definition of a tool for clients. Its effect is a hint.
 fn defined(tool: &Tool) -> ToolDefinition {
     let spec = tool.spec();
     let mut schema = match spec.schema().document() {

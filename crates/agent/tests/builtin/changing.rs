@@ -17,7 +17,7 @@ async fn whole_files() {
         (
             "old",
             "one",
-            "replaced `old`: 3 bytes, before 6; its last line has no line end\n",
+            "replaced `old`: 3 bytes, previously 6; no newline at end of file\n",
             "old",
         ),
         (
@@ -29,13 +29,13 @@ async fn whole_files() {
         (
             "./c",
             "\u{feff}a\r\nb\r\u{0}",
-            "created `./c`: 9 bytes; its last line has no line end\n",
+            "created `./c`: 9 bytes; no newline at end of file\n",
             "c",
         ),
         (
             "link",
             "by link\n",
-            "replaced `link`: 8 bytes, before 3\n",
+            "replaced `link`: 8 bytes, previously 3\n",
             "old",
         ),
         ("dir/../d", "x\n", "created `dir/../d`: 2 bytes\n", "d"),
@@ -50,33 +50,21 @@ async fn whole_files() {
             .is_symlink()
     );
     for (path, expected) in [
-        (
-            "",
-            "error: \"\" names a directory, no file; add the name of a file",
-        ),
+        ("", "error: \"\" is a directory; add a file name"),
         (
             "dir",
-            "error: `dir` is a directory, no file; `list_files` shows what is in it; name a file",
+            "error: `dir` is a directory, not a file; `list_files` lists its contents",
         ),
-        (
-            "new/",
-            "error: `new/` ends with a slash, so it names a directory; add the name of a file",
-        ),
-        (
-            "new/..",
-            "error: `new/..` names a directory, no file; add the name of a file",
-        ),
+        ("new/", "error: `new/` ends with a slash; add a file name"),
+        ("new/..", "error: `new/..` is a directory; add a file name"),
         (
             "old/x",
-            "error: `old/x`: a part of this path is a file, not a directory; `list_files` shows what there is",
+            "error: `old/x`: part of this path is a file, not a directory; `list_files` lists what exists",
         ),
-        (
-            "dangling",
-            "error: `dangling` is a link that leads to nothing; name another path",
-        ),
+        ("dangling", "error: `dangling` is a broken link"),
         (
             "a\u{0}b",
-            "error: \"a\\u{0}b\" holds a NUL character, which no path can; leave it out",
+            "error: \"a\\u{0}b\" contains a NUL character; remove it",
         ),
     ] {
         scene
@@ -88,7 +76,7 @@ async fn whole_files() {
         .check_parts(
             "write_file",
             &[("path", &long), ("content", "x")],
-            &["is too long for a path"],
+            &["the path is too long"],
         )
         .await;
     // Nothing is left behind by what failed.
@@ -129,7 +117,7 @@ async fn access_lists() {
         .check(
             "write_file",
             &[("path", "f"), ("content", "new\n")],
-            "replaced `f`: 4 bytes, before 4\n",
+            "replaced `f`: 4 bytes, previously 4\n",
         )
         .await;
     assert_eq!(mode(), 0o600);
@@ -148,7 +136,7 @@ async fn permissions() {
         .check(
             "write_file",
             &[("path", "script"), ("content", "new\n")],
-            "replaced `script`: 4 bytes, before 3\n",
+            "replaced `script`: 4 bytes, previously 3\n",
         )
         .await;
     assert_eq!(
@@ -167,14 +155,14 @@ async fn permissions() {
                     ("old_text", "new"),
                     ("new_text", "newer"),
                 ],
-                "changed `script`: 1 occurrence replaced, at line 1\n",
+                "edited `script`: 1 occurrence replaced at line 1\n",
             )
             .await;
         let about = fs::metadata(scene.path("script")).unwrap();
         assert_eq!((Some(about.uid()), Some(about.gid())), (user, group));
         assert_eq!(about.mode() & 0o7777, 0o4640);
     }
-    let refused = "error: `locked` cannot be written: its permissions do not allow it; go on without it, or ask the user";
+    let refused = "error: `locked` cannot be written: permission denied";
     scene
         .check(
             "write_file",
@@ -193,7 +181,7 @@ async fn permissions() {
     mode("shut", 0o500);
     // Whoever may do anything may do this too.
     if fs::write(scene.path("shut/y"), "").is_err() {
-        let refused = "error: `shut/x` cannot be written: its permissions do not allow it; go on without it, or ask the user";
+        let refused = "error: `shut/x` cannot be written: permission denied";
         scene
             .check(
                 "write_file",
@@ -214,9 +202,8 @@ async fn permissions() {
 #[tokio::test]
 async fn texts_in_place_of_others() {
     let scene = Scene::new();
-    let edited = |lines: &str| format!("changed `f`: 1 occurrence replaced, at {lines}\n");
-    let kept =
-        |lines: &str| edited(lines).replace('\n', "; the line ends of the file were kept (CRLF)\n");
+    let edited = |lines: &str| format!("edited `f`: 1 occurrence replaced at {lines}\n");
+    let kept = |lines: &str| edited(lines).replace('\n', "; line endings kept (CRLF)\n");
     for (before, old, new, expected, after) in [
         ("a b c\n", "b", "x", edited("line 1"), "a x c\n"),
         ("a\nb\nc\n", "b\nc", "", edited("line 2"), "a\n\n"),
@@ -266,21 +253,21 @@ async fn texts_in_place_of_others() {
             "a b a\na",
             "a",
             "x",
-            "changed `f`: 3 occurrences replaced, at lines 1 and 2\n",
+            "edited `f`: 3 occurrences replaced at lines 1 and 2\n",
             "x b x\nx",
         ),
         (
             "aaaa",
             "aa",
             "b",
-            "changed `f`: 2 occurrences replaced, at line 1\n",
+            "edited `f`: 2 occurrences replaced at line 1\n",
             "bb",
         ),
         (
             "a",
             "a",
             "aa",
-            "changed `f`: 1 occurrence replaced, at line 1\n",
+            "edited `f`: 1 occurrence replaced at line 1\n",
             "aa",
         ),
     ] {
@@ -314,20 +301,20 @@ async fn texts_in_place_of_others() {
 #[tokio::test]
 async fn texts_that_stand_nowhere_or_too_often() {
     let scene = Scene::new();
-    let absent = "error: `old_text` does not stand in `f`, so nothing was changed. ";
+    let absent = "error: `old_text` was not found in `f`; nothing was changed. ";
     let code = "fn main() {\n    let first = 1;\n    let second = 2;\n}\n";
     for (file, old, new, expected) in [
-        ("a a\na", "a", "b", "error: `old_text` stands in `f` 3 times, at the lines 1 and 2, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one".to_owned()),
-        ("aaa", "aa", "b", "error: `old_text` stands in `f` 2 times, at the lines 1, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one".to_owned()),
-        (code, "let first = 2;", "x", format!("{absent}The line most like its first one is line 2:\n    let first = 1;\nRead the lines there again and copy them exactly.")),
-        (code, "let first = 1;\nlet second = 2;", "x", format!("{absent}With other blanks or line ends it stands at lines 2 to 3. Copy exactly what stands there:\n    let first = 1;\n    let second = 2;")),
-        (code, "}\n\n", "x", format!("{absent}With other blanks or line ends it stands at line 4. Copy exactly what stands there:\n}}")),
-        (code, "2:     let first = 1;\n3:     let second = 2;", "x", format!("{absent}Without the numbers in front of its lines it does: leave them out.")),
-        (code, "class Zebra:", "x", format!("{absent}No line is like its first one; read the file again and copy the lines exactly.")),
-        (code, "   \t ", "x", format!("{absent}Write a text with at least one character that is no blank.")),
-        ("", "a", "b", format!("{absent}No line is like its first one; read the file again and copy the lines exactly.")),
-        (code, "", "x", "error: `old_text` is empty; write a text that stands in `f`; `write_file` writes a whole file".to_owned()),
-        ("a", "a", "a", "error: `old_text` and `new_text` are the same, so there is nothing to change; go on".to_owned()),
+        ("a a\na", "a", "b", "error: `old_text` occurs 3 times in `f` (lines 1 and 2); nothing was changed. Add surrounding lines to `old_text`, or set `all` to true to replace all".to_owned()),
+        ("aaa", "aa", "b", "error: `old_text` occurs 2 times in `f` (lines 1); nothing was changed. Add surrounding lines to `old_text`, or set `all` to true to replace all".to_owned()),
+        (code, "let first = 2;", "x", format!("{absent}Closest to its first line is line 2:\n    let first = 1;\nRead these lines again and copy them exactly.")),
+        (code, "let first = 1;\nlet second = 2;", "x", format!("{absent}It matches lines 2 to 3 except for whitespace. Copy exactly:\n    let first = 1;\n    let second = 2;")),
+        (code, "}\n\n", "x", format!("{absent}It matches line 4 except for whitespace. Copy exactly:\n}}")),
+        (code, "2:     let first = 1;\n3:     let second = 2;", "x", format!("{absent}It matches without the line numbers; remove them.")),
+        (code, "class Zebra:", "x", format!("{absent}No line is similar to its first line; read the file again and copy the text exactly.")),
+        (code, "   \t ", "x", format!("{absent}Include at least one character that is not whitespace.")),
+        ("", "a", "b", format!("{absent}No line is similar to its first line; read the file again and copy the text exactly.")),
+        (code, "", "x", "error: `old_text` is empty; copy the text to replace from `f`; to write a whole file, use `write_file`".to_owned()),
+        ("a", "a", "a", "error: `old_text` and `new_text` are the same; nothing was changed".to_owned()),
     ] {
         scene.file("f", file);
         scene.check("edit_file", &[("path", "f"), ("old_text", old), ("new_text", new)], &expected).await;
@@ -339,7 +326,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
         .check_parts(
             "edit_file",
             &[("path", "f"), ("old_text", "a\na"), ("new_text", "b")],
-            &["more than 100 times, at the lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more"],
+            &["(lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more)"],
         )
         .await;
     // What cannot stand there is told soon, also of a file that means harm.
@@ -349,7 +336,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
         .check_parts(
             "edit_file",
             &[("path", "f"), ("old_text", &old), ("new_text", "b")],
-            &["does not stand in `f`"],
+            &["was not found in `f`"],
         )
         .await;
 }
@@ -372,13 +359,13 @@ async fn texts_that_become_too_long() {
     let found = scene.say(&edit(&"b".repeat(20_000))).await;
     assert_eq!(
         found,
-        "error: `f` would become longer than 16 MiB with 1048576 occurrences replaced, so nothing was changed; write a shorter `new_text`, or replace fewer"
+        "error: `f` would exceed 16 MiB with 1048576 occurrences replaced; nothing was changed. Use a shorter `new_text`, or replace fewer"
     );
     assert_eq!(scene.content("f").len(), 1 << 20);
     let found = scene.say(&edit("bc")).await;
     assert_eq!(
         found,
-        "changed `f`: 1048576 occurrences replaced, at line 1\n"
+        "edited `f`: 1048576 occurrences replaced at line 1\n"
     );
     assert_eq!(scene.content("f"), "bc".repeat(1 << 20));
 }

@@ -78,7 +78,7 @@ async fn paths_that_lead_out() {
             assert!(found.starts_with("error: "), "{tool} {path}: {found}");
             assert!(!found.contains(SECRET), "{tool} {path}: {found}");
             assert!(
-                found.contains("leads out of the directory"),
+                found.contains("is outside the directory"),
                 "{tool} {path}: {found}"
             );
         }
@@ -120,7 +120,7 @@ async fn paths_that_stay_inside() {
             .check_parts(
                 tool,
                 &arguments,
-                &["error: `round`: links lead round in a circle here"],
+                &["error: `round`: too many levels of symbolic links"],
             )
             .await;
     }
@@ -154,11 +154,9 @@ async fn what_is_no_file() {
             let found = called.await.expect("it does not wait");
             let expected = match tool {
                 "list_files" => {
-                    format!("error: `{path}` is no directory (0 bytes); name a directory")
+                    format!("error: `{path}` is not a directory (0 bytes)")
                 }
-                _ => format!(
-                    "error: `{path}` is a pipe, a socket or a device; only files can be read and written here"
-                ),
+                _ => format!("error: `{path}` is a pipe, a socket or a device, not a file"),
             };
             assert_eq!(found, expected, "{tool}");
         }
@@ -277,7 +275,7 @@ async fn the_directory_is_replaced() {
         .await;
     let found = scene.call("read_file", &[("path", "secret")]).await;
     assert!(
-        found.starts_with("error: there is nothing at `secret`"),
+        found.starts_with("error: `secret` does not exist"),
         "{found}"
     );
 }

@@ -50,13 +50,13 @@ fn which_tools_there_are() {
     assert!(matches!(error, BuiltinError::Directory { .. }));
     assert_eq!(
         error.to_string(),
-        "the directory /nowhere/at/all for the built-in tools cannot be opened: No such file or directory (os error 2)"
+        "cannot open the directory /nowhere/at/all for the built-in tools: No such file or directory (os error 2)"
     );
     let error = Builtin::in_directory("/dev/null").unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("cannot be opened: Not a directory"),
+            .ends_with(": Not a directory (os error 20)"),
         "{error}"
     );
     let builtin = Builtin::in_directory("/tmp").unwrap();
@@ -95,7 +95,7 @@ fn how_they_are_called() {
     assert_eq!(fetch.effect, Effect::Read);
     assert_eq!(
         fetch.description,
-        "Fetches a page of the web by GET and returns it as text. Only from: docs.rs, *.rust-lang.org."
+        "Fetches a web page (GET) and returns it as text. Only from: docs.rs, *.rust-lang.org."
     );
     for tool in toolbox.iter() {
         assert!(tool.spec().description.len() < 180, "{}", tool.name());
@@ -168,7 +168,7 @@ async fn emoji_calls() {
         ),
         (
             "🛠️[read_file new-file 1 1]🛠️[/end]",
-            "error: there is nothing at `new-file`; `list_files` shows what there is",
+            "error: `new-file` does not exist; `list_files` lists what exists",
         ),
         (
             "🛠️[run_command]\ncat 'new file.txt'\n🛠️[/end]",
@@ -176,7 +176,7 @@ async fn emoji_calls() {
         ),
         (
             "🛠️[edit_file]\n{\"path\": \"my file.txt\", \"old_text\": \"a [1]\", \"new_text\": \"c\"}\n🛠️[/end]",
-            "changed `my file.txt`: 1 occurrence replaced, at line 1\n",
+            "edited `my file.txt`: 1 occurrence replaced at line 1\n",
         ),
         (
             "🛠️[list_files]🛠️[/end]",

@@ -30,96 +30,96 @@ async fn lines_with_their_numbers() {
             "a.txt",
             "",
             "2",
-            "1: one\n2: two\n[lines 1 to 2 of 3; read on with `offset` = 3]\n",
+            "1: one\n2: two\n[lines 1 to 2 of 3; continue with `offset` = 3]\n",
         ),
         (
             "a.txt",
             "2",
             "1",
-            "2: two\n[lines 2 to 2 of 3; read on with `offset` = 3]\n",
+            "2: two\n[lines 2 to 2 of 3; continue with `offset` = 3]\n",
         ),
         ("a.txt", "3", "1", "3: three\n[lines 3 to 3 of 3]\n"),
         (
             "a.txt",
             "4",
             "",
-            "error: `a.txt` has only 3 lines; write a smaller `offset`",
+            "error: `a.txt` has only 3 lines; use a smaller `offset`",
         ),
         (
             "a.txt",
             "18446744073709551615",
             "18446744073709551615",
-            "error: `a.txt` has only 3 lines; write a smaller `offset`",
+            "error: `a.txt` has only 3 lines; use a smaller `offset`",
         ),
         (
             "no-end",
             "",
             "",
-            "1: one\n2: two\n[no line end after the last line]\n",
+            "1: one\n2: two\n[no newline at end of file]\n",
         ),
         (
             "no-end",
             "",
             "1",
-            "1: one\n[lines 1 to 1 of 2; read on with `offset` = 2]\n",
+            "1: one\n[lines 1 to 1 of 2; continue with `offset` = 2]\n",
         ),
         ("empty", "", "", "[the file is empty]\n"),
-        ("crlf", "", "", "1: one\n2: two\n[lines end with CRLF]\n"),
+        ("crlf", "", "", "1: one\n2: two\n[CRLF line endings]\n"),
         (
             "mixed",
             "",
             "",
-            "1: one\n2: two\n3: three\n[no line end after the last line; 1 of 2 line ends are CRLF]\n",
+            "1: one\n2: two\n3: three\n[no newline at end of file; 1 of 2 line endings are CRLF]\n",
         ),
-        ("cr", "", "", "1: a\rb\r\n[lines end with CRLF]\n"),
+        ("cr", "", "", "1: a\rb\r\n[CRLF line endings]\n"),
         ("blank", "", "", "1: \n2: \n"),
         (
             "latin1",
             "",
             "",
-            "1: gr\u{fffd}n\n[bytes that are no UTF-8 are shown as \u{fffd}]\n",
+            "1: gr\u{fffd}n\n[invalid UTF-8 is shown as \u{fffd}]\n",
         ),
         (
             "dir",
             "",
             "",
-            "error: `dir` is a directory, no file; `list_files` shows what is in it; name a file",
+            "error: `dir` is a directory, not a file; `list_files` lists its contents",
         ),
         (
             "",
             "",
             "",
-            "error: \"\" is a directory, no file; `list_files` shows what is in it; name a file",
+            "error: \"\" is a directory, not a file; `list_files` lists its contents",
         ),
         (
             "a.txt/b",
             "",
             "",
-            "error: `a.txt/b`: a part of this path is a file, not a directory; `list_files` shows what there is",
+            "error: `a.txt/b`: part of this path is a file, not a directory; `list_files` lists what exists",
         ),
         (
             "a.tx",
             "",
             "",
-            "error: there is nothing at `a.tx`; did you mean `a.txt`?",
+            "error: `a.tx` does not exist; did you mean `a.txt`?",
         ),
         (
             "idr/b",
             "",
             "",
-            "error: there is nothing at `idr/b`; did you mean `dir/b`?",
+            "error: `idr/b` does not exist; did you mean `dir/b`?",
         ),
         (
             "dir/zzz",
             "",
             "",
-            "error: there is nothing at `dir/zzz`; `list_files` shows what there is",
+            "error: `dir/zzz` does not exist; `list_files` lists what exists",
         ),
         (
             " a.txt\n",
             "",
             "",
-            "error: there is nothing at \" a.txt\\n\"; without the blanks or line ends around it there is: write `a.txt`",
+            "error: \" a.txt\\n\" does not exist; remove the whitespace around the path: `a.txt`",
         ),
     ] {
         let arguments = [("path", path), ("offset", offset), ("limit", limit)];
@@ -136,19 +136,16 @@ async fn lines_with_their_numbers() {
 async fn files_that_are_no_text() {
     let scene = Scene::new();
     for (content, why) in [
-        (&b"a\0b"[..], "it holds NUL bytes"),
-        (b"\x7fELF\x02\0", "it is a program"),
+        (&b"a\0b"[..], "it contains NUL bytes"),
+        (b"\x7fELF\x02\0", "it is an executable"),
         (b"\x89PNG\r\n\x1a\n\0\0", "it is an image"),
         (b"PK\x03\x04\0", "it is an archive"),
-        (
-            b"\xff\xfea\0",
-            "it is text in UTF-16, and only UTF-8 can be shown",
-        ),
+        (b"\xff\xfea\0", "it is UTF-16, and only UTF-8 is supported"),
     ] {
         scene.file("x", content);
-        let read = format!("error: `x` is no text file: {why}; go on without reading it");
+        let read = format!("error: `x` is not a text file: {why}");
         scene.check("read_file", &[("path", "x")], &read).await;
-        let edit = format!("error: `x` is no text file: {why}; it was not changed");
+        let edit = format!("error: `x` is not a text file: {why}; nothing was changed");
         let arguments = [("path", "x"), ("old_text", "a"), ("new_text", "b")];
         scene.check("edit_file", &arguments, &edit).await;
         assert_eq!(fs::read(scene.path("x")).unwrap(), content);
@@ -207,20 +204,20 @@ async fn long_files() {
         .set_len(1 << 40)
         .unwrap();
     scene
-        .check_parts("read_file", &[("path", "huge")], &["it holds NUL bytes"])
+        .check_parts("read_file", &[("path", "huge")], &["it contains NUL bytes"])
         .await;
     scene
         .check_parts(
             "search_files",
             &[("pattern", "first")],
-            &["1 file left out: longer than 16 MiB"],
+            &["1 file skipped: larger than 16 MiB"],
         )
         .await;
     scene
         .check_parts(
             "edit_file",
             &[("path", "huge"), ("old_text", "first"), ("new_text", "x")],
-            &["is too long to be edited"],
+            &["is too large to edit"],
         )
         .await;
 }
@@ -256,22 +253,22 @@ async fn lists() {
         ),
         (&[("glob", "src/*.rs")], "src/main.rs (0 bytes)\n"),
         (&[("glob", "*.rs"), ("depth", "1")], "a.rs (1 byte)\n"),
-        (&[("glob", "*.py")], "[no file fits `*.py`]\n"),
+        (&[("glob", "*.py")], "[no file matches `*.py`]\n"),
         (
             &[("path", "src"), ("depth", "2")],
             "src/deep/\nsrc/deep/er.rs (2 bytes)\nsrc/main.rs (0 bytes)\n",
         ),
         (
             &[("path", "a.rs")],
-            "error: `a.rs` is no directory (1 byte); name a directory",
+            "error: `a.rs` is not a directory (1 byte)",
         ),
         (
             &[("path", "scr")],
-            "error: there is nothing at `scr`; did you mean `src`?",
+            "error: `scr` does not exist; did you mean `src`?",
         ),
         (
             &[("glob", "[")],
-            "error: the glob `[` lacks a `]`; write one such as `*.rs` or `src/**/*.txt`",
+            "error: the glob `[` has no closing `]`; examples: `*.rs`, `src/**/*.txt`",
         ),
     ] {
         scene.check("list_files", arguments, expected).await;
@@ -289,7 +286,7 @@ async fn searches() {
     scene.file("bin", b"fn\0");
     scene.file("src/latin1", b"fn gr\xfcn\n");
     scene.link("a.rs", "link.rs");
-    let binary = "[1 file left out: no text]\n";
+    let binary = "[1 file skipped: not text]\n";
     for (arguments, expected) in [
         (&[("pattern", "fn \\w+\\(")][..], format!("a.rs:1: fn main() {{\n{binary}")),
         (&[("pattern", "(?i)FN$")], format!("src/b.rs:2: no end fn\n{binary}")),
@@ -301,14 +298,14 @@ async fn searches() {
         (&[("pattern", "\\{$"), ("glob", "*.rs")], "a.rs:1: fn main() {\n".to_owned()),
         (&[("pattern", "^$"), ("glob", "*.txt")], "src/c.txt:2: \n".to_owned()),
         (&[("pattern", "gr.*n$")], format!("src/latin1:1: fn gr\u{fffd}n\n{binary}")),
-        (&[("pattern", "nothing"), ("path", "src")], "[no line fits `nothing`; 3 files searched]\n".to_owned()),
-        (&[("pattern", "")], "error: the pattern is empty, and every line would fit it; write what to look for, such as `fn main`".to_owned()),
-        (&[("pattern", "a\nb")], "error: the pattern has several lines, but each line is searched by itself; search for one of them".to_owned()),
-        (&[("pattern", "call(")], "error: the regular expression `call(` cannot be used: unclosed group; put a backslash before characters that are meant as themselves, such as `\\(`".to_owned()),
-        (&[("pattern", "\\w{999}")], "error: the regular expression \"\\\\w{999}\" cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
-        (&[("pattern", "a[ab]{12000}c")], "error: the regular expression `a[ab]{12000}c` cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
-        (&[("pattern", "((a*){100}|\\b{100}){20}")], "error: the regular expression \"((a*){100}|\\\\b{100}){20}\" cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
-        (&[("pattern", "x"), ("path", "nowhere")], "error: there is nothing at `nowhere`; `list_files` shows what there is".to_owned()),
+        (&[("pattern", "nothing"), ("path", "src")], "[no line matches `nothing`; 3 files searched]\n".to_owned()),
+        (&[("pattern", "")], "error: the pattern is empty; example: `fn main`".to_owned()),
+        (&[("pattern", "a\nb")], "error: the pattern has several lines, but lines are matched one by one; search for one of them".to_owned()),
+        (&[("pattern", "call(")], "error: the regular expression `call(` is invalid: unclosed group; escape literal characters with a backslash, such as `\\(`".to_owned()),
+        (&[("pattern", "\\w{999}")], "error: the regular expression \"\\\\w{999}\" is invalid: it is too large; use a shorter one, or smaller repetition counts".to_owned()),
+        (&[("pattern", "a[ab]{12000}c")], "error: the regular expression `a[ab]{12000}c` is invalid: it is too large; use a shorter one, or smaller repetition counts".to_owned()),
+        (&[("pattern", "((a*){100}|\\b{100}){20}")], "error: the regular expression \"((a*){100}|\\\\b{100}){20}\" is invalid: it is too large; use a shorter one, or smaller repetition counts".to_owned()),
+        (&[("pattern", "x"), ("path", "nowhere")], "error: `nowhere` does not exist; `list_files` lists what exists".to_owned()),
     ] {
         scene.check("search_files", arguments, &expected).await;
     }
@@ -324,7 +321,7 @@ async fn searches_that_are_cut() {
     assert_eq!((lines.len(), lines[199]), (201, "many:200: hit"));
     assert_eq!(
         lines[200],
-        "[these are the first 200 lines; write a `pattern`, `path` or `glob` that fits less]"
+        "[first 200 lines only; narrow `pattern`, `path` or `glob`]"
     );
 
     fs::remove_file(scene.path("many")).unwrap();
@@ -338,7 +335,7 @@ async fn searches_that_are_cut() {
         "{found}"
     );
     assert!(
-        found.contains("1 line longer than 64 KiB: only the beginning was searched"),
+        found.contains("1 line longer than 64 KiB, only the beginning searched"),
         "{found}"
     );
 }
@@ -421,9 +418,7 @@ async fn large_and_deep_trees() {
     }
     let found = scene.call("list_files", &[("path", "many")]).await;
     assert_eq!(found.lines().count(), 1_001);
-    assert!(found.ends_with(
-        "[there are more than these 1000; name a directory below as `path`, or a `glob`]\n"
-    ));
+    assert!(found.ends_with("[more than these 1000 exist; use a deeper `path` or a `glob`]\n"));
 
     let mut path = scene.path("deep");
     for _ in 0..100 {
@@ -436,7 +431,7 @@ async fn large_and_deep_trees() {
         .await;
     assert_eq!(found.lines().count(), 65, "{found}");
     assert!(
-        found.ends_with("[1 directory deeper than 64 were left out; name one as `path`]\n"),
+        found.ends_with("[1 directory deeper than 64 skipped; use a deeper `path`]\n"),
         "{found}"
     );
 }
@@ -524,17 +519,14 @@ async fn globs() {
         }
     }
     for (glob, part) in [
-        ("a[b", "lacks a `]`"),
-        ("{a,b", "lacks a `}`"),
+        ("a[b", "has no closing `]`"),
+        ("{a,b", "has no closing `}`"),
         ("a\\", "ends with a backslash"),
-        ("[z-a]", "cannot be read"),
-        (&"{".repeat(1_000), "lacks a `}`"),
-        (
-            &("{".repeat(400) + "a" + &"}".repeat(400)),
-            "cannot be read",
-        ),
-        (&"?".repeat(1_001), "a shorter one"),
-        (&"[\u{1b}".repeat(333), "lacks a `]`"),
+        ("[z-a]", "is invalid"),
+        (&"{".repeat(1_000), "has no closing `}`"),
+        (&("{".repeat(400) + "a" + &"}".repeat(400)), "is invalid"),
+        (&"?".repeat(1_001), "more than 1000 bytes"),
+        (&"[\u{1b}".repeat(333), "has no closing `]`"),
     ] {
         let error = Scene::new().call("list_files", &[("glob", glob)]).await;
         assert!(

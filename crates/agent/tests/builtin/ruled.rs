@@ -107,7 +107,7 @@ async fn a_search_shows_nothing_that_a_rule_keeps_from_the_model() {
     let found = say(&scene, rules(), "search_files", &[("pattern", "key")]).await;
     assert_eq!(
         found,
-        "open.txt:1: the key is missing\n[3 files left out: a rule keeps them from you]\n"
+        "open.txt:1: the key is missing\n[3 files skipped: denied by a rule]\n"
     );
 }
 

@@ -88,16 +88,8 @@ impl User for Person {
 async fn questions() {
     for (answer, question, expected) in [
         (Some("to "), " Which?\n", "to Which?"),
-        (
-            Some(""),
-            "Which?",
-            "[the user gave an empty answer; decide yourself]",
-        ),
-        (
-            Some("x"),
-            " \n",
-            "error: the question is empty; write what you want to know",
-        ),
+        (Some(""), "Which?", "[empty answer; decide yourself]"),
+        (Some("x"), " \n", "error: the question is empty"),
         (None, "Which?", "error: nobody is there"),
     ] {
         let scene = Scene::with(|set| set.user(Person(answer)));
@@ -117,7 +109,7 @@ async fn the_last_word() {
         .check(
             "finish",
             &[("answer", " ")],
-            "error: the answer is empty; write what the user is to read",
+            "error: the answer is empty; write the answer for the user",
         )
         .await;
     for (answer, is_over) in [("Done.", true), ("", false)] {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// What a client is answered to lines that are no messages.
 #[tokio::test]
 async fn lines_that_are_no_messages() {
-    let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is no message of the protocol: ";
+    let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is not a protocol message: ";
     for (lines, count) in [
         (&b"{\n"[..], 1),
         (b"nonsense\n\n", 1),

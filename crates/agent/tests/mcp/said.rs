@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::http::Responder;
 use super::{Odd, With as _, config, connect, options, run, web};
 
-/// Checks how the tools of one of the configured servers are called, where there are tools of the names that are taken.
+/// Checks how the tools of one of the configured servers are called, where there are tools of the names in use.
 async fn check_names(
     responder: &Responder,
     configured: &[&str],
@@ -97,7 +97,7 @@ type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
 async fn results() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let cut = format!(
-        "{}\n[output cut: the first 60 of 80 bytes]\n",
+        "{}\n[output truncated: first 60 of 80 bytes]\n",
         "é".repeat(30)
     );
     let table: [(Value, Returned<'_>); 13] = [
@@ -136,7 +136,7 @@ async fn results() {
         ),
         (
             json!({"content": [{"type": "resource_link", "uri": "a:1", "name": "b", "description": "c"}]}),
-            Ok("[resource a:1: b, c; only its address was sent]"),
+            Ok("[resource a:1: b, c; only its URL was sent]"),
         ),
         (json!({"content": [text(&"é".repeat(40))]}), Ok(&cut)),
         (
@@ -145,7 +145,7 @@ async fn results() {
         ),
         (
             json!({"content": [], "isError": true}),
-            Err(("the tool has failed, and its server does not say why", None)),
+            Err(("the tool failed without a message", None)),
         ),
     ];
     let responder = Responder::start().await;

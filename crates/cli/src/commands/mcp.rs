@@ -83,7 +83,7 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
             .rules
             .push(Rule::allow(options.allow.iter().map(String::as_str)));
     }
-    offer.yes = options.yes;
+    offer.allow_all = options.yes;
     offer.policy = tools.policy;
     let made = temporary.as_ref().map(|made| made.path().to_owned());
     offer.current_directory = Some(folder(&options.tools)?);

@@ -156,14 +156,14 @@ fn calls_of_a_client() {
                 "greet",
                 name("root"),
                 Err(
-                    "a rule of this server wants somebody to be asked about this call of `greet`, and nobody can be asked here",
+                    "a rule of this server requires approval for this call of `greet`, and no one can approve it here",
                 ),
             ),
             (
                 "put",
                 json!({"text": "x"}),
                 Err(
-                    "the tool `put` may change something, and nobody can be asked here whether it may; who runs this server can allow it by a rule",
+                    "the tool `put` writes, and no one can approve it here; the operator can allow it with a rule",
                 ),
             ),
             (
@@ -330,7 +330,7 @@ fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
         client.output.read_line(&mut text).unwrap();
         line = serde_json::from_str(&text).unwrap();
     }
-    let expected = ["waiting to be allowed", "waiting to be started", "started"];
+    let expected = ["waiting for approval", "waiting to start", "started"];
     assert_eq!(steps, expected);
     assert_eq!(line["result"]["content"][0]["text"], "timed out after 1s");
     is_gone(&written_id(directory.path()));
@@ -465,7 +465,8 @@ read        read_result  id: string, from?: integer, bytes?: integer
             Reads on in the result of an earlier call, where it was cut because of its length.
 "
     );
-    let gone = "the MCP server `gone` ended with exit status 1 before it had answered; its tools are missing";
+    let gone =
+        "the MCP server `gone` ended with exit status 1 before it answered; its tools are missing";
     assert!(ran.stderr().contains(gone), "{}", ran.stderr());
 
     let wrong = "{\"mcpServers\": {\"a\": {\n  \"command\": \"x\", \"arg\": []}}}";

@@ -27,7 +27,7 @@ fn no_room() {
         let ran = run_command(&mut command, b"");
         assert_eq!(ran.status, Some(1));
         let expected = format!(
-            "error: `{path}` cannot be written: there is no room left for it (File too large (os error 27)); nothing was changed (error)\n"
+            "error: `{path}` cannot be written: no space left (File too large (os error 27)); nothing was changed (error)\n"
         );
         assert_eq!(ran.stderr(), expected);
     }
@@ -96,7 +96,7 @@ fn bytes_of_a_file() {
     );
     assert_eq!(
         ran.stdout(),
-        "1: a\n2: b\u{1b}[2J\n[no line end after the last line; lines end with CRLF]\n"
+        "1: a\n2: b\u{1b}[2J\n[no newline at end of file; CRLF line endings]\n"
     );
     assert_eq!((ran.status, ran.stderr()), (Some(0), String::new()));
 }

@@ -1,4 +1,4 @@
-//! Which addresses anybody may ask.
+//! Addresses of the public internet.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -7,12 +7,12 @@ use crate::builtin::spelling::named;
 
 pub(super) fn refused(host: &str) -> String {
     format!(
-        "{} is on this machine or in a private network, and pages from there may not be fetched; go on without it",
+        "{} is on this machine or in a private network, which is not allowed",
         named(host)
     )
 }
 
-/// Whether a page may be fetched from an address: one of the public internet, and none of this machine's own.
+/// Whether pages may be fetched from an address: it is public, and not one of this machine.
 pub(super) fn may_be_asked(address: IpAddr) -> bool {
     let embedded = match address {
         IpAddr::V4(_) => None,
@@ -21,10 +21,10 @@ pub(super) fn may_be_asked(address: IpAddr) -> bool {
     is_public(address) && !is_own(address) && !embedded.is_some_and(is_own)
 }
 
-/// Whether an interface of this machine has the address, which may be a public one all the same. Only such an address can be
-/// given to a socket; nothing is sent. Where the system cannot tell, the address counts as the machine's own.
+/// Whether an interface of this machine has the address. Only such an address can be bound to a socket; nothing is sent. If
+/// this cannot be determined, returns `true`.
 fn is_own(address: IpAddr) -> bool {
-    // Addresses of documents, which no machine has. A system that lets sockets have any address lets them have these.
+    // Documentation addresses, which no machine has. If they can be bound, the system allows any address.
     let [known_v4, known_v6] = [
         IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)),
         IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
@@ -38,18 +38,18 @@ fn is_own(address: IpAddr) -> bool {
         Ok(_) => true,
         Err(error) => error.kind() != ErrorKind::AddrNotAvailable,
     };
-    // Then the sender's address that it would choose tells.
+    // In that case, compare with the source address that the system chooses.
     is_given(address) && (!is_given(known) || leads_back(address))
 }
 
-/// Whether what is sent to the address would come from there.
+/// Whether the system would use the address as the source of packets to it.
 fn leads_back(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let sender = UdpSocket::bind((any, 0)).and_then(|socket| {
-        // It only chooses the way.
+        // `connect` on UDP only chooses the route.
         socket.connect((address, 9))?;
         socket.local_addr()
     });
@@ -59,7 +59,7 @@ fn leads_back(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet: neither of this machine, nor of a private network, nor reserved.
+/// Whether an address is public: not of this machine, not of a private network, and not reserved.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -69,11 +69,11 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let is_reserved = match address.octets() {
-        // What providers share, private networks.
+        // Shared address space, private networks.
         [100, second, ..] => second & 0xc0 == 64,
         [172, second, ..] => second & 0xf0 == 16,
-        // This network, private networks, the own machine, what is linked directly, measurements, protocols, documents,
-        // a way to IPv6 that is gone.
+        // This network, private networks, loopback, link-local, benchmarking, protocols, documentation,
+        // 6to4 relays.
         [0 | 10 | 127, ..]
         | [198, 18 | 19, ..]
         | [169, 254, ..]
@@ -82,7 +82,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         | [192, 88, 99, _]
         | [198, 51, 100, _]
         | [203, 0, 113, _] => true,
-        // Groups of receivers, and all that is above.
+        // Multicast, and everything above.
         [first, ..] => first >= 224,
     };
     !is_reserved
@@ -93,15 +93,15 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(embedded);
     }
     match address.segments() {
-        // Protocols (tunnels among them), documents.
+        // Protocols (including tunnels), documentation.
         [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
         [0x3fff, second, ..] => second >= 0x1000,
-        // Nothing else is given to anybody.
+        // The rest is unassigned.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// The address of version 4 that one of version 6 is in another form, or is the way to.
+/// The IPv4 address that an IPv6 address embeds.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let ([0, 0, 0, 0, 0, 0xffff, high, low]
     | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
@@ -113,7 +113,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Ports of services that are no servers of pages, and could take a request for something else. Browsers refuse them too.
+/// The ports that browsers block: their services could misinterpret an HTTP request.
 const BAD_PORTS: [u16; 83] = [
     1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
     103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
@@ -122,7 +122,7 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// Whether a port is of a service that should not hear a request for a page.
+/// Whether requests to a port are blocked.
 pub(super) fn is_bad_port(port: u16) -> bool {
     port == 0 || BAD_PORTS.binary_search(&port).is_ok()
 }

@@ -1,7 +1,6 @@
-//! Pages as text: HTML for a reader without a browser.
+//! Converts HTML pages to text.
 //!
-//! Tokens are those of the HTML standard. Headings, lists, tables and links are shown; what is not closed or not nested
-//! as it should be is read on as it comes.
+//! Headings, lists, tables and links are kept. Unclosed and badly nested elements are tolerated.
 
 use std::fmt::Write as _;
 
@@ -9,12 +8,12 @@ use encoding_rs::{Encoding, UTF_8};
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::Url;
 
-/// How much of a page is told, in bytes.
-const TOLD: usize = 1 << 20;
-/// How much is made of the addresses of its links, in bytes. Behind that, links are text.
+/// The longest text of a page, in bytes.
+const LONGEST: usize = 1 << 20;
+/// The most bytes of link URLs on a page. Links after that are plain text.
 const ADDRESSES: usize = 512 << 10;
 
-/// The bytes of a page as text. What its set of characters does not hold becomes U+FFFD.
+/// Decodes a page. Invalid bytes become U+FFFD.
 pub(super) fn decoded(bytes: &[u8], charset: Option<&str>) -> String {
     let encoding = match charset {
         Some(name) => Encoding::for_label(name.as_bytes()),
@@ -24,7 +23,7 @@ pub(super) fn decoded(bytes: &[u8], charset: Option<&str>) -> String {
     text.into_owned()
 }
 
-/// The set of characters that a page names in its head.
+/// The character encoding that a page declares in its head.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..bytes.len().min(1024)).unwrap_or(bytes);
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -32,19 +31,18 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let name = behind.trim_start_matches(['"', '\'']);
     let name = name.split(|c: char| c.is_whitespace() || "\"';/>".contains(c));
     let encoding = Encoding::for_label(name.into_iter().next()?.as_bytes())?;
-    // The name itself could not be read otherwise.
+    // Otherwise the declaration itself could not be read.
     encoding.is_ascii_compatible().then_some(encoding)
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Readable {
     pub(super) text: String,
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
     pub(super) lacks_addresses: bool,
 }
 
-/// What a page says. Its links are made whole by its own address, so a text can be longer than its page; it is cut where
-/// it becomes too long.
+/// The text of a page. Relative links are resolved, so the text can be longer than the page; too long a text is truncated.
 pub(super) fn readable(html: &str, base: &Url) -> Readable {
     let mut page = Page {
         text: Prose::default(),
@@ -58,23 +56,23 @@ pub(super) fn readable(html: &str, base: &Url) -> Readable {
     emitter.naively_switch_states(true);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
-            Token::String(text) => page.say(&String::from_utf8_lossy(&text)),
+            Token::String(text) => page.push(&String::from_utf8_lossy(&text)),
             Token::StartTag(tag) => page.begin(&tag),
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
-        if page.text.said.len() > TOLD {
+        if page.text.text.len() > LONGEST {
             break;
         }
     }
-    if page.text.said.len() <= TOLD {
+    if page.text.text.len() <= LONGEST {
         page.end_link();
     }
     let lacks_addresses = page.addresses > ADDRESSES;
-    let (text, is_cut) = page.text.finish();
+    let (text, is_truncated) = page.text.finish();
     Readable {
         text,
-        is_cut,
+        is_truncated,
         lacks_addresses,
     }
 }
@@ -82,24 +80,24 @@ pub(super) fn readable(html: &str, base: &Url) -> Readable {
 struct Page<'p> {
     text: Prose,
     base: &'p Url,
-    /// Where the text of an open link begins, and where it leads.
+    /// The start of the text of an open link, and its URL.
     link: Option<(usize, String)>,
     addresses: usize,
     preformatted: usize,
-    /// The element that is open and of which nothing is shown.
+    /// An open element whose content is hidden.
     hidden: Option<String>,
 }
 
 impl Page<'_> {
-    fn say(&mut self, text: &str) {
+    fn push(&mut self, text: &str) {
         if self.hidden.is_some() {
             return;
         }
         let text = text.replace('\u{a0}', " ").replace('\u{ad}', "");
         if self.preformatted > 0 {
-            self.text.say_as_it_is(&text);
+            self.text.push_raw(&text);
         } else {
-            self.text.say(&text);
+            self.text.push(&text);
         }
     }
 
@@ -122,19 +120,19 @@ impl Page<'_> {
                 self.begin_link(attribute(b"href"));
             }
             "img" => {
-                let says = attribute(b"alt").unwrap_or_default();
-                if !says.trim().is_empty() {
-                    self.text.say(&format!("[image: {}]", says.trim()));
+                let alt = attribute(b"alt").unwrap_or_default();
+                if !alt.trim().is_empty() {
+                    self.text.push(&format!("[image: {}]", alt.trim()));
                 }
             }
-            "li" => self.text.say("- "),
+            "li" => self.text.push("- "),
             "td" | "th" => self.text.cell(),
-            "hr" => self.text.say("---"),
+            "hr" => self.text.push("---"),
             "pre" => self.preformatted += 1,
             _ => {
                 let level = name.strip_prefix('h').and_then(|level| level.parse().ok());
                 if let Some(level @ 1..=6) = level {
-                    self.text.say(&format!("{} ", "#".repeat(level)));
+                    self.text.push(&format!("{} ", "#".repeat(level)));
                 }
             }
         }
@@ -162,8 +160,8 @@ impl Page<'_> {
         let url = href.and_then(|href| self.base.join(&href).ok());
         if let Some(url) = url.filter(|url| matches!(url.scheme(), "http" | "https" | "mailto")) {
             self.addresses += url.as_str().len();
-            self.text.say("[");
-            self.link = Some((self.text.said.len(), url.into()));
+            self.text.push("[");
+            self.link = Some((self.text.text.len(), url.into()));
         }
     }
 
@@ -171,17 +169,17 @@ impl Page<'_> {
         let Some((from, target)) = self.link.take() else {
             return;
         };
-        let said = self.text.said.get(from..).unwrap_or_default();
-        if said.trim().is_empty() {
-            // Nobody sees such a link.
-            self.text.said.truncate(from - 1);
+        let text = self.text.text.get(from..).unwrap_or_default();
+        if text.trim().is_empty() {
+            // An invisible link.
+            self.text.text.truncate(from - 1);
         } else {
             // Writing to a text cannot fail.
-            let _ = write!(self.text.said, "]({target})");
+            let _ = write!(self.text.text, "]({target})");
         }
     }
 
-    /// Where an element of this name begins or ends: an empty line, a new line or nothing.
+    /// Adds the line breaks before and after an element.
     fn edge(&mut self, name: &str) {
         match name {
             "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "pre" | "blockquote" | "ul" | "ol"
@@ -197,44 +195,44 @@ impl Page<'_> {
     }
 }
 
-/// A text in which blanks and line ends count once.
+/// A text with collapsed whitespace.
 #[derive(Default)]
 struct Prose {
-    said: String,
-    /// How many line ends are due before what comes next.
+    text: String,
+    /// How many line breaks come before the next text.
     breaks: usize,
     is_blank_due: bool,
-    /// Whether the line has a cell of a table already.
+    /// Whether the line already has a table cell.
     has_cell: bool,
 }
 
 impl Prose {
-    fn say(&mut self, text: &str) {
+    fn push(&mut self, text: &str) {
         for (place, word) in text.split_ascii_whitespace().enumerate() {
             if place > 0 || text.starts_with(|c: char| c.is_ascii_whitespace()) {
                 self.is_blank_due = true;
             }
             self.before();
-            self.said.push_str(word);
+            self.text.push_str(word);
         }
         if text.ends_with(|c: char| c.is_ascii_whitespace()) {
             self.is_blank_due = true;
         }
     }
 
-    fn say_as_it_is(&mut self, text: &str) {
+    fn push_raw(&mut self, text: &str) {
         if !text.is_empty() {
             self.before();
-            self.said.push_str(text);
+            self.text.push_str(text);
         }
     }
 
     fn before(&mut self) {
         if self.breaks > 0 {
-            let last = self.said.bytes().rev().take(self.breaks);
+            let last = self.text.bytes().rev().take(self.breaks);
             let there = last.take_while(|byte| *byte == b'\n').count();
-            if !self.said.is_empty() {
-                self.said
+            if !self.text.is_empty() {
+                self.text
                     .extend(std::iter::repeat_n('\n', self.breaks.saturating_sub(there)));
             }
             self.breaks = 0;
@@ -242,10 +240,10 @@ impl Prose {
             self.has_cell = false;
         }
         if std::mem::take(&mut self.is_blank_due)
-            && !self.said.is_empty()
-            && !self.said.ends_with(['\n', ' ', '['])
+            && !self.text.is_empty()
+            && !self.text.ends_with(['\n', ' ', '['])
         {
-            self.said.push(' ');
+            self.text.push(' ');
         }
     }
 
@@ -254,22 +252,22 @@ impl Prose {
     }
 
     fn cell(&mut self) {
-        // The first cell of a line has nothing before it.
+        // No separator before the first cell of a line.
         let is_first = self.breaks > 0 || !self.has_cell;
         if !is_first {
-            self.say(" | ");
+            self.push(" | ");
         }
         self.before();
         self.has_cell = true;
     }
 
     fn finish(mut self) -> (String, bool) {
-        let is_cut = self.said.len() > TOLD;
-        self.said.truncate(self.said.floor_char_boundary(TOLD));
-        self.said.truncate(self.said.trim_end().len());
-        if !self.said.is_empty() {
-            self.said.push('\n');
+        let is_truncated = self.text.len() > LONGEST;
+        self.text.truncate(self.text.floor_char_boundary(LONGEST));
+        self.text.truncate(self.text.trim_end().len());
+        if !self.text.is_empty() {
+            self.text.push('\n');
         }
-        (self.said, is_cut)
+        (self.text, is_truncated)
     }
 }

@@ -1,4 +1,4 @@
-//! Servers from a file.
+//! Reads servers from a file.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use plaincall_config::{AsText, Document, FilePath, Node, Place, child};
 use super::{McpConfig, McpServer, McpTransport};
 
 impl McpConfig {
-    /// Reads a file: `mcpServers` as many programs write it in JSON (also `servers`, and with comments), or the same in
-    /// TOML, `[mcpServers.NAME]` (also `mcp_servers` and `mcp.servers`). Other keys at the top of the file are ignored.
+    /// Reads a JSON file with `mcpServers` (also `servers`; comments are allowed), or a TOML file with `[mcpServers.NAME]`
+    /// (also `mcp_servers` and `mcp.servers`). Other top-level keys are ignored.
     ///
-    /// `path` is the path of the file: a relative `cwd` begins in its folder. `${NAME}`, `${env:NAME}` and
-    /// `${NAME:-default}` in values stand for `variable(NAME)`; the environment of the process is not looked at.
+    /// A relative `cwd` is relative to the folder of `path`, the path of the file. `${NAME}`, `${env:NAME}` and
+    /// `${NAME:-default}` in values are replaced by `variable(NAME)`; the process environment is not read.
     ///
     /// # Errors
-    /// All problems, each with its line and column.
+    /// Returns all problems with their lines and columns.
     pub fn read(
         text: &str,
         path: impl AsRef<Path>,
@@ -30,11 +30,11 @@ impl McpConfig {
         document.finish(Self { servers })
     }
 
-    /// Reads a table of servers that is a part of other settings, with the keys of [`read`](Self::read) under one name each.
-    /// A relative `cwd` begins in the folder, and `~` in it stands for the home.
+    /// Reads a table of servers by name, with the keys of [`read`](Self::read). A relative `cwd` is relative to the folder,
+    /// and `~` in it is the home directory.
     ///
     /// # Errors
-    /// All problems; their lines and columns mean nothing.
+    /// Returns all problems; their lines and columns are meaningless.
     pub fn of_table(
         table: Node,
         (folder, home): (&Path, Option<&Path>),
@@ -80,7 +80,7 @@ struct Reader<'r> {
     folder: &'r Path,
     home: Option<&'r Path>,
     variable: &'r dyn Fn(&str) -> Option<String>,
-    /// Variables of a server that is not used need not be set.
+    /// Whether variables must be set: those of a disabled server need not be.
     is_disabled: bool,
 }
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
         let name = self.at.rsplit('/').next().unwrap_or_default();
         let name = name.replace("~1", "/").replace("~0", "~");
         if name.is_empty() || name.chars().any(char::is_control) {
-            let message = "a server needs a name without control characters";
+            let message = "the name of a server must not contain control characters";
             self.document.problem(&Place::key(&self.at), message);
             return None;
         }
@@ -141,7 +141,7 @@ impl Reader<'_> {
         if command.is_empty() {
             self.value("command", "`command` is empty");
         }
-        // A program with a relative path is the same wherever it is started.
+        // A relative path of a program does not depend on the working directory.
         let whole = self.folder.join(&command);
         let is_relative = command.contains('/') && Path::new(&command).is_relative();
         let whole = whole.to_str().filter(|_| is_relative).map(str::to_owned);
@@ -149,7 +149,7 @@ impl Reader<'_> {
         Some(McpTransport::Stdio {
             command: whole.unwrap_or(command),
             args: self.texts("args", &table.args),
-            env: self.pairs("env", &table.env, is_wrong, "is not the name of a variable"),
+            env: self.pairs("env", &table.env, is_wrong, "is not a valid variable name"),
             cwd: match table.cwd.as_ref().and_then(|cwd| cwd.0.to_str()) {
                 Some(cwd) => {
                     let cwd = FilePath(self.expanded("cwd", cwd)?.into());
@@ -163,23 +163,23 @@ impl Reader<'_> {
     fn http(&mut self, url: &str, table: &ServerTable) -> Option<McpTransport> {
         let url = self.expanded("url", url)?;
         if !self.is_disabled {
-            // The address may hold a secret, so the message does not repeat it.
+            // The URL may contain a secret, so the message does not repeat it.
             match url::Url::parse(&url) {
                 Ok(url) if matches!(url.scheme(), "http" | "https") => {}
-                Ok(_) => self.value("url", "an address begins with `http://` or `https://`"),
-                Err(error) => self.value("url", format!("this is not an address: {error}")),
+                Ok(_) => self.value("url", "a URL must begin with `http://` or `https://`"),
+                Err(error) => self.value("url", format!("this is not a valid URL: {error}")),
             }
         }
         let is_wrong =
             |name: &str| plaincall_http::http::header::HeaderName::try_from(name).is_err();
-        let message = "is not the name of a header";
+        let message = "is not a valid header name";
         let headers = self.pairs("headers", &table.headers, is_wrong, message);
         Some(McpTransport::Http { url, headers })
     }
 
     fn expanded(&mut self, key: &str, text: &str) -> Option<String> {
         if text.contains('\0') {
-            self.value(key, "a NUL character is not possible here");
+            self.value(key, "NUL characters are not allowed here");
             return None;
         }
         match expand(text, self.variable) {
