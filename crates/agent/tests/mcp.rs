@@ -339,7 +339,7 @@ async fn servers_that_cannot_be_reached() {
     let broken = [
         (
             stdio("missing", "no-such-program", ["x"]),
-            "could not be started: the program `no-such-program` was not found; is it installed, and is its folder in PATH?",
+            "could not be started: the program `no-such-program` was not found; check that it is installed and in PATH",
         ),
         (
             stdio(

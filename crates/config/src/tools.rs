@@ -130,7 +130,7 @@ pub enum Writes {
     /// As soon as they are complete.
     #[default]
     AtOnce,
-    /// When the reply is over, and only if it is complete.
+    /// When the reply ends, and only if it is complete.
     AtEndOfTurn,
 }
 

@@ -67,7 +67,7 @@ impl Output {
             Some(last) => {
                 let missing = self.total - (first.len() + last.len()) as u64;
                 let total = self.total;
-                format!("output cut: {missing} of {total} bytes are missing here")
+                format!("output truncated: {missing} of {total} bytes omitted here")
             }
         };
         let text = with_last_line(&String::from_utf8_lossy(first), &note);
@@ -110,7 +110,7 @@ impl Tail {
         }
         let whole = without_rest(&kept);
         format!(
-            "[output cut: the last {} of {} bytes]\n{}",
+            "[output truncated: the last {} of {} bytes]\n{}",
             whole.len(),
             self.total,
             String::from_utf8_lossy(whole)

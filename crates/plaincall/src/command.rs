@@ -169,7 +169,7 @@ impl Command {
             check.find(
                 CommandLocation::Directory,
                 format!(
-                    "the folder of the tools, {}, is no absolute path",
+                    "the folder of the tools, {}, is not an absolute path",
                     folder.display()
                 ),
             );
@@ -213,7 +213,7 @@ impl Check<'_> {
 
     fn program(&mut self, elements: &[String]) -> Vec<Vec<Piece>> {
         if elements.first().is_none_or(String::is_empty) {
-            let message = "the command names no program; its first element is the program";
+            let message = "the command is empty; its first element is the program";
             self.find(CommandLocation::Whole, message);
         }
         let mut line = Vec::new();
@@ -226,7 +226,7 @@ impl Check<'_> {
                     .any(|piece| matches!(piece, Piece::Argument(_)))
             {
                 let message =
-                    "the program may not come from an argument, or the model could run anything";
+                    "the program must be fixed; with a placeholder the model could run anything";
                 self.find(place, message);
             }
             self.leaves_nothing_half(place, element, &pieces);
@@ -269,7 +269,7 @@ impl Check<'_> {
             let before = script.get(..at).unwrap_or_default();
             let occurrence = before.matches(placeholder.as_str()).count();
             self.find_in(CommandLocation::Whole, name, occurrence, format!(
-                "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
+                "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the literal text write `{{{placeholder}}}`"
             ));
         }
         self.pieces(CommandLocation::Whole, script, Host::Shell)
@@ -289,7 +289,7 @@ impl Check<'_> {
             None => self.find(
                 CommandLocation::Whole,
                 format!(
-                    "`{parameter}`, whose text is to be the script, is no parameter of the tool"
+                    "`{parameter}`, which should be the script, is not a parameter of the tool"
                 ),
             ),
         }
@@ -306,7 +306,10 @@ impl Check<'_> {
             .iter()
             .any(|piece| matches!(piece, Piece::Argument(name) if !name.starts_with(DIRECTORY)))
         {
-            self.find(place, "the working directory may not come from an argument");
+            self.find(
+                place,
+                "the working directory must be fixed, without arguments",
+            );
         }
         match pieces.first() {
             None => self.find(place, "the working directory is empty; write a path, or leave `directory` out"),
@@ -333,11 +336,11 @@ impl Check<'_> {
             if name.is_empty() || name.contains(['=', '\0']) {
                 self.find(
                     place,
-                    format!("`{name}` is no name of an environment variable"),
+                    format!("`{name}` is not a valid name of an environment variable"),
                 );
             } else if name.starts_with(OWN_PREFIX) {
                 self.find(place, format!(
-                    "the variables that begin with `{OWN_PREFIX}` are set for every command and cannot be named"
+                    "the variables that begin with `{OWN_PREFIX}` are set automatically and cannot be listed"
                 ));
             }
         }
@@ -352,11 +355,11 @@ impl Check<'_> {
                     None => self.unknown(place, name),
                 },
                 Piece::ToolsDirectory if !self.has_tools_directory => {
-                    let message = "it is not known what `{directory:tools}` stands for";
+                    let message = "`{directory:tools}` has no value here";
                     self.find_in(place, "directory:tools", 0, message.to_owned());
                 }
                 Piece::Text(text) if text.contains('\0') => {
-                    self.find(place, "a NUL character cannot be part of a command");
+                    self.find(place, "a command cannot contain a NUL character");
                 }
                 Piece::Text(_)
                 | Piece::CurrentDirectory
@@ -372,9 +375,14 @@ impl Check<'_> {
         if matches!(parameter.kind, Array | Object) {
             let name = &parameter.name;
             let kind = parameter.kind.in_words();
-            self.find_in(place, name, 0, format!(
-                "`{{{name}}}` is {kind} and no single text; read it from the standard input instead"
-            ));
+            self.find_in(
+                place,
+                name,
+                0,
+                format!(
+                    "`{{{name}}}` is {kind} and not a string; read it from standard input instead"
+                ),
+            );
         }
     }
 
@@ -384,13 +392,13 @@ impl Check<'_> {
             let near = near.map(|near| format!("; did you mean `{{{DIRECTORY}{near}}}`?"));
             let near = near.unwrap_or_default();
             self.find_in(place, name, 0, format!(
-                "there is no directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the text itself write `{{{{{name}}}}}`{near}"
+                "there is no directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the literal text write `{{{{{name}}}}}`{near}"
             ));
             return;
         }
         let (parameters, near) = parameters_like(self.spec, name);
         self.find_in(place, name, 0, format!(
-            "`{{{name}}}` is no parameter of the tool; {parameters}; for the text itself write `{{{{{name}}}}}`{near}"
+            "`{{{name}}}` is not a parameter of the tool; {parameters}; for the literal text write `{{{{{name}}}}}`{near}"
         ));
     }
 }

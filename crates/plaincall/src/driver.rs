@@ -407,7 +407,7 @@ impl Driver {
         }
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         self.call_off(Input::Cancel {
-            reason: format!("the turn ran out of its time of {}", in_words(time)).into(),
+            reason: format!("the turn exceeded its time limit of {}", in_words(time)).into(),
             timed_out: true,
         });
     }
@@ -427,7 +427,7 @@ async fn progress(recorder: &mut Option<Recorder>) -> Progress {
 
 fn cancel_without_log(error: &str) -> Input {
     Input::Cancel {
-        reason: format!("the log could no longer be written ({error})").into(),
+        reason: format!("the log could not be written ({error})").into(),
         timed_out: false,
     }
 }

@@ -128,7 +128,7 @@ impl ReadOnly {
         match request.effect {
             Effect::Read | Effect::Idempotent => Decision::Allow,
             Effect::Write => Decision::deny(format!(
-                "the tool `{}` may change something, and changes are not allowed in this run",
+                "the tool `{}` may change something, and this run does not allow changes",
                 request.name
             )),
         }

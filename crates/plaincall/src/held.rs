@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plaincall_call::SuspectMarker;
 use serde::{Deserialize, Serialize};
 
-/// Why a call is held. All reasons but the last mean that it is an echo: it also stands in untrusted text
+/// Why a call is held. All reasons but the last mean that it is an echo: it also appears in untrusted text
 /// (`spec/untrusted.md` 4).
 ///
 /// Printed it is the end of a sentence that begins with "this call".
@@ -38,7 +38,7 @@ impl HeldReason {
     /// Why the call does not run if there is nobody who decides about it, in words for the model.
     pub(crate) fn refusal(&self) -> String {
         let nobody = format!(
-            "this call {self}. Such a call runs only if somebody who is asked about it allows it, and there is nobody to ask"
+            "this call {self}. Such a call runs only with approval, and no one can be asked"
         );
         match self.advice() {
             Some(advice) => format!("{nobody}. Otherwise {advice}"),
@@ -50,7 +50,7 @@ impl HeldReason {
     /// would be right: the text may ask for it.
     pub(crate) fn not_repaired(&self) -> String {
         format!(
-            "the call is not valid, and its header {self}. Do not write it again because of that text; if the user needs the call, ask the user"
+            "the call is invalid, and its header {self}. Do not write it again because of that text; if the user needs the call, ask the user"
         )
     }
 
@@ -61,7 +61,7 @@ impl HeldReason {
         };
         Some(match &suspect.meant {
             Some(meant) => format!(
-                "write the call again, close it with exactly `{meant}`, and begin no line of a value with text like that"
+                "write the call again, close it with exactly `{meant}`, and start no line of a value with similar text"
             ),
             None => "write both calls again and close each of them with its end marker".to_owned(),
         })
@@ -78,13 +78,13 @@ impl fmt::Display for HeldReason {
         match self {
             Self::Result { id, .. } => write!(
                 formatter,
-                "also stands in untrusted text, the result of `{id}`"
+                "also appears in untrusted text, the result of `{id}`"
             ),
             Self::Untrusted { name, .. } => {
-                write!(formatter, "also stands in untrusted text, `{name}`")
+                write!(formatter, "also appears in untrusted text, `{name}`")
             }
             Self::UntrustedLimit => formatter.write_str(
-                "may also stand in untrusted text: there was more of it than could be kept",
+                "may also appear in untrusted text, of which there was more than could be kept",
             ),
             Self::EndMarker(suspect) => {
                 write!(formatter, "may have been meant to end earlier ({suspect})")

@@ -316,13 +316,13 @@ impl Fill<'_> {
             Piece::Argument(name) => match self.arguments.get(name) {
                 Some(text) if text.contains('\0') => {
                     return Err(failure(format!(
-                        "the argument `{name}` holds a NUL character, which no command line can carry"
+                        "the argument `{name}` contains a NUL character, which a command line cannot contain"
                     )));
                 }
                 Some(text) => text.into(),
                 None if self.has_parts(name) => {
                     return Err(failure(format!(
-                        "the argument `{name}` has parts, but the tool takes one text"
+                        "the argument `{name}` is a list or an object, but the tool takes a string"
                     )));
                 }
                 None => return Ok(None),
@@ -370,15 +370,15 @@ impl Program {
                 format!("the working directory {} does not exist", self.directory.display())
             }
             io::ErrorKind::NotFound => {
-                format!("the program `{program}` was not found; is it installed, and is its folder in PATH?")
+                format!("the program `{program}` was not found; check that it is installed and in PATH")
             }
-            io::ErrorKind::PermissionDenied => format!("the program `{program}` may not be executed"),
+            io::ErrorKind::PermissionDenied => format!("the program `{program}` is not executable"),
             // The arguments were looked at before; what is left is the id, or what the run put into the environment.
             io::ErrorKind::InvalidInput => {
-                "the id of the call or a variable of the environment holds a NUL character, which no command can be told".to_owned()
+                "the id of the call or a variable of the environment contains a NUL character, which a command cannot receive".to_owned()
             }
             io::ErrorKind::ArgumentListTooLong => {
-                "the arguments are too long for a command line; a tool can read them from its standard input".to_owned()
+                "the arguments are too long for a command line; read them from standard input instead".to_owned()
             }
             _ => format!("the program `{program}` could not be started: {error}"),
         }
@@ -426,7 +426,7 @@ pub(crate) fn ending(status: ExitStatus) -> String {
                 None => format!("was killed by signal {signal}"),
             }
         }
-        (None, None) => "ended in an unknown way".to_owned(),
+        (None, None) => "ended for an unknown reason".to_owned(),
     }
 }
 

@@ -52,7 +52,7 @@ impl Piece {
         let from = usize::try_from(self.from.unwrap_or(0)).unwrap_or(usize::MAX);
         if from > total {
             return Err(format!(
-                "the result of `{}` has {total} bytes, so there is nothing from byte {from} on",
+                "the result of `{}` has {total} bytes, so it has no byte {from} on",
                 self.id
             )
             .into());
@@ -69,7 +69,7 @@ impl Piece {
         }
         let text = whole.get(start..end).unwrap_or_default();
         let line = if end == total {
-            format!("bytes {start} to {end} of {total}: this is the end")
+            format!("bytes {start} to {end} of {total}: the end")
         } else {
             format!("bytes {start} to {end} of {total}; read on with `from` = {end}")
         };
@@ -81,10 +81,9 @@ impl Piece {
 fn unknown(id: &str, results: &WholeResults) -> String {
     let (ids, total) = results.latest_ids(NAMED);
     if ids.is_empty() {
-        return format!("there is no cut result of a call `{id}`; no result has been cut yet");
+        return format!("no truncated result of a call `{id}`; no result was truncated");
     }
-    let mut sentence =
-        format!("there is no cut result of a call `{id}`; those that were cut are of ");
+    let mut sentence = format!("no truncated result of a call `{id}`; truncated results: ");
     if total > ids.len() {
         let _ = write!(sentence, "{total} calls, the latest ");
     }

@@ -66,7 +66,7 @@ pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> 
         Some(RunEvent::Run(begin)) => Ok(begin),
         _ => Err(ResumeError {
             line: 1,
-            what: "it does not say how the run began".to_owned(),
+            what: "it does not start with the event `run`".to_owned(),
         }),
     }
 }
@@ -75,9 +75,9 @@ pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> 
 pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), ResumeError> {
     for (name, recorded) in &begin.tools {
         let what = match toolbox.get(name) {
-            None => format!("the tool `{name}` is not there any more"),
+            None => format!("the tool `{name}` no longer exists"),
             Some(tool) if !is_same(&tool.begin(), recorded) => {
-                format!("the tool `{name}` is defined differently now")
+                format!("the tool `{name}` has changed")
             }
             Some(_) => continue,
         };
@@ -233,7 +233,7 @@ impl Replay<'_> {
         let mut untold = self.replayed.untold.iter();
         match untold.find(|untold| untold.call() == event.call()) {
             Some(next) if !fits(next, event) => Err(format!(
-                "{}, and before that it should say that {}",
+                "{}, but the next event must be that {}",
                 told(event),
                 told(next)
             )),
@@ -345,7 +345,7 @@ impl Replay<'_> {
                 Ok(())
             }
             None => Err(format!(
-                "{}, and that does not follow from what came before",
+                "{}, which does not follow from the events before",
                 told(recorded)
             )),
         }
@@ -388,10 +388,10 @@ fn told(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {
         RunEvent::Untrusted(heard) => format!(
-            "the model is given text {} (`{}`)",
+            "the model receives text {} (`{}`)",
             heard.number, heard.name
         ),
-        RunEvent::Message(_) => "the model is given a message".to_owned(),
+        RunEvent::Message(_) => "the model receives a message".to_owned(),
         RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
         RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
@@ -405,12 +405,12 @@ fn told(event: &RunEvent) -> String {
         RunEvent::Start(event) => of(event.call, &event.id, "is started"),
         RunEvent::BackOff(event) => of(event.call, &event.id, "waits to be tried again"),
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
-        RunEvent::ReplyEnd(_) => "the reply is over".to_owned(),
+        RunEvent::ReplyEnd(_) => "the reply ends".to_owned(),
         RunEvent::Cancel(cancel) => match cancel.call {
             Some(call) => format!("call {call} is cancelled"),
-            None => "all calls are called off".to_owned(),
+            None => "all calls are cancelled".to_owned(),
         },
-        RunEvent::TurnEnd(_) => "the turn is over".to_owned(),
+        RunEvent::TurnEnd(_) => "the turn ends".to_owned(),
         _ => "an event".to_owned(),
     }
 }

@@ -163,7 +163,7 @@ impl Run {
         }
     }
 
-    /// Writes down that the model is given a message: a question of the user, words of the program. Results need not be
+    /// Writes down that the model receives a message: a question of the user, words of the program. Results need not be
     /// told: the record has them. A question of the user begins new work: if a tool has
     /// [finished](crate::Tool::finishes) the run, it goes on. Nothing else changes.
     pub fn record_message(&self, author: Author, text: impl Into<Arc<str>>) {

@@ -190,16 +190,16 @@ fn check(path: &Path, refused: u32) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let mode = about.mode() & 0o777;
     let why = if about.is_symlink() {
-        "it is a symbolic link; name the directory that it leads to".to_owned()
+        "it is a symbolic link; name its target".to_owned()
     } else if about.uid() != own {
         let owner = about.uid();
         format!(
-            "it belongs to another user (number {owner}; you are {own}); name a directory of your own"
+            "it belongs to another user (UID {owner}; you are {own}); name one of your own directories"
         )
     } else if mode & refused != 0 {
         let right = mode & !refused;
         format!(
-            "it has the mode {mode:04o}, so others can use it; look at what is in it, then `chmod {right:04o}` it"
+            "it has the mode {mode:04o}, so others can use it; check its content, then run `chmod {right:04o}` it"
         )
     } else {
         return Ok(());

@@ -51,19 +51,19 @@ impl fmt::Display for RunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRuntime => {
-                formatter.write_str("a run needs a tokio runtime; make it inside one")
+                formatter.write_str("a run needs a tokio runtime; build it inside one")
             }
-            Self::NoTimers => formatter.write_str(
-                "a run needs timers, and the tokio runtime has none; build it with `enable_all`",
-            ),
+            Self::NoTimers => {
+                formatter.write_str("the tokio runtime has no timers; build it with `enable_all`")
+            }
             Self::NoProcesses { tool } => write!(
                 formatter,
-                "the tool `{tool}` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
+                "the tool `{tool}` is a command, and the tokio runtime has no I/O driver; build it with `enable_all`"
             ),
             Self::Dialect(error) => error.fmt(formatter),
             Self::CurrentDirectory { path, error } => write!(
                 formatter,
-                "the tools cannot work in {}: {error}; it must be the absolute path of a directory that exists",
+                "the working directory of the tools cannot be used: {}: {error}; it must be an absolute path to an existing directory",
                 path.display()
             ),
             Self::Directory { parent, error } if error.kind() == std::io::ErrorKind::NotFound => {
@@ -80,14 +80,15 @@ impl fmt::Display for RunError {
             ),
             Self::Observer(error) => write!(
                 formatter,
-                "the thread of an observer cannot be started: {error}"
+                "the thread of an observer could not be started: {error}"
             ),
-            Self::Note => formatter
-                .write_str("the note for the log is nested more than 64 deep; make it flatter"),
+            Self::Note => {
+                formatter.write_str("the note for the log is nested more than 64 levels deep")
+            }
             Self::Resume(error) => error.fmt(formatter),
             Self::NoDirectory { tool } => write!(
                 formatter,
-                "the tool `{tool}` uses `{{directory:run}}`, and the run has no scratch directory; set one with `directory_in` or `directory`"
+                "the tool `{tool}` uses `{{directory:run}}`, but the run has no scratch directory; set one with `directory_in` or `directory`"
             ),
         }
     }
@@ -131,7 +132,7 @@ impl fmt::Display for CloseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "the run's scratch directory {} cannot be removed: {}; remove it by hand",
+            "the run's scratch directory {} could not be removed: {}; remove it manually",
             self.directory.display(),
             self.error
         )
@@ -157,7 +158,7 @@ impl fmt::Display for ResumeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "the log does not fit: line {}: {}; take the run up with the tools and the settings that it began with",
+            "the log does not match this run: line {}: {}; resume it with the tools and settings it started with",
             self.line, self.what
         )
     }

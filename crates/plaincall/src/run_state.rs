@@ -238,7 +238,7 @@ impl RunState {
             && turn.stage == Stage::Open
         {
             // A turn that was forgotten instead of dropped.
-            self.cancel("the turn was left".into(), false, at);
+            self.cancel("the turn was abandoned".into(), false, at);
             self.act(at);
             self.over(Stop::Broken, Vec::new(), at);
             self.act(at);
@@ -247,7 +247,7 @@ impl RunState {
         self.cancelled = self.finisher.map(|call| {
             let name = self.calls.get(call.index()).map(|call| &*call.name);
             format!(
-                "the run had ended with a call of `{}`",
+                "the run had already finished with a call of `{}`",
                 name.unwrap_or_default()
             )
             .into()
@@ -382,7 +382,7 @@ impl RunState {
         }
         match bound {
             _ if is_orphan => {
-                let reason = "the call that it belongs to is not running";
+                let reason = "its parent call is not running";
                 let _ = self.plan.reject(call, reason);
             }
             Ok((tool, arguments)) => {
@@ -496,7 +496,7 @@ impl RunState {
             && let Some(entry) = self.calls.get_mut(call.index())
         {
             let note = format!(
-                "somebody changed the arguments before the call ran; it ran with {}",
+                "a user edited the arguments; the call ran with {}",
                 arguments.to_value()
             );
             entry.note = Some(note.into());
@@ -553,7 +553,7 @@ impl RunState {
                     let reason = own.or(self.cancelled.as_deref());
                     let reason = reason.unwrap_or("the run was cancelled");
                     let error = if entry.is_some_and(|call| call.attempts > 0) {
-                        format!("{reason} while the call waited to be tried again")
+                        format!("{reason} while the call waited for a retry")
                     } else {
                         format!("{reason} before the call was started")
                     };

@@ -78,7 +78,7 @@ impl Turn<'_> {
             is_over: false,
         };
         if self.stop.is_some() {
-            let error = "the turn is over; calls can be submitted in the next one";
+            let error = "the turn has ended; submit the call in the next turn";
             let _ = reply.send(CallResult {
                 status: Status::Rejected,
                 error: Some(error.into()),
@@ -186,7 +186,7 @@ impl CallResult {
             note: None,
             untrusted: None,
             call_error: None,
-            error: Some("the runtime went down, and nobody knows what became of the call".into()),
+            error: Some("the runtime shut down, so the outcome of the call is unknown".into()),
             because: None,
             times: Times::default(),
         }

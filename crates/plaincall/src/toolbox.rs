@@ -9,7 +9,7 @@ use plaincall_call::{Effect, ToolLookup, ToolSpec};
 use crate::tool::Tool;
 
 /// Why a tool that writes cannot be tried again.
-pub(crate) const NO_RETRY_OF_WRITES: &str = "a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`";
+pub(crate) const NO_RETRY_OF_WRITES: &str = "tools with the effect `write` cannot be retried, because a failed call may have changed something; if repeating a call is harmless, set the effect `idempotent`";
 
 /// A set of tools with different names: a slice, in the order in which they were added. A name means the tool that has exactly this name, or none.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +44,10 @@ impl Toolbox {
                 NO_RETRY_OF_WRITES.to_owned()
             }
             Ok(()) if retry.is_some_and(|retry| retry.attempts == 0) => {
-                "it may be started 0 times, so it would never run".to_owned()
+                "`attempts` is 0, so it would never run".to_owned()
             }
             Ok(()) if self.places.contains_key(tool.name()) => {
-                "another tool has this name; give one of them another name".to_owned()
+                "another tool has this name; rename one of them".to_owned()
             }
             Ok(()) => {
                 self.places.insert(tool.name().to_owned(), self.tools.len());

@@ -103,7 +103,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
     for name in document.keys("/tools") {
         let at = child("/tools", &name);
         if name == READ_RESULT {
-            let message = "`read_result` is the name of the built-in tool that reads on in long results; give this one another name";
+            let message = "`read_result` is the name of a built-in tool; rename this one";
             document.problem(&Place::key(&at), message);
         }
         let tool = tool::tool(document, &name, &at, path);
@@ -112,7 +112,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
         file.tools.extend(tool);
     }
     if known.is_empty() && document.count() == 0 {
-        let message = "the file defines no tool; a tool begins with `[tools.NAME]`";
+        let message = "the file defines no tools; define one with `[tools.NAME]`";
         document.problem(&Place::key(""), message);
     }
     if let Some(table) = document.read::<RunTable>("/run") {

@@ -148,7 +148,7 @@ impl Ended {
     /// A rule that is new since a crash denies it.
     pub(crate) fn denied_after_all(reason: &str) -> Self {
         let error = format!(
-            "the call was let pass before the run was cut off, and a rule denies it now: {reason}"
+            "the call was allowed before the run was interrupted, but a rule now denies it: {reason}"
         );
         Self::new(Outcome::Cancelled, None, Some(error))
     }
@@ -157,7 +157,7 @@ impl Ended {
         Self::new(
             Outcome::Error,
             None,
-            Some(format!("the tool broke down: {message}")),
+            Some(format!("the tool panicked: {message}")),
         )
     }
 
@@ -165,7 +165,7 @@ impl Ended {
     pub(crate) fn said_to_be_done(output: String) -> Self {
         Self {
             note: Some(
-                "the run was cut off while the call was running; a person says that it was done"
+                "the run was interrupted while the call was running; a user confirmed that it completed"
                     .into(),
             ),
             ..Self::new(Outcome::Ok, Some(output), None)
@@ -175,14 +175,14 @@ impl Ended {
     /// Somebody says that it was not done before the run was cut off.
     pub(crate) fn said_not_to_be_done(reason: String) -> Self {
         Self {
-            note: Some("the run was cut off while the call was running; a person says that it was not done".into()),
+            note: Some("the run was interrupted while the call was running; a user confirmed that it did not complete".into()),
             ..Self::new(Outcome::Error, None, Some(reason))
         }
     }
 
     pub(crate) fn unknown(error: Option<&BoxError>) -> Self {
         let mut message =
-            "the run was cut off while the call was running, and nobody knows what became of it"
+            "the run was interrupted while the call was running, so its outcome is unknown"
                 .to_owned();
         if let Some(error) = error {
             let _ = write!(message, " ({error})");

@@ -222,7 +222,7 @@ async fn output_limits() {
     let results = turn.finish(Stop::Natural).await;
     assert_eq!(
         results[0].output.as_deref(),
-        Some("1234\n[output cut: the first 4 of 11 bytes]\n")
+        Some("1234\n[output truncated: the first 4 of 11 bytes]\n")
     );
 }
 
@@ -238,13 +238,13 @@ fn a_toolbox_refuses_to_repeat_writes() {
         tool(Effect::Write, Retry::attempts(2))
             .unwrap_err()
             .to_string(),
-        "the tool `send`: a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`"
+        "the tool `send`: tools with the effect `write` cannot be retried, because a failed call may have changed something; if repeating a call is harmless, set the effect `idempotent`"
     );
     assert_eq!(
         tool(Effect::Read, Retry::attempts(0))
             .unwrap_err()
             .to_string(),
-        "the tool `send`: it may be started 0 times, so it would never run"
+        "the tool `send`: `attempts` is 0, so it would never run"
     );
 }
 
@@ -396,7 +396,7 @@ async fn a_tool_that_needs_a_directory_says_so() {
     let build = |tool: &Tool| Run::new(Toolbox::new([tool.clone()]).unwrap());
     assert_eq!(
         build(&tools[0]).unwrap_err().to_string(),
-        "the tool `a` uses `{directory:run}`, and the run has no scratch directory; set one with `directory_in` or `directory`"
+        "the tool `a` uses `{directory:run}`, but the run has no scratch directory; set one with `directory_in` or `directory`"
     );
     assert!(build(&tools[1]).is_ok());
 }

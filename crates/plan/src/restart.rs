@@ -57,7 +57,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A running call was cut off, and nobody knows what became of it: it gives its slot back and waits for
+    /// A running call was interrupted, with unknown outcome: it gives its slot back and waits for
     /// [`Plan::ended`], or for [`Plan::retry`] (`spec/running.md`, "After a crash"). Calling it off does not end it,
     /// since that does not say what became of it; it only cannot be started again then.
     ///

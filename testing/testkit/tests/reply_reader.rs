@@ -162,7 +162,7 @@ fn bytes_and_replies() {
     drop(reader.feed(text));
     assert_eq!(reader.calls(), 1);
     reader.finish(Stop::Natural);
-    assert_eq!(reader.feed(text).count(), 0, "the reply is over");
+    assert_eq!(reader.feed(text).count(), 0, "the reply ends");
     reader.begin_reply();
     let second = lines(reader.feed(text));
     assert!(

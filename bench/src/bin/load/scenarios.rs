@@ -228,7 +228,7 @@ async fn stalled(size: usize) -> Result<String, BoxError> {
             let mut turn = run.turn();
             turn.feed(call(600_000, true)?);
             turn.feed(call(600_000, false)?);
-            // Nothing more comes. The calls end all the same, although nobody says that the reply is over.
+            // Nothing more comes. The calls end all the same, although nobody says that the reply ends.
             let mut ended = None;
             while let Some(event) = events.next().await {
                 if let plaincall::RunEvent::Result(result) = event {

@@ -41,7 +41,7 @@ async fn commands_in_the_directory() {
         found.starts_with("1\n2\n3\n") && found.ends_with("99999\n100000\n"),
         "{found}"
     );
-    assert!(found.len() < 34_000 && found.contains("\n[output cut: "));
+    assert!(found.len() < 34_000 && found.contains("\n[output truncated: "));
 }
 
 #[tokio::test]

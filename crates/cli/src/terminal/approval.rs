@@ -1,6 +1,6 @@
 //! The gate of a run: whether a call may run about which no rule decides, and what became of a call that was interrupted.
 //!
-//! The effect of the tool, `--yes` or a person at the terminal decides. A call that also stands in untrusted text needs a
+//! The effect of the tool, `--yes` or a person at the terminal decides. A call that also appears in untrusted text needs a
 //! person in any case.
 
 use std::collections::BTreeMap;

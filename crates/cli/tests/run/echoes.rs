@@ -22,13 +22,13 @@ fn scene() -> Scene {
 }
 
 const UNTRUSTED: [&str; 4] = ["--untrusted", "other.html", "--untrusted", "page.html"];
-const WHY: &str = "this call also stands in untrusted text, `page.html`";
+const WHY: &str = "this call also appears in untrusted text, `page.html`";
 
 #[track_caller]
 fn assert_held(ended: &Ended) {
     assert_eq!(ended.status, Some(1), "{ended:#?}");
     // A run that is taken up again names the whole path.
-    let why = "this call also stands in untrusted text, `";
+    let why = "this call also appears in untrusted text, `";
     for part in [
         why,
         "page.html`",
@@ -109,7 +109,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     assert_eq!(heard, ["0 other.html false", "1 page.html true"]);
     let shown = show(&scene, &["log"]);
     assert!(
-        shown.contains("held       it also stands in untrusted text, `page.html`"),
+        shown.contains("held       it also appears in untrusted text, `page.html`"),
         "{shown}"
     );
     assert!(show(&scene, &["log", "--html", "-"]).contains("untrusted text, `page.html`"));

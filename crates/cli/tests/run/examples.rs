@@ -47,7 +47,7 @@ fn harbour() {
 fn storm() {
     let expected = [
         "no answer from Skerry: only static",
-        "not run, because it depends on `lighthouse`, which failed",
+        "not run: it depends on `lighthouse`, which failed",
         "2 black balls at Outer Mole",
         "4 calls: 2 ok, 1 failed, 1 skipped",
     ];

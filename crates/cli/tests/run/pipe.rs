@@ -59,7 +59,7 @@ x third   fail  failed after [..]s
   the command ended with exit status 7; its standard error:
   no reason
   something before
-- fourth  say   skipped   not run, because it depends on `third`, which failed
+- fourth  say   skipped   not run: it depends on `third`, which failed
 ! fifth   say   rejected  wrong arguments: [..]
 
 Timeline

@@ -419,7 +419,7 @@ fn the_tools_must_be_the_same() {
     let other = TOOLS.replace("effect = \"write\"", "effect = \"read\"");
     fs::write(scene.path("other.toml"), other).unwrap();
     let ended = resume(&scene, &["--done", "second", "--tools", "other.toml"]);
-    check(&ended, 1, &["the tool `append` is defined differently now"]);
+    check(&ended, 1, &["the tool `append` has changed"]);
     let ended = resume(&scene, &["--done", "second", "--tools", "tools.toml"]);
     check(&ended, 0, &["3 calls: 3 ok"]);
 }

@@ -46,9 +46,7 @@ impl Driver {
         }
         let Some(gate) = &self.config.gate else {
             let decision = if must_ask && !is_held {
-                Decision::deny(
-                    "a rule of this run asks about this call, and there is nobody to ask",
-                )
+                Decision::deny("a rule requires approval for this call, and no one can be asked")
             } else {
                 ReadOnly::decision(&request)
             };
@@ -72,14 +70,14 @@ impl Driver {
         let policy = &self.run_state.policy;
         if bytes > policy.dependency_limit {
             return Err(format!(
-                "the calls that it depends on have returned {bytes} bytes, and a call is given at most {} (`dependency_limit`); let them return less, or call it without depending on all of them",
+                "its dependencies returned {bytes} bytes, and a call gets at most {} (`dependency_limit`); make them return less, or depend on fewer calls",
                 policy.dependency_limit
             ));
         }
         let total = self.passed_on.saturating_add(bytes);
         if total > policy.dependency_total {
             return Err(format!(
-                "the calls that it depends on have returned {bytes} bytes; with them, the calls of this run would have been given {total} bytes by others, and at most {} are passed on (`dependency_total`); call tools whose results are read once",
+                "its dependencies returned {bytes} bytes; with them, the calls of this run would get {total} bytes from dependencies, and at most {} are allowed (`dependency_total`); use fewer dependencies",
                 policy.dependency_total
             ));
         }
@@ -150,7 +148,7 @@ impl Driver {
                     Some(Err(problems)) => Input::Deny {
                         call,
                         reason: format!(
-                            "the arguments were changed before the call ran, and are not right now: {}",
+                            "the arguments were edited before the call ran, and are now invalid: {}",
                             CallError::Arguments(problems)
                         ),
                     },
@@ -160,9 +158,7 @@ impl Driver {
             Ok(Decision::Deny { reason }) => Input::Deny { call, reason },
             Err(error) => Input::Deny {
                 call,
-                reason: format!(
-                    "nobody could decide whether this call may run, so it may not: {error}"
-                ),
+                reason: format!("the call could not be approved: {error}"),
             },
         };
         self.decided.push_back(input);
@@ -237,7 +233,7 @@ impl Driver {
                     () = token.cancelled() => return Done::Worked(Ended::not_started()),
                     // A disk that hangs must not hold the call for ever.
                     () = sleep(patience) => {
-                        let error = format!("the disk did not answer within {}", in_words(patience));
+                        let error = format!("the disk did not respond within {}", in_words(patience));
                         return Done::Worked(Ended::not_recorded(&error));
                     }
                 }
@@ -390,12 +386,12 @@ impl Driver {
         }
         if self.config.cancels_unfinished && self.run_state.has_unended() {
             self.give(Input::Cancel {
-                reason: "the conversation was cut off".into(),
+                reason: "the conversation was interrupted".into(),
                 timed_out: false,
             });
         }
         for call in self.run_state.children() {
-            let reason = "the call that it belongs to was cut off".into();
+            let reason = "its parent call was interrupted".into();
             self.give(Input::CancelCall { call, reason });
         }
         for call in self.run_state.calls_in(State::Ready) {
@@ -443,7 +439,7 @@ impl Driver {
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         ended.outcome = Outcome::Error;
         ended.error = Some(format!(
-            "timed out: the turn ran out of its time of {}",
+            "timed out: the turn exceeded its time limit of {}",
             in_words(time)
         ));
     }
@@ -517,7 +513,7 @@ impl Driver {
 }
 
 fn nobody_answered(time: Duration) -> BoxError {
-    format!("nobody answered within {}", in_words(time)).into()
+    format!("no answer within {}", in_words(time)).into()
 }
 
 fn panic_text(error: JoinError) -> String {

@@ -71,7 +71,7 @@ impl fmt::Display for LogError {
         match self {
             Self::Empty => write!(
                 formatter,
-                "the log is empty: its run was stopped before anything was written; remove the file and begin anew"
+                "the log is empty: its run stopped before it wrote anything; remove the file and start again"
             ),
             Self::NotALog { what } => write!(formatter, "this is not the log of a run: {what}"),
             Self::Newer { version } => write!(
@@ -86,16 +86,16 @@ impl fmt::Display for LogError {
             ),
             Self::Unknown { line, what } => write!(
                 formatter,
-                "line {line} of the log is not understood: {what}; use the Plaincall that wrote it"
+                "line {line} of the log cannot be read: {what}; use the version of Plaincall that wrote it"
             ),
             Self::Exists { path } => write!(
                 formatter,
-                "the file `{}` already exists: name a new one, or resume the run that it is the log of",
+                "the file `{}` already exists: name a new file, or resume its run",
                 path.display()
             ),
             Self::InUse { path } => write!(
                 formatter,
-                "another run is using the log `{}`: wait for its end, or stop it",
+                "another run is using the log `{}`: wait until it ends, or stop it",
                 path.display()
             ),
             Self::File { path, what, error } => {

@@ -38,7 +38,7 @@ impl Log {
         sync_directory(path).map_err(|error| {
             // Nothing has been written, and a file that is left behind would be refused the next time.
             let _ = fs::remove_file(path);
-            LogError::file(path, "brought to the disk", error)
+            LogError::file(path, "synced", error)
         })?;
         Ok(Self::to(LockedFile(file)))
     }
@@ -71,7 +71,7 @@ impl Log {
         if about.len() > 0 {
             return Self::read(file, path);
         }
-        sync_directory(path).map_err(|error| LogError::file(path, "brought to the disk", error))?;
+        sync_directory(path).map_err(|error| LogError::file(path, "synced", error))?;
         Ok(Self::to(LockedFile(file)))
     }
 
@@ -99,13 +99,11 @@ impl Log {
             let number = u64::try_from(record.events.len()).unwrap_or(u64::MAX);
             LineEncoder::from_number(number)
                 .append(&event, &mut line)
-                .map_err(|error| {
-                    LogError::file(path, "made ready to be written on", error.into())
-                })?;
+                .map_err(|error| LogError::file(path, "prepared for writing", error.into()))?;
             record.events.push(event);
         }
         replace_end(&mut file, record.bytes, &line, bytes.len())
-            .map_err(|error| LogError::file(path, "made ready to be written on", error))?;
+            .map_err(|error| LogError::file(path, "prepared for writing", error))?;
         Ok(Self {
             storage: Box::new(LockedFile(file)),
             history: record.events,
@@ -182,7 +180,7 @@ fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
         let file = options.open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(LogError::NotALog {
-                what: "it is not a file of the usual kind".to_owned(),
+                what: "it is not a regular file".to_owned(),
             });
         }
         lock(&file, path)?;

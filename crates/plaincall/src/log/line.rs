@@ -80,19 +80,19 @@ pub(super) fn check(line: &[u8]) -> Result<(), &'static str> {
         return Err("it has no line end");
     };
     if line.ends_with(b"\r") {
-        return Err("it ends in CR LF, so something has rewritten the file");
+        return Err("it ends in CR LF, so another program rewrote the file");
     }
     let parts = line
         .strip_suffix(AFTER_CHECKSUM)
         .and_then(|line| line.split_last_chunk::<CHECKSUM_DIGITS>())
         .and_then(|(line, digits)| Some((line.strip_suffix(BEFORE_CHECKSUM)?, digits)));
     let Some((checked, digits)) = parts else {
-        return Err("it does not end in a checksum");
+        return Err("it has no checksum at its end");
     };
     if format!("{:08x}", crc32fast::hash(checked)).as_bytes() == digits {
         Ok(())
     } else {
-        Err("its checksum is not that of its text")
+        Err("its checksum does not match")
     }
 }
 

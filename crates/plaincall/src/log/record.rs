@@ -102,7 +102,7 @@ impl Record {
             let common = bad.len().min(BEGINNING.len());
             return Some(if bad.get(..common) != BEGINNING.get(..common) {
                 LogError::NotALog {
-                    what: "it does not begin like one; name a file that `plaincall run --log FILE` wrote".to_owned(),
+                    what: "it does not start like one; name a file that `plaincall run --log FILE` wrote".to_owned(),
                 }
             } else if after.is_empty() {
                 LogError::Empty
@@ -206,14 +206,14 @@ fn read_line(line: &[u8], number: u64) -> Result<RunEvent, Fault> {
         Some(found) if found == number => {}
         Some(found) => {
             return Err(damaged(format!(
-                "it has the number {found} and should have {number}, so lines are missing or stand twice"
+                "it has the number {found} and should have {number}, so lines are missing or duplicated"
             )));
         }
         None => return Err(unknown("it does not begin with its number `n`".to_owned())),
     }
     let event = serde_json::from_slice(line).map_err(|error| unknown(in_words(&error)))?;
     if number > 0 && matches!(event, RunEvent::Run(_)) {
-        return Err(damaged("a run begins here for the second time".to_owned()));
+        return Err(damaged("a second run starts here".to_owned()));
     }
     Ok(event)
 }
@@ -228,7 +228,7 @@ fn read_beginning(line: &[u8]) -> Result<(), LogError> {
         Some(version) if version > u64::from(LOG_VERSION) => Err(LogError::Newer { version }),
         Some(version) => Err(LogError::Unknown {
             line: 1,
-            what: format!("there is no version {version}"),
+            what: format!("version {version} does not exist"),
         }),
         None => Err(LogError::NotALog {
             what: "its first line is not an event `run` with a version".to_owned(),
@@ -242,7 +242,7 @@ fn in_words(error: &serde_json::Error) -> String {
     let end = [" at line ", ", expected "].map(|word| text.find(word).unwrap_or(text.len()));
     let text = text.get(..end[0].min(end[1])).unwrap_or(&text);
     match text.strip_prefix("unknown variant ") {
-        Some(word) => format!("unknown word {word}"),
+        Some(word) => format!("unknown value {word}"),
         None => text.to_owned(),
     }
 }

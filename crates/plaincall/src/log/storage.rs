@@ -30,7 +30,7 @@ pub(super) fn store(storage: &mut dyn Storage, mut bytes: &[u8], sync: bool) -> 
         bytes = match bytes.get(count..) {
             Some(rest) if count > 0 => rest,
             _ => {
-                let what = format!("{count} of {} bytes were taken", bytes.len());
+                let what = format!("{count} of {} bytes were written", bytes.len());
                 return Err(io::Error::new(io::ErrorKind::WriteZero, what));
             }
         };

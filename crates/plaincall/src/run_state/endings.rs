@@ -43,7 +43,7 @@ impl RunState {
     pub(super) fn cancel_children(&mut self, call: CallIndex, at: Duration) {
         for child in self.children.remove(&call).unwrap_or_default() {
             if let Some(entry) = self.calls.get_mut(child.index()) {
-                let reason = || "the call that it belongs to ended".into();
+                let reason = || "its parent call ended".into();
                 entry.cancelled.get_or_insert_with(reason);
                 self.plan.cancel_call(child);
                 self.act(at);
@@ -104,16 +104,16 @@ impl RunState {
             Some(Status::Skipped) => "was skipped",
             Some(Status::Rejected) => "was rejected",
             Some(Status::Cancelled) => "was cancelled",
-            Some(Status::Unknown) => "was cut off, and nobody knows what became of it",
+            Some(Status::Unknown) => "was interrupted, with unknown outcome",
             _ => "did not succeed",
         };
         let id = &because.direct.id;
         let mut error = match because.link {
-            Link::Dependency => format!("not run, because it depends on `{id}`, which {ended}"),
-            Link::Order => format!("not run, because `{id}`, written before it, {ended}"),
+            Link::Dependency => format!("not run: it depends on `{id}`, which {ended}"),
+            Link::Order => format!("not run: `{id}`, written before it, {ended}"),
         };
         if because.root != because.direct {
-            let _ = write!(error, "; it began with `{}`", because.root.id);
+            let _ = write!(error, "; the first failure was `{}`", because.root.id);
         }
         self.unstarted(call, Status::Skipped, error, Some(because), at);
     }

@@ -125,7 +125,7 @@ impl Reader<'_> {
 
     fn tools(&mut self, texts: &[String]) -> Option<Vec<Pattern>> {
         if texts.is_empty() && !self.document.is_wrong(&format!("{}/tools", self.at)) {
-            let message = "`tools` is an empty list; name a tool, or several";
+            let message = "`tools` is empty; name at least one tool";
             self.problem(&self.value("tools"), message);
         }
         let before = self.document.count();
@@ -169,7 +169,8 @@ impl Reader<'_> {
             .into_iter()
             .filter(|spec| rule.is_about(&spec.name, spec.effect));
         if about.all(is_decided) {
-            let message = "the rules before this one decide about all its tools, so it never does; put it before them";
+            let message =
+                "the rules before this one already decide about all its tools; move it before them";
             self.problem(&Place::key(&self.at), message);
         }
     }
@@ -204,5 +205,5 @@ fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
         ));
     }
     (pointer.contains('/') && found.all(Parameter::is_scalar))
-        .then(|| format!("`{name}` is a single value, so nothing stands at `{pointer}`"))
+        .then(|| format!("`{name}` is a single value, so it has no `{pointer}`"))
 }

@@ -26,8 +26,7 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     let mut reader = Reader { document, name, at };
     let retry = reader.retry(&table);
     if table.dependents.is_some() && table.fallback.is_some() {
-        let message =
-            "a tool has either `dependents` or `fallback`: with a fallback its dependents run";
+        let message = "a tool has either `dependents` or `fallback`, not both; with a fallback its dependents run";
         reader.problem(&Place::key(reader.below("fallback")), message);
     }
     let spec = reader.spec(&table);
@@ -82,7 +81,7 @@ impl Reader<'_> {
             self.problem(&Place::key(self.below("retry")), NO_RETRY_OF_WRITES);
         }
         if attempts < 2 {
-            let message = "a retry needs an integer of starts from 2 on, the first start counted";
+            let message = "`retry` must be an integer of at least 2: the number of attempts, including the first";
             self.problem(&Place::value(self.below("retry/attempts")), message);
         }
         let mut retry = Retry::attempts(attempts);
@@ -90,7 +89,8 @@ impl Reader<'_> {
         let usual = retry.longest_wait.max(retry.first_wait);
         retry.longest_wait = longest_wait.map_or(usual, |time| time.0);
         if retry.longest_wait < retry.first_wait {
-            let message = "`longest_wait` is shorter than `first_wait`; no wait would be as long as the first one should be";
+            let message =
+                "`longest_wait` is shorter than `first_wait`; it must be at least as long";
             self.problem(&Place::value(self.below("retry/longest_wait")), message);
         }
         Some(retry)
@@ -128,7 +128,7 @@ impl Reader<'_> {
     fn by_schema(&mut self, spec: ToolSpec, schema: Map<String, Json>) -> Option<ToolSpec> {
         let at = self.below("parameters");
         if !schema.contains_key("type") {
-            let message = "`type = \"object\"` is missing; every JSON Schema of parameters has it";
+            let message = "`type = \"object\"` is missing; a JSON Schema of parameters needs it";
             self.problem(&Place::Key(at), message);
             return None;
         }
@@ -149,7 +149,7 @@ impl Reader<'_> {
                         Some(Json::Bool(is_optional)) => is_optional,
                         Some(_) => {
                             let place = Place::value(child(&at, "optional"));
-                            self.problem(&place, "`optional` is true or false");
+                            self.problem(&place, "`optional` must be true or false");
                             continue;
                         }
                     };
@@ -196,7 +196,7 @@ impl Reader<'_> {
             (Some(elements), None) => Command::new(elements),
             (None, Some(script)) => Command::shell(script),
             (Some(_), Some(_)) => {
-                let message = "a tool has either `command` or `shell`; this one has both";
+                let message = "a tool has either `command` or `shell`, not both";
                 self.problem(&Place::key(self.below("shell")), message);
                 return None;
             }

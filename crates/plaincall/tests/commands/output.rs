@@ -33,28 +33,28 @@ async fn the_beginning_or_the_end() {
         ("12345678", "12345678", "12345678"),
         (
             "123456789",
-            "12345678\n[output cut: the first 8 of 9 bytes]\n",
-            "[output cut: the last 8 of 9 bytes]\n23456789",
+            "12345678\n[output truncated: the first 8 of 9 bytes]\n",
+            "[output truncated: the last 8 of 9 bytes]\n23456789",
         ),
         (
             "1234567\nabcde",
-            "1234567\n[output cut: the first 8 of 13 bytes]\n",
-            "[output cut: the last 5 of 13 bytes]\nabcde",
+            "1234567\n[output truncated: the first 8 of 13 bytes]\n",
+            "[output truncated: the last 5 of 13 bytes]\nabcde",
         ),
         (
             "1234567é8901234é5",
-            "1234567\n[output cut: the first 7 of 19 bytes]\n",
-            "[output cut: the last 8 of 19 bytes]\n01234é5",
+            "1234567\n[output truncated: the first 7 of 19 bytes]\n",
+            "[output truncated: the last 8 of 19 bytes]\n01234é5",
         ),
         (
             "éééééé1",
-            "éééé\n[output cut: the first 8 of 13 bytes]\n",
-            "[output cut: the last 7 of 13 bytes]\nééé1",
+            "éééé\n[output truncated: the first 8 of 13 bytes]\n",
+            "[output truncated: the last 7 of 13 bytes]\nééé1",
         ),
         (
             "123456789\n",
-            "12345678\n[output cut: the first 8 of 10 bytes]\n",
-            "[output cut: the last 8 of 10 bytes]\n3456789\n",
+            "12345678\n[output truncated: the first 8 of 10 bytes]\n",
+            "[output truncated: the last 8 of 10 bytes]\n3456789\n",
         ),
         ("a\\377\\342\\202", "a\u{fffd}\u{fffd}", "a\u{fffd}\u{fffd}"),
     ] {
@@ -73,19 +73,19 @@ async fn both_ends() {
         (
             8,
             "123456789",
-            "1234\n[output cut: 1 of 9 bytes are missing here]\n6789",
+            "1234\n[output truncated: 1 of 9 bytes omitted here]\n6789",
         ),
         (
             9,
             "123\n5678901\n34",
-            "123\n5\n[output cut: 7 of 14 bytes are missing here]\n34",
+            "123\n5\n[output truncated: 7 of 14 bytes omitted here]\n34",
         ),
         (
             8,
             "123éé-é4567é",
-            "123\n[output cut: 9 of 16 bytes are missing here]\n67é",
+            "123\n[output truncated: 9 of 16 bytes omitted here]\n67é",
         ),
-        (0, "12", "[output cut: 2 of 2 bytes are missing here]\n"),
+        (0, "12", "[output truncated: 2 of 2 bytes omitted here]\n"),
     ] {
         // At once, and byte by byte.
         for script in ["cat", "dd bs=1 2>/dev/null"] {

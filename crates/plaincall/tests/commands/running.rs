@@ -191,7 +191,10 @@ async fn where_a_command_works() {
             .current_directory(&directory)
             .build();
         let error = built.unwrap_err().to_string();
-        let begin = format!("the tools cannot work in {}: ", directory.display());
+        let begin = format!(
+            "the working directory of the tools cannot be used: {}: ",
+            directory.display()
+        );
         assert!(error.starts_with(&begin), "{error}");
     }
 }
@@ -225,13 +228,13 @@ async fn how_a_command_fails() {
     check(
         Command::new(["no-such-program-anywhere"]),
         &[],
-        "error: the program `no-such-program-anywhere` was not found; is it installed, and is its folder in PATH?",
+        "error: the program `no-such-program-anywhere` was not found; check that it is installed and in PATH",
     )
     .await;
     check(
         Command::new(["/etc/passwd"]),
         &[],
-        "error: the program `/etc/passwd` may not be executed",
+        "error: the program `/etc/passwd` is not executable",
     )
     .await;
     check(
@@ -243,13 +246,13 @@ async fn how_a_command_fails() {
     check(
         Command::new(["echo", "{a}"]),
         &[("a", "a\0b")],
-        "error: the argument `a` holds a NUL character, which no command line can carry",
+        "error: the argument `a` contains a NUL character, which a command line cannot contain",
     )
     .await;
     check(
         Command::new(["echo", "{a}"]),
         &[("a", &"x".repeat(4 << 20))],
-        "error: the arguments are too long for a command line; a tool can read them from its standard input",
+        "error: the arguments are too long for a command line; read them from standard input instead",
     )
     .await;
     let long = outcome(
@@ -259,7 +262,7 @@ async fn how_a_command_fails() {
         &[],
     )
     .await;
-    assert!(long.starts_with("error: the command ended with exit status 1; its standard error:\n[output cut: the last 4090 of 28890 bytes]\nline 2591\n"), "{long}");
+    assert!(long.starts_with("error: the command ended with exit status 1; its standard error:\n[output truncated: the last 4090 of 28890 bytes]\nline 2591\n"), "{long}");
     assert!(long.ends_with("line 2999"), "{long}");
 }
 
@@ -269,7 +272,7 @@ async fn output_is_bounded_and_nothing_blocks() {
     check(
         Command::shell(print).output_limit(20),
         &[],
-        "ok: 0123456789abcde\n0123\n[output cut: the first 20 of 50000000 bytes]\n",
+        "ok: 0123456789abcde\n0123\n[output truncated: the first 20 of 50000000 bytes]\n",
     )
     .await;
     // Both pipes full at the same time, and input that nobody reads.
@@ -281,11 +284,11 @@ async fn output_is_bounded_and_nothing_blocks() {
     )
     .await;
     assert!(
-        shown.contains("[output cut: the last 4080 of 50000000 bytes]\n0123"),
+        shown.contains("[output truncated: the last 4080 of 50000000 bytes]\n0123"),
         "{shown}"
     );
     assert!(
-        shown.ends_with("| 01234\n[output cut: the first 5 of 50000000 bytes]\n"),
+        shown.ends_with("| 01234\n[output truncated: the first 5 of 50000000 bytes]\n"),
         "{shown}"
     );
     assert!(started.elapsed() < Duration::from_secs(30));
@@ -321,7 +324,7 @@ async fn an_id_that_no_command_can_be_told() {
     assert_eq!(
         results[0].error.as_deref(),
         Some(
-            "the id of the call or a variable of the environment holds a NUL character, which no command can be told"
+            "the id of the call or a variable of the environment contains a NUL character, which a command cannot receive"
         )
     );
 }
@@ -349,7 +352,7 @@ async fn scripts_of_a_model() {
     check(
         script().output_limit(20).keep_both_ends(),
         &[("a", "seq 1 100")],
-        "ok: 1\n2\n3\n4\n5\n[output cut: 275 of 292 bytes are missing here]\n99\n100\n",
+        "ok: 1\n2\n3\n4\n5\n[output truncated: 275 of 292 bytes omitted here]\n99\n100\n",
     )
     .await;
 }
@@ -405,11 +408,11 @@ fn commands_that_do_not_fit() {
     };
     check(
         Command::new([""; 0]),
-        &["the command names no program; its first element is the program"],
+        &["the command is empty; its first element is the program"],
     );
     check(
         Command::new(["{a}"]),
-        &["the program may not come from an argument, or the model could run anything"],
+        &["the program must be fixed; with a placeholder the model could run anything"],
     );
     check(Command::shell(" \n"), &["the script is empty"]);
     check(
@@ -418,20 +421,20 @@ fn commands_that_do_not_fit() {
     );
     check(
         Command::script_of("script"),
-        &["`script`, whose text is to be the script, is no parameter of the tool"],
+        &["`script`, which should be the script, is not a parameter of the tool"],
     );
     check(
         Command::shell("echo \"{a}\" '{a}'"),
         &[
-            "`{a}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{a}\"'…'`; for the text itself write `{{a}}`",
+            "`{a}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{a}\"'…'`; for the literal text write `{{a}}`",
         ],
     );
     check(
         Command::new(["echo", "{x}", "{list}", "{directory:tools}"]),
         &[
-            "`{x}` is no parameter of the tool; the parameters are `a`, `b`, `c`, `list`; for the text itself write `{{x}}`",
-            "`{list}` is a list and no single text; read it from the standard input instead",
-            "it is not known what `{directory:tools}` stands for",
+            "`{x}` is not a parameter of the tool; the parameters are `a`, `b`, `c`, `list`; for the literal text write `{{x}}`",
+            "`{list}` is a list and not a string; read it from standard input instead",
+            "`{directory:tools}` has no value here",
         ],
     );
     check(
@@ -447,16 +450,16 @@ fn commands_that_do_not_fit() {
             .environment(["A=B", "PLAINCALL_ID"]),
         &[
             "the working directory `sub/folder` is a relative path; begin it with `/`, `{directory:current}` or `{directory:run}`",
-            "`A=B` is no name of an environment variable",
-            "the variables that begin with `PLAINCALL_` are set for every command and cannot be named",
+            "`A=B` is not a valid name of an environment variable",
+            "the variables that begin with `PLAINCALL_` are set automatically and cannot be listed",
         ],
     );
     check(
         Command::new(["ls"]).directory("/{a}"),
-        &["the working directory may not come from an argument"],
+        &["the working directory must be fixed, without arguments"],
     );
     check(
         Command::new(["ls"]).tools_directory("here"),
-        &["the folder of the tools, here, is no absolute path"],
+        &["the folder of the tools, here, is not an absolute path"],
     );
 }

@@ -110,7 +110,7 @@ fn lines_that_are_missing_or_moved_are_damage() {
     let number = |line, found, right| {
         format!(
             "line {line} of the log is damaged: it has the number {found} and should have {right}, so lines are \
-             missing or stand twice"
+             missing or duplicated"
         )
     };
     assert_eq!(refused(&[begin, b, c, rest]), number(2, 2, 1));
@@ -124,24 +124,24 @@ fn lines_that_are_missing_or_moved_are_damage() {
     );
 
     let at = |line, what| format!("line {line} of the log is damaged: {what}");
-    let checksum = "its checksum is not that of its text";
+    let checksum = "its checksum does not match";
     assert_eq!(
         refused(&[begin, &a.replace("\"a\"", "\"A\""), b, rest]),
         at(2, checksum)
     );
     assert_eq!(
         refused(&[begin, "", b, rest]),
-        at(2, "it does not end in a checksum")
+        at(2, "it has no checksum at its end")
     );
     assert_eq!(
         refused(&[begin, &a[..20], &a[20..], b, rest]),
-        at(2, "it does not end in a checksum")
+        at(2, "it has no checksum at its end")
     );
     assert_eq!(
         refused(&[&begin.replace("0.1.0", "0.1.1"), a, "", ""]),
         at(1, checksum)
     );
-    let rewritten = "it ends in CR LF, so something has rewritten the file";
+    let rewritten = "it ends in CR LF, so another program rewrote the file";
     assert_eq!(refused(&[&log.replace('\n', "\r\n")]), at(1, rewritten));
     assert_eq!(
         refused(&[begin, &format!("{a}\r"), b, c, rest]),
@@ -156,7 +156,7 @@ fn lines_that_are_missing_or_moved_are_damage() {
     );
     assert_eq!(
         refused(&[begin, &twice, rest]),
-        at(2, "a run begins here for the second time")
+        at(2, "a second run starts here")
     );
 }
 

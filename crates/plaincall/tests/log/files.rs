@@ -43,11 +43,11 @@ fn a_file_that_exists_is_never_written_over() {
     let (_directory, path) = place();
     fs::write(&path, "mine").unwrap();
     let expected = format!(
-        "the file `{}` already exists: name a new one, or resume the run that it is the log of",
+        "the file `{}` already exists: name a new file, or resume its run",
         path.display()
     );
     assert_eq!(message(Log::create(&path)), expected);
-    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
+    let other = "this is not the log of a run: it does not start like one; name a file that `plaincall run --log FILE` wrote";
     assert_eq!(message(Log::resume(&path)), other);
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 }
@@ -56,7 +56,7 @@ fn a_file_that_exists_is_never_written_over() {
 fn a_log_belongs_to_one_run() {
     let (_directory, path) = place();
     let expected = format!(
-        "another run is using the log `{}`: wait for its end, or stop it",
+        "another run is using the log `{}`: wait until it ends, or stop it",
         path.display()
     );
     let log = Log::create(&path).unwrap();
@@ -115,7 +115,7 @@ fn what_cannot_be_taken_up_is_left_alone() {
         assert_eq!(fs::read_to_string(&path).unwrap(), bytes);
     }
     fs::write(&path, "").unwrap();
-    let empty = "the log is empty: its run was stopped before anything was written; remove the file and begin anew";
+    let empty = "the log is empty: its run stopped before it wrote anything; remove the file and start again";
     assert_eq!(message(Log::resume(&path)), empty);
 }
 
@@ -137,7 +137,7 @@ fn what_the_system_refuses_is_told() {
     #[cfg(unix)]
     assert_eq!(
         message(Log::resume("/dev/null")),
-        "this is not the log of a run: it is not a file of the usual kind"
+        "this is not the log of a run: it is not a regular file"
     );
 }
 
@@ -154,7 +154,7 @@ fn a_log_is_opened_as_what_it_is() {
     }
     // That nothing was written yet lets nobody else in.
     let in_use = format!(
-        "another run is using the log `{}`: wait for its end, or stop it",
+        "another run is using the log `{}`: wait until it ends, or stop it",
         path.display()
     );
     assert_eq!(message(Log::open(&path)), in_use);
@@ -164,7 +164,7 @@ fn a_log_is_opened_as_what_it_is() {
     fs::write(&path, lines(&[begin()])).unwrap();
     assert_eq!(Log::open(&path).unwrap().history(), [begin()]);
     fs::write(&path, "mine").unwrap();
-    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
+    let other = "this is not the log of a run: it does not start like one; name a file that `plaincall run --log FILE` wrote";
     assert_eq!(message(Log::open(&path)), other);
     Log::remove(&path).unwrap();
     assert!(!path.exists());

@@ -115,7 +115,7 @@ fn other_versions_are_refused() {
     ))
     .0;
     assert!(far.contains("version 18446744073709551615"), "{far}");
-    let older = "line 1 of the log is not understood: there is no version 0; use the Plaincall that wrote it";
+    let older = "line 1 of the log cannot be read: version 0 does not exist; use the version of Plaincall that wrote it";
     assert_eq!(
         refused(line(r#"{"n":0,"event":"run","version":0"#)),
         (older.to_owned(), 0)
@@ -128,7 +128,7 @@ fn other_versions_are_refused() {
 
 #[test]
 fn what_is_not_a_log_is_refused() {
-    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
+    let other = "this is not the log of a run: it does not start like one; name a file that `plaincall run --log FILE` wrote";
     for bytes in [
         "\n",
         "{}",
@@ -165,15 +165,15 @@ fn what_this_version_does_not_know_is_refused() {
     for (rest, what) in [
         (
             r#""event":"later","t_ms":1"#.to_owned(),
-            "unknown word `later`",
+            "unknown value `later`",
         ),
         (
             r#""event":"reply_end","stop":"tired","t_ms":1"#.to_owned(),
-            "unknown word `tired`",
+            "unknown value `tired`",
         ),
         (
             format!(r#""event":"result",{call},"status":"good","t_ms":1"#),
-            "unknown word `good`",
+            "unknown value `good`",
         ),
         (format!(r#""event":"ready",{call}"#), "missing field `t_ms`"),
         (
@@ -195,15 +195,16 @@ fn what_this_version_does_not_know_is_refused() {
         (r#""turn":0"#.to_owned(), "missing field `event`"),
     ] {
         let log = lines(&[begin()]) + &line(&format!("{{\"n\":1,{rest}"));
-        let message =
-            format!("line 2 of the log is not understood: {what}; use the Plaincall that wrote it");
+        let message = format!(
+            "line 2 of the log cannot be read: {what}; use the version of Plaincall that wrote it"
+        );
         assert_eq!(refused(&log), (message.clone(), 1), "{rest}");
         // Not even at its end is it a torn line: no crash makes a right checksum.
         let followed = log + &line(r#"{"n":2,"event":"turn","turn":0,"t_ms":0"#);
         assert_eq!(refused(&followed), (message, 1), "{rest}");
     }
     let log = lines(&[begin()]) + &line(r#"{"event":"turn","n":1,"turn":0,"t_ms":0"#);
-    let message = "line 2 of the log is not understood: it does not begin with its number `n`; use the Plaincall that wrote it";
+    let message = "line 2 of the log cannot be read: it does not begin with its number `n`; use the version of Plaincall that wrote it";
     assert_eq!(refused(log), (message.to_owned(), 1));
 }
 

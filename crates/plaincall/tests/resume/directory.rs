@@ -214,8 +214,8 @@ async fn one_that_others_can_use_is_not_taken_again() {
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
     // Only one who may do all can give a directory away.
     if std::os::unix::fs::chown(&directory, Some(4242), None).is_ok() {
-        check(&temporary, "belongs to another user (number 4242;");
-        check(&named, "belongs to another user (number 4242;");
+        check(&temporary, "belongs to another user (UID 4242;");
+        check(&named, "belongs to another user (UID 4242;");
     }
     fs::remove_dir_all(&directory).unwrap();
     symlink(&target, &directory).unwrap();

@@ -55,14 +55,14 @@ fn conversation(key: &str) -> [Reply; 3] {
 
 const ENDS: [&str; 10] = [
     "a ok > !!!GADGET_START:look\n> !!!ARG:text\n> b;",
-    "b rejected  | it also stands in untrusted text, the result of `a`",
-    "c rejected  | it also stands in untrusted text, `page`",
+    "b rejected  | it also appears in untrusted text, the result of `a`",
+    "c rejected  | it also appears in untrusted text, `page`",
     "d ok d;",
     "allow_e ok allow_e;",
     "g skipped",
     "always_1 ok always_1;",
-    "f rejected  | it also stands in untrusted text, `page`",
-    "b rejected  | it also stands in untrusted text, the result of `a`",
+    "f rejected  | it also appears in untrusted text, `page`",
+    "b rejected  | it also appears in untrusted text, the result of `a`",
     "h ok h;",
 ];
 
@@ -101,7 +101,7 @@ async fn what_a_tool_does_not_show() {
         .values()
         .map(|end| end.split(", the").next().unwrap())
         .collect();
-    let held = "b rejected  | it also stands in untrusted text";
+    let held = "b rejected  | it also appears in untrusted text";
     assert!(found[0].starts_with("a ok veiled"), "{found:?}");
     assert_eq!(found[1], held);
     assert!(found[2].starts_with("c ok c;"), "{found:?}");
@@ -141,9 +141,9 @@ async fn who_has_lost_track_stays_so() {
     };
     let ends = check_cuts(&scene(policy)).await;
     for (call, part) in [
-        (0, "there was more of it than could be kept"),
+        (0, "of which there was more than could be kept"),
         (1, "allow_b ok"),
-        (2, "there was more of it than could be kept"),
+        (2, "of which there was more than could be kept"),
     ] {
         assert!(ends[&call].contains(part), "{ends:?}");
     }
@@ -181,11 +181,11 @@ async fn logs_that_do_not_fit() {
             }
             true
         },
-        "call 0 (`allow_b`) is admitted, and that does not follow from what came before",
+        "call 0 (`allow_b`) is admitted, which does not follow from the events before",
     );
     check(
         |event| !matches!(event, RunEvent::Untrusted(_)),
-        "call 0 (`allow_b`) is ready and also stands in untrusted text, `page`, and that does not follow",
+        "call 0 (`allow_b`) is ready and also appears in untrusted text, `page`, which does not follow",
     );
     check(
         |event| {
@@ -194,7 +194,7 @@ async fn logs_that_do_not_fit() {
             }
             true
         },
-        "call 0 (`allow_b`) is ready, and that does not follow",
+        "call 0 (`allow_b`) is ready, which does not follow",
     );
     check(
         |event| {
@@ -203,7 +203,7 @@ async fn logs_that_do_not_fit() {
             }
             true
         },
-        "the model is given text 7 (`page`), and that does not follow",
+        "the model receives text 7 (`page`), which does not follow",
     );
 }
 
@@ -226,7 +226,7 @@ async fn given_within_a_turn_that_is_cut_off() {
     turn.feed(&pieces[1][..10]);
     drop(turn);
     run.close().await.unwrap();
-    // What stands in the log up to the moment in which the turn was left.
+    // What stands in the log up to the moment in which the turn was abandoned.
     let mut log = fs::read_to_string(&path).unwrap();
     let left = log.find("\"event\":\"cancel\"").unwrap();
     log.truncate(log[..left].rfind('\n').unwrap() + 1);
@@ -249,7 +249,7 @@ async fn given_within_a_turn_that_is_cut_off() {
         said,
         [
             "ok None",
-            "rejected Some(\"it also stands in untrusted text, `page`\")"
+            "rejected Some(\"it also appears in untrusted text, `page`\")"
         ]
     );
 }

@@ -132,11 +132,11 @@ async fn what_a_gate_has_said() {
     )
     .await;
     assert!(
-        ends[&0].contains("it ran with {\"text\":\" 007 \\nand more \""),
+        ends[&0].contains("the call ran with {\"text\":\" 007 \\nand more \""),
         "{ends:?}"
     );
     assert!(
-        ends[&8].contains("it ran with {\"text\":\" 007 \\nand more \""),
+        ends[&8].contains("the call ran with {\"text\":\" 007 \\nand more \""),
         "{ends:?}"
     );
 }

@@ -18,7 +18,7 @@ fn scene() -> Scene {
 
 fn check(error: &RunError, line: u64, what: &str) {
     let expected = format!(
-        "the log does not fit: line {line}: {what}; take the run up with the tools and the settings that it began with"
+        "the log does not match this run: line {line}: {what}; resume it with the tools and settings it started with"
     );
     assert_eq!(error.to_string(), expected);
 }
@@ -52,7 +52,7 @@ async fn other_tools_and_other_settings() {
             tool
         })
     };
-    let definition = "the tool `put` is defined differently now";
+    let definition = "the tool `put` has changed";
     check(&with_tools(&path, effect, None), 1, definition);
     let limit = |tool: Tool| {
         let changed = is(&tool, "two");
@@ -62,16 +62,16 @@ async fn other_tools_and_other_settings() {
             tool
         })
     };
-    let definition = "the tool `two` is defined differently now";
+    let definition = "the tool `two` has changed";
     check(&with_tools(&path, limit, None), 1, definition);
     let gone = |tool: Tool| Some(tool).filter(|tool| !is(tool, "slow"));
-    let what = "the tool `slow` is not there any more";
+    let what = "the tool `slow` no longer exists";
     check(&with_tools(&path, gone, None), 1, what);
     // A tool that was not known then.
     let text = Parameter::new("text", ParameterKind::String).optional();
     let spec = ToolSpec::new("nothing").parameter(text);
     let known = Tool::raw(spec, |_, _| async { Ok(String::new()) });
-    let what = "call 1 (`b`) ends as rejected, and before that it should say that call 1 (`b`) is complete, with these arguments";
+    let what = "call 1 (`b`) ends as rejected, but the next event must be that call 1 (`b`) is complete, with these arguments";
     check(&with_tools(&path, Some, Some(known)), 11, what);
     let other = Scene {
         dialect: Dialect::block().start("<<<"),
@@ -79,7 +79,7 @@ async fn other_tools_and_other_settings() {
     };
     let log = Log::resume(&path).unwrap();
     let builder = other.builder(&Seen::default(), log, Recovery::Unknown);
-    let what = "call 0 (`a`) appears, and that does not follow from what came before";
+    let what = "call 0 (`a`) appears, which does not follow from the events before";
     check(&builder.build().unwrap_err(), 4, what);
 }
 

@@ -35,20 +35,20 @@ fn scene() -> Scene {
 async fn words_and_ends() {
     let ends_by_word = [
         [
-            "a ok said |  | the run was cut off while the call was running; a person says that it was done",
+            "a ok said |  | the run was interrupted while the call was running; a user confirmed that it completed",
             "b ok saidb; |  | ",
             "c ok saidc; |  | ",
         ],
         [
-            "a error  | it was not | the run was cut off while the call was running; a person says that it was not done",
-            "b skipped  | not run, because it depends on `a`, which failed | ",
-            "c skipped  | not run, because it depends on `a`, which failed | ",
+            "a error  | it was not | the run was interrupted while the call was running; a user confirmed that it did not complete",
+            "b skipped  | not run: it depends on `a`, which failed | ",
+            "c skipped  | not run: it depends on `a`, which failed | ",
         ],
         ["a ok a; |  | ", "b ok a;b; |  | ", "c ok a;c; |  | "],
         [
-            "a unknown  | the run was cut off while the call was running, and nobody knows what became of it | ",
-            "b skipped  | not run, because it depends on `a`, which was cut off, and nobody knows what became of it | ",
-            "c skipped  | not run, because it depends on `a`, which was cut off, and nobody knows what became of it | ",
+            "a unknown  | the run was interrupted while the call was running, so its outcome is unknown | ",
+            "b skipped  | not run: it depends on `a`, which was interrupted, with unknown outcome | ",
+            "c skipped  | not run: it depends on `a`, which was interrupted, with unknown outcome | ",
         ],
     ];
     let folder = folder();
@@ -93,7 +93,7 @@ async fn nobody_can_say_it() {
     let cases = [
         (Some(Clueless::Fails), " (nobody is there)"),
         (Some(Clueless::Panics), " (it is all too much)"),
-        (Some(Clueless::IsSilent), " (nobody answered within 7 s)"),
+        (Some(Clueless::IsSilent), " (no answer within 7 s)"),
         (None, ""),
     ];
     let mut scene = scene();
@@ -111,7 +111,7 @@ async fn nobody_can_say_it() {
         let results = run.resume_turn().finish(Stop::Natural).await;
         let error = results[0].error.as_deref().unwrap();
         let all = format!(
-            "the run was cut off while the call was running, and nobody knows what became of it{reason}"
+            "the run was interrupted while the call was running, so its outcome is unknown{reason}"
         );
         assert_eq!(error, all);
         run.close().await.unwrap();
@@ -270,7 +270,7 @@ async fn a_rule_that_is_new_is_heeded() {
         if statuses[0] == Status::Cancelled {
             let error = results[0].error.as_deref().unwrap();
             assert!(
-                error.ends_with("a rule denies it now: not any more"),
+                error.ends_with("a rule now denies it: not any more"),
                 "{error}"
             );
         }

@@ -124,7 +124,7 @@ async fn after_the_page(builder: RunBuilder, form: Form, calls: &[(&str, &str)])
     told.collect()
 }
 
-const HELD: &str = "rejected this call also stands in untrusted text, the result of ";
+const HELD: &str = "rejected this call also appears in untrusted text, the result of ";
 
 #[tokio::test(start_paused = true)]
 async fn what_was_decided_beforehand_is_not_enough() {
@@ -141,7 +141,7 @@ async fn what_was_decided_beforehand_is_not_enough() {
             let calls = [("say", "hello"), ("send", "hello"), ("say", "good bye")];
             let told = after_the_page(builder, form, &calls).await;
             assert!(told[0].starts_with(HELD), "{told:?}");
-            assert!(told[0].ends_with("there is nobody to ask"), "{told:?}");
+            assert!(told[0].ends_with("no one can be asked"), "{told:?}");
             assert!(told[1].starts_with(HELD), "{told:?}");
             assert_eq!(told[2], "ok good bye");
         }
@@ -161,7 +161,7 @@ async fn the_gate_decides_about_this_very_call() {
         (|| Some(Decision::deny("no")), "rejected no"),
         (
             || None,
-            "rejected nobody could decide whether this call may run, so it may not: the door is stuck",
+            "rejected the call could not be approved: the door is stuck",
         ),
     ];
     for form in FORMS {
@@ -272,7 +272,7 @@ async fn a_text_that_is_given_within_a_turn() {
         assert_eq!(
             results[1].error.as_deref(),
             Some(
-                "this call also stands in untrusted text, `a mail`. Such a call runs only if somebody who is asked about it allows it, and there is nobody to ask"
+                "this call also appears in untrusted text, `a mail`. Such a call runs only with approval, and no one can be asked"
             )
         );
         drop(run);
@@ -307,9 +307,13 @@ async fn a_mistake_that_a_page_has_made() {
         let results = turn(&mut run, &wrong(name)).await;
         let error = results[0].error.as_deref().unwrap();
         assert_eq!(results[0].status, Status::Rejected);
-        let told = "the call is not valid, and its header also stands in untrusted text, `page`.";
+        let told = "the call is invalid, and its header also appears in untrusted text, `page`.";
         assert_eq!(error.starts_with(told), is_mentioned, "{error}");
-        assert_eq!(error.contains("text` is missing"), !is_mentioned, "{error}");
+        assert_eq!(
+            error.contains("missing required parameter `text`"),
+            !is_mentioned,
+            "{error}"
+        );
     }
 }
 

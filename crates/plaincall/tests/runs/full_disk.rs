@@ -36,7 +36,7 @@ impl Fault {
     fn error(self) -> &'static str {
         match self {
             Self::Full | Self::Half | Self::Interrupted => "no space left",
-            Self::Nothing | Self::TooMany => "bytes were taken",
+            Self::Nothing | Self::TooMany => "bytes were written",
             Self::Panic => "the thread that writes the log was stopped",
         }
     }

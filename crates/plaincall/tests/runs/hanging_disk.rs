@@ -61,7 +61,7 @@ async fn a_disk_that_hangs_holds_no_call_longer_than_its_time() {
     assert_eq!(
         results[0].error.as_deref(),
         Some(
-            "the log could not be written (the disk did not answer within 50 ms), so the call was not started"
+            "the log could not be written (the disk did not respond within 50 ms), so the call was not started"
         )
     );
     assert_eq!(starts.load(Ordering::Relaxed), 0);

@@ -126,7 +126,7 @@ async fn starts_that_help_and_starts_that_are_not_made() {
     );
     // Called off while it waits, or while it runs.
     for (at, end) in [
-        (100, "while the call waited to be tried again"),
+        (100, "while the call waited for a retry"),
         (5, "while the call was running"),
     ] {
         let (tool, starts) = flaky("flaky", 9, Retry::attempts(9));
@@ -200,7 +200,7 @@ async fn a_tool_that_ends_the_run() {
     .await;
     assert!(results.all_ok() && results.is_last());
     let results = play(&mut run, &written("e=sleep,1 f=finish,1", false), 0).await;
-    let error = "the run had ended with a call of `finish` before the call was started";
+    let error = "the run had already finished with a call of `finish` before the call was started";
     assert_eq!(errors(&results), [error; 2]);
     assert!(results.is_last());
 }
@@ -301,14 +301,14 @@ async fn answers_of_gates() {
         errors(&results)[..3],
         [
             "not now",
-            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected an integer of at least 0, found `x`",
-            "nobody could decide whether this call may run, so it may not: nobody answered within 5 s",
+            "the arguments were edited before the call ran, and are now invalid: wrong arguments: `ms`: expected an integer of at least 0, found `x`",
+            "the call could not be approved: no answer within 5 s",
         ]
     );
     assert_eq!(results[1].output.as_deref(), Some("slept 30"));
     assert_eq!(
         results[1].note.as_deref(),
-        Some("somebody changed the arguments before the call ran; it ran with {\"ms\":30}")
+        Some("a user edited the arguments; the call ran with {\"ms\":30}")
     );
     answers.0.lock().unwrap().clear();
     // It holds for later calls of the tool, in later turns too, but for no other tool.
@@ -406,7 +406,7 @@ async fn everybody_hears_what_was_changed() {
             "the … word",
             "no …",
             "A=THE … WORD;B=;",
-            "the tool broke down: a … broke it"
+            "the tool panicked: a … broke it"
         ]
     );
     run.close().await.unwrap();
@@ -445,7 +445,7 @@ async fn long_results_are_cut_for_the_model_alone() {
     )
     .await;
     let output = results[0].output.as_deref().unwrap();
-    let end = "line 25\n[output cut: the first 198 of 790 bytes; the tool `read_result` with `id` = a and `from` = 198 reads on]\n";
+    let end = "line 25\n[output truncated: the first 198 of 790 bytes; the tool `read_result` with `id` = a and `from` = 198 reads on]\n";
     assert!(
         output.starts_with("line 0\n") && output.ends_with(end),
         "{output}"

@@ -77,27 +77,43 @@ async fn pieces() {
         ("a", Some(6), Some(3), format!("ä\n[bytes 6 {}", on(8))),
         ("a", Some(7), Some(1), format!("ä\n[bytes 6 {}", on(8))),
         ("a", Some(8), Some(0), format!("ö\n[bytes 8 {}", on(10))),
-        ("a", Some(3), Some(u64::MAX), format!("45\näöxxx\n[bytes 3 {}", on(13))),
-        ("a", Some(295), None, "xxxxx\n[bytes 295 to 300 of 300: this is the end]\n".into()),
-        ("a", Some(300), None, "[bytes 300 to 300 of 300: this is the end]\n".into()),
+        (
+            "a",
+            Some(3),
+            Some(u64::MAX),
+            format!("45\näöxxx\n[bytes 3 {}", on(13)),
+        ),
+        (
+            "a",
+            Some(295),
+            None,
+            "xxxxx\n[bytes 295 to 300 of 300: the end]\n".into(),
+        ),
+        (
+            "a",
+            Some(300),
+            None,
+            "[bytes 300 to 300 of 300: the end]\n".into(),
+        ),
         (
             "a",
             Some(301),
             None,
-            "error: the result of `a` has 300 bytes, so there is nothing from byte 301 on".into(),
+            "error: the result of `a` has 300 bytes, so it has no byte 301 on".into(),
         ),
         (
             "a",
             Some(u64::MAX),
             None,
-            "error: the result of `a` has 300 bytes, so there is nothing from byte 18446744073709551615 on".into(),
+            "error: the result of `a` has 300 bytes, so it has no byte 18446744073709551615 on"
+                .into(),
         ),
-        ("empty", None, None, "[bytes 0 to 0 of 0: this is the end]\n".into()),
+        ("empty", None, None, "[bytes 0 to 0 of 0: the end]\n".into()),
         (
             "A",
             None,
             None,
-            "error: there is no cut result of a call `A`; those that were cut are of `a`, `empty`".into(),
+            "error: no truncated result of a call `A`; truncated results: `a`, `empty`".into(),
         ),
     ] {
         let found = reader.read(id, from, bytes).await;
@@ -108,15 +124,15 @@ async fn pieces() {
 #[tokio::test]
 async fn ids_that_there_are() {
     let mut reader = Reader::new(500);
-    let nothing = "error: there is no cut result of a call `x`; ";
-    let none = format!("{nothing}no result has been cut yet");
+    let nothing = "error: no truncated result of a call `x`; ";
+    let none = format!("{nothing}no result was truncated");
     assert_eq!(reader.read("x", None, None).await, none);
     for number in 0..30 {
         reader.say(&format!("n{number}"), &"x".repeat(501)).await;
     }
     let latest: Vec<String> = (10..30).map(|number| format!("`n{number}`")).collect();
     let latest = latest.join(", ");
-    let many = format!("{nothing}those that were cut are of 30 calls, the latest {latest}");
+    let many = format!("{nothing}truncated results: 30 calls, the latest {latest}");
     assert_eq!(reader.read("x", None, None).await, many);
 }
 

@@ -47,9 +47,9 @@ async fn gates() {
         errors(&results),
         [
             "no sleep today",
-            "nobody could decide whether this call may run, so it may not: the policy cannot be read",
-            "nobody could decide whether this call may run, so it may not: gate is off its hinges",
-            "not run, because it depends on `deny`, which was rejected",
+            "the call could not be approved: the policy cannot be read",
+            "the call could not be approved: gate is off its hinges",
+            "not run: it depends on `deny`, which was rejected",
         ]
     );
     check_with(builder().gate(AllowAll), "a=write,10", 0, "a ok 0-10").await;
@@ -109,8 +109,8 @@ async fn events_are_the_record() {
 {"event":"admitted","call":1,"id":"b","name":"fail","by":"gate","t_ms":20}
 {"event":"start","call":1,"id":"b","name":"fail","attempt":1,"t_ms":20}
 {"event":"result","call":1,"id":"b","name":"fail","status":"error","error":"failed after 5","t_ms":25}
-{"event":"result","call":2,"id":"c","name":"sleep","status":"skipped","error":"not run, because it depends on `b`, which failed","because":{"link":"dependency","call":1,"id":"b","root":{"call":1,"id":"b"}},"t_ms":25}
-{"event":"result","call":3,"id":"d","name":"sleep","status":"skipped","error":"not run, because it depends on `c`, which was skipped; it began with `b`","because":{"link":"dependency","call":2,"id":"c","root":{"call":1,"id":"b"}},"t_ms":25}
+{"event":"result","call":2,"id":"c","name":"sleep","status":"skipped","error":"not run: it depends on `b`, which failed","because":{"link":"dependency","call":1,"id":"b","root":{"call":1,"id":"b"}},"t_ms":25}
+{"event":"result","call":3,"id":"d","name":"sleep","status":"skipped","error":"not run: it depends on `c`, which was skipped; the first failure was `b`","because":{"link":"dependency","call":2,"id":"c","root":{"call":1,"id":"b"}},"t_ms":25}
 {"event":"turn_end","turn":0,"counts":{"ok":1,"error":1,"skipped":2,"rejected":0,"cancelled":0,"unknown":0},"t_ms":25}
 "#;
     assert_eq!(lines, expected);

@@ -28,8 +28,8 @@ async fn failures_and_what_they_skip() {
         "a error 0-10, b skipped -10, c skipped -10, d ok 0-50",
         &[
             "failed after 10",
-            "not run, because it depends on `a`, which failed",
-            "not run, because it depends on `b`, which was skipped; it began with `a`",
+            "not run: it depends on `a`, which failed",
+            "not run: it depends on `b`, which was skipped; the first failure was `a`",
         ],
     )
     .await;
@@ -37,9 +37,9 @@ async fn failures_and_what_they_skip() {
         "a=panic,10 b=sleep,5<a c=panic-at-once d=sleep,20",
         "a error 0-10, b skipped -10, c error 0-0, d ok 0-20",
         &[
-            "the tool broke down: no more after 10",
-            "not run, because it depends on `a`, which failed",
-            "the tool broke down: at once",
+            "the tool panicked: no more after 10",
+            "not run: it depends on `a`, which failed",
+            "the tool panicked: at once",
         ],
     )
     .await;
@@ -48,7 +48,7 @@ async fn failures_and_what_they_skip() {
         "a ok 0-70, b error 0-70, c skipped -70",
         &[
             "timed out after 70 ms",
-            "not run, because it depends on `b`, which failed",
+            "not run: it depends on `b`, which failed",
         ],
     )
     .await;
@@ -69,7 +69,7 @@ async fn results_as_the_model_is_told_them() {
          Result 2 of 6: tool fail, id b, status error\n\
          Error: failed after 10\n\
          Result 3 of 6: tool sleep, id c, status skipped\n\
-         Error: not run, because it depends on `b`, which failed\n\
+         Error: not run: it depends on `b`, which failed\n\
          Result 4 of 6: tool gone, id d, status rejected\n\
          Error: unknown tool `gone`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
          Result 5 of 6: tool sleep, id a, status rejected\n\
@@ -86,7 +86,7 @@ async fn calls_that_are_wrong() {
         "a rejected -0, b skipped -0, a rejected -0",
         &[
             "unknown tool `slep`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; did you mean `sleep`?",
-            "not run, because it depends on `a`, which was rejected",
+            "not run: it depends on `a`, which was rejected",
             "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],
     )
@@ -101,7 +101,7 @@ async fn calls_that_are_wrong() {
             "these calls wait for each other: `d`, `e`",
             "these calls wait for each other: `d`, `e`",
             "no call has the id `nobody`",
-            "the tool `write` may change something, and changes are not allowed in this run",
+            "the tool `write` may change something, and this run does not allow changes",
         ],
     )
     .await;
@@ -126,7 +126,7 @@ async fn all_problems_of_a_call_are_named() {
     let [error] = errors(&results)[..] else {
         panic!()
     };
-    for part in ["`mss`", "`x`", "`ms` is missing"] {
+    for part in ["`mss`", "`x`", "missing required parameter `ms`"] {
         assert!(error.contains(part), "{error}");
     }
 }
@@ -333,7 +333,7 @@ async fn the_stream_of_a_run_whose_runtime_went_down_ends() {
 fn a_run_needs_a_runtime() {
     assert_eq!(
         builder().build().unwrap_err().to_string(),
-        "a run needs a tokio runtime; make it inside one"
+        "a run needs a tokio runtime; build it inside one"
     );
     let bare = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -341,7 +341,7 @@ fn a_run_needs_a_runtime() {
     let _inside = bare.enter();
     assert_eq!(
         builder().build().unwrap_err().to_string(),
-        "a run needs timers, and the tokio runtime has none; build it with `enable_all`"
+        "the tokio runtime has no timers; build it with `enable_all`"
     );
     let with_timers = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -353,6 +353,6 @@ fn a_run_needs_a_runtime() {
     let toolbox = Toolbox::new([command.unwrap()]).unwrap();
     assert_eq!(
         Run::new(toolbox).unwrap_err().to_string(),
-        "the tool `t` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
+        "the tool `t` is a command, and the tokio runtime has no I/O driver; build it with `enable_all`"
     );
 }

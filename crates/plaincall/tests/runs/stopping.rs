@@ -292,7 +292,7 @@ async fn closing_tells_what_it_leaves_behind() {
     let error = after_its_call(run).await.close().await.unwrap_err();
     std::fs::remove_file(&error.directory).unwrap();
     let begin = format!(
-        "the run's scratch directory {} cannot be removed: ",
+        "the run's scratch directory {} could not be removed: ",
         error.directory.display()
     );
     assert!(error.to_string().starts_with(&begin), "{error}");

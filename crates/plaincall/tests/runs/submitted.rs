@@ -188,7 +188,7 @@ async fn limits_hold() {
     let end = ends(&mut run, "wait", wait(100)).await;
     assert_eq!(
         end,
-        "error timed out: the turn ran out of its time of 50 ms"
+        "error timed out: the turn exceeded its time limit of 50 ms"
     );
 }
 
@@ -245,7 +245,7 @@ async fn an_echo_is_held() {
     run.observe_untrusted("page", &Untrusted::new(page));
     let end = ends(&mut run, "wait", json!({"ms": 3, "text": "hello"})).await;
     assert!(
-        end.starts_with("rejected this call also stands in untrusted text, `page`"),
+        end.starts_with("rejected this call also appears in untrusted text, `page`"),
         "{end}"
     );
     assert_eq!(
@@ -274,7 +274,7 @@ async fn an_echo_is_held() {
     turn.finish(Stop::Natural).await;
     let end = ends(&mut run, "wait", wait(5)).await;
     assert!(
-        end.contains("there was more of it than could be kept"),
+        end.contains("of which there was more than could be kept"),
         "{end}"
     );
 }
@@ -377,7 +377,7 @@ async fn a_tool_that_calls_others() {
     let orphan = turn.submit_from(7, "wait", wait(1));
     assert_eq!(
         told(&orphan.await),
-        "rejected the call that it belongs to is not running"
+        "rejected its parent call is not running"
     );
     let parent = turn.submit("wait", wait(20));
     let number = parent.call();
@@ -388,7 +388,7 @@ async fn a_tool_that_calls_others() {
     let slow = told(&slow.await);
     assert_eq!(
         slow,
-        "cancelled the call that it belongs to ended while the call was running"
+        "cancelled its parent call ended while the call was running"
     );
 }
 

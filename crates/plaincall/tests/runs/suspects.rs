@@ -68,10 +68,10 @@ async fn what_was_decided_beforehand_is_not_enough() {
                 builder().gate(AllowAll).policy(like_others),
             ] {
                 let end = end(builder, call).await;
-                let expected = format!("rejected {said}. Such a call runs only if");
+                let expected = format!("rejected {said}. Such a call runs only with approval");
                 assert!(end.starts_with(&expected), "{end}");
                 assert!(
-                    end.contains("there is nobody to ask. Otherwise write"),
+                    end.contains("no one can be asked. Otherwise write"),
                     "{end}"
                 );
             }

@@ -128,7 +128,7 @@ async fn hints_relax_nothing() {
     let wipe = || Tool::raw(spec.clone(), |_, _| async { Ok("wiped".to_owned()) });
     let call = "!!!GADGET_START:wipe\n!!!GADGET_END\n";
     let refused =
-        "rejected: the tool `wipe` may change something, and changes are not allowed in this run";
+        "rejected: the tool `wipe` may change something, and this run does not allow changes";
     check(&mut run(wipe()), call, &[refused]).await;
     let gated = |builder: RunBuilder| builder.build().unwrap();
     let builder = || Run::builder(Toolbox::new([wipe()]).unwrap());

@@ -56,7 +56,7 @@ impl Note {
         }
         serde_json::from_value(note.clone()).map_err(|error| {
             format!(
-                "has a note at its beginning that this version does not understand ({error}); use the Plaincall that wrote it"
+                "has a note at its beginning that this version does not understand ({error}); use the version of Plaincall that wrote it"
             )
         })
     }

@@ -63,7 +63,7 @@ fn whose_file_it_is() {
     config("(not trusted, so this does not count: `model`, `models`");
     // Only the superuser can give a file away.
     if std::os::unix::fs::chown(scene.path("plaincall.toml"), Some(4242), None).is_ok() {
-        config("nothing of it counts: it belongs to another user (number 4242; you are 0)");
+        config("nothing of it counts: it belongs to another user (UID 4242; you are 0)");
     }
 }
 
