@@ -110,7 +110,7 @@ impl Tail {
         }
         let whole = without_rest(&kept);
         format!(
-            "[output truncated: the last {} of {} bytes]\n{}",
+            "[output truncated: last {} of {} bytes]\n{}",
             whole.len(),
             self.total,
             String::from_utf8_lossy(whole)

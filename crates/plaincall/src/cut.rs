@@ -36,7 +36,7 @@ pub(crate) fn beginning(text: &str, limit: usize) -> usize {
 }
 
 pub(crate) fn first_of(kept: usize, total: u64) -> String {
-    format!("output truncated: the first {kept} of {total} bytes")
+    format!("output truncated: first {kept} of {total} bytes")
 }
 
 /// A text and a line of its own behind it, in square brackets.

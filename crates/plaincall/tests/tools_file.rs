@@ -222,7 +222,7 @@ async fn output_limits() {
     let results = turn.finish(Stop::Natural).await;
     assert_eq!(
         results[0].output.as_deref(),
-        Some("1234\n[output truncated: the first 4 of 11 bytes]\n")
+        Some("1234\n[output truncated: first 4 of 11 bytes]\n")
     );
 }
 

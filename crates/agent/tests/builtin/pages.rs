@@ -133,7 +133,7 @@ async fn pages_as_text() {
         &long[..100]
     );
     assert!(
-        long.contains("[output truncated: the first"),
+        long.contains("[output truncated: first"),
         "the run cuts what is left"
     );
 }

@@ -33,28 +33,28 @@ async fn the_beginning_or_the_end() {
         ("12345678", "12345678", "12345678"),
         (
             "123456789",
-            "12345678\n[output truncated: the first 8 of 9 bytes]\n",
-            "[output truncated: the last 8 of 9 bytes]\n23456789",
+            "12345678\n[output truncated: first 8 of 9 bytes]\n",
+            "[output truncated: last 8 of 9 bytes]\n23456789",
         ),
         (
             "1234567\nabcde",
-            "1234567\n[output truncated: the first 8 of 13 bytes]\n",
-            "[output truncated: the last 5 of 13 bytes]\nabcde",
+            "1234567\n[output truncated: first 8 of 13 bytes]\n",
+            "[output truncated: last 5 of 13 bytes]\nabcde",
         ),
         (
             "1234567é8901234é5",
-            "1234567\n[output truncated: the first 7 of 19 bytes]\n",
-            "[output truncated: the last 8 of 19 bytes]\n01234é5",
+            "1234567\n[output truncated: first 7 of 19 bytes]\n",
+            "[output truncated: last 8 of 19 bytes]\n01234é5",
         ),
         (
             "éééééé1",
-            "éééé\n[output truncated: the first 8 of 13 bytes]\n",
-            "[output truncated: the last 7 of 13 bytes]\nééé1",
+            "éééé\n[output truncated: first 8 of 13 bytes]\n",
+            "[output truncated: last 7 of 13 bytes]\nééé1",
         ),
         (
             "123456789\n",
-            "12345678\n[output truncated: the first 8 of 10 bytes]\n",
-            "[output truncated: the last 8 of 10 bytes]\n3456789\n",
+            "12345678\n[output truncated: first 8 of 10 bytes]\n",
+            "[output truncated: last 8 of 10 bytes]\n3456789\n",
         ),
         ("a\\377\\342\\202", "a\u{fffd}\u{fffd}", "a\u{fffd}\u{fffd}"),
     ] {

@@ -28,28 +28,28 @@ async fn what_is_left() {
         (
             "a",
             0,
-            Some((0, "[output truncated: the first 0 of 1 bytes]\n")),
+            Some((0, "[output truncated: first 0 of 1 bytes]\n")),
         ),
         (
             "123456789",
             8,
-            Some((8, "12345678\n[output truncated: the first 8 of 9 bytes]\n")),
+            Some((8, "12345678\n[output truncated: first 8 of 9 bytes]\n")),
         ),
         // A line end in the last quarter of the limit, of several the last.
         (
             "1234567\n9",
             8,
-            Some((8, "1234567\n[output truncated: the first 8 of 9 bytes]\n")),
+            Some((8, "1234567\n[output truncated: first 8 of 9 bytes]\n")),
         ),
         (
             "12345\n78901",
             8,
-            Some((6, "12345\n[output truncated: the first 6 of 11 bytes]\n")),
+            Some((6, "12345\n[output truncated: first 6 of 11 bytes]\n")),
         ),
         (
             "12345\n\n8901",
             8,
-            Some((7, "12345\n\n[output truncated: the first 7 of 11 bytes]\n")),
+            Some((7, "12345\n\n[output truncated: first 7 of 11 bytes]\n")),
         ),
         // One before it.
         (
@@ -57,25 +57,25 @@ async fn what_is_left() {
             8,
             Some((
                 8,
-                "1234\n678\n[output truncated: the first 8 of 11 bytes]\n",
+                "1234\n678\n[output truncated: first 8 of 11 bytes]\n",
             )),
         ),
         // One behind the limit.
         (
             "12345678\n0",
             8,
-            Some((8, "12345678\n[output truncated: the first 8 of 10 bytes]\n")),
+            Some((8, "12345678\n[output truncated: first 8 of 10 bytes]\n")),
         ),
         // Whole characters.
         (
             "1234567é",
             8,
-            Some((7, "1234567\n[output truncated: the first 7 of 9 bytes]\n")),
+            Some((7, "1234567\n[output truncated: first 7 of 9 bytes]\n")),
         ),
         (
             "🛠",
             3,
-            Some((0, "[output truncated: the first 0 of 4 bytes]\n")),
+            Some((0, "[output truncated: first 0 of 4 bytes]\n")),
         ),
     ] {
         let found = cut(output, limit, false).await;
