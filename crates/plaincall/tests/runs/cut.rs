@@ -55,10 +55,7 @@ async fn what_is_left() {
         (
             "1234\n678901",
             8,
-            Some((
-                8,
-                "1234\n678\n[output truncated: first 8 of 11 bytes]\n",
-            )),
+            Some((8, "1234\n678\n[output truncated: first 8 of 11 bytes]\n")),
         ),
         // One behind the limit.
         (
