@@ -1,7 +1,7 @@
 //! Published clients, unmodified, against the gateway.
 //!
-//! They are installed into the build folder, by the versions that `crates/gateway/clients` names. So this needs Python,
-//! Node and a network.
+//! They are installed into the build folder, in the versions that `crates/gateway/clients` pins. This needs Python, Node and a
+//! network.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use std::time::Duration;
 
 use crate::{command, node, step, target};
 
-/// The programs that use a client, and what runs them.
+/// The programs that use a Python client.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
-/// Agents that run calls whose arguments are no JSON. The second ends with a call of a tool of its own.
+/// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
 const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
 const NODE: [&str; 2] = ["openai_client.mjs", "ai_sdk.mjs"];
 
-/// The program that has generated conversations, and how many.
+/// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";
 const COUNT: &str = "500";
 
-/// How long a gateway may take to begin.
+/// The time limit for the start of a gateway.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A gateway that answers with recorded replies, until it is dropped.
+/// A gateway that answers with recorded replies. Dropping it ends it.
 struct Gateway {
     process: Child,
     url: String,
@@ -40,10 +40,10 @@ impl Gateway {
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let (sender, first) = std::sync::mpsc::channel();
-        if let Some(said) = process.stderr.take() {
-            // It is read to its end, so that the gateway can always say what it has to say.
+        if let Some(output_text) = process.stderr.take() {
+            // Read to the end, so that the gateway can always write.
             std::thread::spawn(move || {
-                let lines = BufReader::new(said).lines().map_while(Result::ok);
+                let lines = BufReader::new(output_text).lines().map_while(Result::ok);
                 lines.for_each(|line| drop(sender.send(line)));
             });
         }
@@ -57,7 +57,7 @@ impl Gateway {
             url: url.unwrap_or_default(),
         };
         if gateway.url.is_empty() {
-            return Err(format!("the gateway did not begin: {line}"));
+            return Err(format!("the gateway did not start: {line}"));
         }
         Ok(gateway)
     }
@@ -70,7 +70,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Lets every client do its task, and one have generated conversations.
+/// Runs every client's task, and the generated conversations with one.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     let program = command("release")?.join("plaincall");
     let clients = root.join("crates/gateway/clients");

@@ -1,7 +1,7 @@
-//! Licences, sources, duplicates and known faults of the packages that others wrote, by `cargo deny` and `deny.toml`.
+//! Checks licences, sources, duplicates and advisories of dependencies with `cargo deny` and `deny.toml`.
 //!
-//! `cargo deny` is installed below the build folder. Known faults are looked up in a database on the network; where that
-//! cannot be reached and no copy is there, this is said and left out.
+//! `cargo deny` is installed below the build folder. Advisories come from a database on the network. If it cannot be reached
+//! and there is no copy, this step is skipped with a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const VERSION: &str = "0.20.2";
 /// Checks everything.
 ///
 /// # Errors
-/// Says what is not accepted, and what could not be run.
+/// Returns an error if a check fails or cannot run.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let program = program()?;
     let deny = |arguments: &[&str]| {
@@ -31,14 +31,14 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         step("advisories", &mut deny(&["check", "advisories"]))
     } else if has_database() {
         let known = ["--offline", "check", "advisories"];
-        step("advisories, of the copy that is here", &mut deny(&known))
+        step("advisories, from the local copy", &mut deny(&known))
     } else {
         println!("== advisories: SKIPPED, their database cannot be reached");
         Ok(())
     }
 }
 
-/// Whether a copy of the database is where cargo keeps it.
+/// Returns whether cargo has a local copy of the database.
 fn has_database() -> bool {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
@@ -47,12 +47,12 @@ fn has_database() -> bool {
     copies.any(|copy| copy.path().join(".git").exists())
 }
 
-/// The program, installed unless it is there.
+/// Returns the program, and installs it if it is missing.
 fn program() -> Result<PathBuf, String> {
     let place = target().join("tools").join(format!("cargo-deny-{VERSION}"));
     let program = place.join("bin/cargo-deny");
     if !program.exists() {
-        // It waits for files and the network: it need not be quick itself.
+        // It mostly waits for files and the network, so a debug build is enough.
         let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
         install
             .args(["--version", VERSION])

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-/// How a departure is marked.
+/// The beginning of a departure.
 const MARK: &str = "**Departure**";
 
-/// The page that lists them all.
+/// The page that lists all departures.
 pub(crate) const PAGE: &str = "departures.md";
 
-/// What is wrong with the list, one sentence each. `files` are the names and texts of the specification, `page` is the
-/// text of the list.
+/// Returns the errors of the list. `files` are the names and texts of the specification, `page` is the text of the list.
 pub(crate) fn wrong(files: &[(String, String)], page: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut expected = Vec::new();
@@ -17,7 +16,7 @@ pub(crate) fn wrong(files: &[(String, String)], page: &str) -> Vec<String> {
         let (lines, stray) = marked(name, text);
         expected.extend(lines);
         wrong.extend(stray.into_iter().map(|number| {
-            format!("spec/{name}:{number}: a departure has a paragraph of its own, which begins with `{MARK}`")
+            format!("spec/{name}:{number}: write the departure as a separate paragraph that begins with `{MARK}`")
         }));
     }
     let listed: Vec<&str> = page
@@ -32,19 +31,19 @@ pub(crate) fn wrong(files: &[(String, String)], page: &str) -> Vec<String> {
     for line in listed {
         if !expected.iter().any(|one| one == line) {
             wrong.push(format!(
-                "spec/{PAGE}: remove this line, which is no departure of the specification: {line}"
+                "spec/{PAGE}: remove this line, which matches no departure: {line}"
             ));
         }
     }
     wrong
 }
 
-/// The lines of the list for the departures of one file, and the numbers of the lines that mark one in mid-text.
+/// Returns the list entries of one file, and the numbers of lines that mark a departure in mid-text.
 fn marked(name: &str, text: &str) -> (Vec<String>, Vec<usize>) {
     let mut section = String::new();
     let mut lines = Vec::new();
     let mut stray = Vec::new();
-    // How many backticks close the fence that is open.
+    // The number of backticks of the open fence.
     let mut fence = None;
     for (index, line) in text.lines().enumerate() {
         let ticks = line.len() - line.trim_start_matches('`').len();
@@ -70,7 +69,7 @@ fn marked(name: &str, text: &str) -> (Vec<String>, Vec<usize>) {
     (lines, stray)
 }
 
-/// What a heading is called in a link.
+/// Returns the link anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     let kept = kept
@@ -140,7 +139,7 @@ mod tests {
         check(
             "# A\n\nText (**Departure**, wider).\n",
             "",
-            &["a.md:3: a departure has a paragraph"],
+            &["a.md:3: write the departure as a separate paragraph"],
         );
         check("# A\n\n```\n**Departure** in an example\n```\n", "", &[]);
     }

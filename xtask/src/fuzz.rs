@@ -1,9 +1,8 @@
-//! Guided fuzzing: builds every target of `fuzz/` and lets each run for some seconds.
+//! Guided fuzzing: builds every target of `fuzz/` and runs each for some seconds.
 //!
-//! It passes the compiler what `cargo fuzz build -s none` passes, so that nothing must be installed but a compiler of C++
-//! for libFuzzer itself. Each target begins with what is kept in `fuzz/corpus`, with what earlier runs here found, and
-//! with seeds made of the specification's examples and the payloads of `wire`. What a run finds stays in the build's
-//! folder; `--keep` puts it, minimised, into the corpus.
+//! It uses the compiler flags of `cargo fuzz build -s none`, so it needs only a C++ compiler for libFuzzer. Each target
+//! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples and the
+//! payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +10,13 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// How long each target runs if nothing is said, in seconds.
+/// Default: how long each target runs, in seconds.
 const SECONDS: u64 = 6;
 
-/// The longest input that is kept, in bytes. Longer ones are cut: what is new in them mostly stands in their beginning.
+/// The longest input that is kept, in bytes. Longer ones are truncated: new coverage is mostly in their beginning.
 const LONGEST_KEPT: usize = 1024;
 
-/// What tells libFuzzer where a program has been.
+/// Compiler flags for libFuzzer's coverage.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
                      -Cllvm-args=-sanitizer-coverage-level=4 \
                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -26,9 +25,9 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
 
 /// The folders of one target.
 struct Folders {
-    /// What is kept, in the repository.
+    /// The corpus in the repository.
     corpus: PathBuf,
-    /// What runs here have found.
+    /// Inputs from earlier runs.
     found: PathBuf,
     seeds: PathBuf,
     artifacts: PathBuf,
@@ -54,10 +53,10 @@ impl Folders {
     }
 }
 
-/// Builds and runs the targets that are named, or all. After `--keep` what they found goes into the corpus.
+/// Builds and runs the named targets, or all. With `--keep`, adds new inputs to the corpus.
 ///
 /// # Errors
-/// Names every target that found something, and the file with the input.
+/// Lists the targets with a failing input, and the files of the inputs.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let (keeps, words) = match words.split_first() {
         Some((&"--keep", rest)) => (true, rest),
@@ -83,7 +82,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(&name.as_str());
     let targets: Vec<String> = all.into_iter().filter(is_wanted).collect();
     if !has_compiler() {
-        return Err("libFuzzer needs a compiler of C++, and none runs: install g++ or clang, or name one by CXX".to_owned());
+        return Err("libFuzzer needs a C++ compiler: install g++ or clang, or set CXX".to_owned());
     }
     let programs = build(root, &targets)?;
     println!("== fuzz: {} targets, {seconds} s each", targets.len());
@@ -98,16 +97,16 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
             let Some(name) = next else { return };
             let program = programs.join(name);
             let ran = Folders::new(root, name).and_then(|folders| {
-                let said = fuzz(&program, name, &folders, &dictionary, seconds)?;
+                let summary = fuzz(&program, name, &folders, &dictionary, seconds)?;
                 let kept = if keeps {
                     keep(&program, &folders)?
                 } else {
                     String::new()
                 };
-                Ok(format!("{said}{kept}"))
+                Ok(format!("{summary}{kept}"))
             });
             match ran {
-                Ok(said) => println!("   {name}: {said}"),
+                Ok(summary) => println!("   {name}: {summary}"),
                 Err(error) => {
                     println!("{error}");
                     if let Ok(mut found) = found.lock() {
@@ -128,18 +127,18 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     if found.is_empty() {
         Ok(())
     } else {
-        Err(format!("fuzzing found something: {}", found.join(", ")))
+        Err(format!("failing inputs: {}", found.join(", ")))
     }
 }
 
-/// Whether there is a compiler of C++.
+/// Returns whether there is a C++ compiler.
 pub(crate) fn has_compiler() -> bool {
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
     let version = Command::new(compiler).arg("--version").output();
     version.is_ok_and(|output| output.status.success())
 }
 
-/// The names of the targets, in order.
+/// Returns the sorted names of the targets.
 fn targets(folder: &Path) -> Result<Vec<String>, String> {
     let folder = folder.join("fuzz_targets");
     let mut names: Vec<String> = entries(&folder)?
@@ -150,7 +149,7 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Builds the targets; where their programs are.
+/// Builds the targets and returns the folder of their programs.
 fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
     let output = Command::new("rustc").arg("-vV").output();
     let output = output.map_err(|error| format!("rustc: {error}"))?;
@@ -160,7 +159,7 @@ fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let folder = crate::target().join("fuzz");
     let mut command = crate::cargo(&["build", "--quiet", "--release"]);
-    // With a target, what is built to build with is not instrumented.
+    // With `--target`, build scripts are not instrumented.
     command
         .args(["--manifest-path", "fuzz/Cargo.toml", "--target", host])
         .arg("--target-dir")
@@ -175,7 +174,7 @@ fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
     Ok(folder.join(host).join("release"))
 }
 
-/// Runs a target; what it says about the run.
+/// Runs a target and returns a summary.
 fn fuzz(
     program: &Path,
     name: &str,
@@ -185,9 +184,9 @@ fn fuzz(
 ) -> Result<String, String> {
     let mut command = Command::new(program);
     command
-        // New finds go into the first.
+        // New inputs go into the first folder.
         .args([&folders.found, &folders.corpus, &folders.seeds])
-        // What was found once is played each time.
+        // Former failures are repeated in every run.
         .arg(&folders.artifacts)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-dict={}", dictionary.display()))
@@ -195,32 +194,32 @@ fn fuzz(
         .args(["-timeout=30", "-rss_limit_mb=1024", "-print_final_stats=1"])
         .stdin(Stdio::null());
     if seconds == SECONDS {
-        // The share of every run draws the same numbers; what is looked for longer draws new ones.
+        // Short runs use the same seed; longer runs use new ones.
         command.arg("-seed=1");
     }
     let output = command
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let summary = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        let runs = said
+        let runs = summary
             .lines()
             .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
         return Ok(format!("{} runs", runs.unwrap_or("?").trim()));
     }
-    let mut end: Vec<&str> = said.lines().rev().take(60).collect();
+    let mut end: Vec<&str> = summary.lines().rev().take(60).collect();
     end.reverse();
     Err(format!(
-        "{}\n   {name} failed; play the input again with `{} {}/<file>`",
+        "{}\n   {name} failed; reproduce it with `{} {}/<file>`",
         end.join("\n"),
         program.display(),
         folders.artifacts.display()
     ))
 }
 
-/// Writes the corpus anew: the fewest inputs that reach what all known ones reach; how many they are.
+/// Rewrites the corpus with a minimal set of inputs that keeps the coverage of all known ones. Returns a summary.
 ///
-/// How often a place is reached does not count, else there would be ten times as many.
+/// Hit counts are ignored; otherwise there would be ten times as many inputs.
 fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
     let kept = folders.found.with_extension("kept");
     let failed = |error| format!("{}: {error}", kept.display());
@@ -249,7 +248,7 @@ fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
     Ok(format!(", {count} inputs kept, {bytes} bytes"))
 }
 
-/// Writes what the targets begin with: the examples of the specification and what servers and clients send.
+/// Writes the seeds: the examples of the specification and messages of servers and clients.
 fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
     let write = |target: &str, name: &str, choice: &[u8], text: &str| -> Result<(), String> {
         let folder = seeds.join(target);
@@ -265,7 +264,7 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
         for (number, fence) in fences.enumerate() {
             let name = format!("{stem}-{number}");
             let fence = fence.split_once('\n').map_or(fence, |(_, text)| text);
-            // The first byte chooses the dialect, and this one is of the emoji syntax.
+            // The first byte selects the dialect; this one is of the emoji syntax.
             for (target, emoji) in [
                 ("agrees_with_oracle", 1),
                 ("chunking_does_not_matter", 7),

@@ -1,8 +1,8 @@
-//! Instruction counts of the parser: the commit one begins with against the files as they are.
+//! Instruction counts of the parser: another commit compared with the working tree.
 //!
-//! Instructions do not care what else the machine does, so a change of a few percent can be seen. The cases are those of
-//! `bench/instructions`, a workspace of its own; both versions of `syntax` are read by the same cases. What is needed is
-//! installed below the build folder.
+//! Instruction counts do not depend on other load, so a change of a few percent is visible. The cases are those of
+//! `bench/instructions`, a separate workspace; both versions of `syntax` run the same cases. The tools are installed below
+//! the build folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,20 @@ use serde_json::Value;
 
 use crate::{cargo, step, target};
 
-/// How much more a case may take, in percent.
+/// The highest allowed increase of a case, in percent.
 const MOST: f64 = 5.0;
 
 /// The folder of the cases.
 const CASES: &str = "bench/instructions";
 
-/// Counts for `base`, or for what the present commit grew from, and for the files as they are.
+/// Counts for `base`, or for the merge base, and for the working tree.
 ///
 /// # Errors
-/// Names the cases that take too much more.
+/// Lists the cases with too high an increase.
 pub(crate) fn compare(root: &Path, base: Option<&str>) -> Result<(), String> {
     let valgrind = Command::new("valgrind").arg("--version").output();
     if !valgrind.is_ok_and(|output| output.status.success()) {
-        println!("== instructions: SKIPPED, there is no valgrind");
+        println!("== instructions: SKIPPED, valgrind is not installed");
         return Ok(());
     }
     let base = match base {
@@ -65,7 +65,7 @@ pub(crate) fn compare(root: &Path, base: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// By how many percent `now` is more than `then`.
+/// Returns the increase from `then` to `now` in percent.
 #[allow(
     clippy::cast_precision_loss,
     reason = "a percentage needs three digits, not sixteen"
@@ -74,7 +74,7 @@ fn change(then: u64, now: u64) -> f64 {
     (now as f64 / then as f64 - 1.0) * 100.0
 }
 
-/// Where the branch left `main`; on `main` itself the commit if files differ from it, else the one before.
+/// Returns the merge base with `main`; on `main` itself the commit if files differ from it, otherwise its parent.
 fn default_base(root: &Path) -> Result<String, String> {
     let head = git(root, &["rev-parse", "HEAD"])?;
     let main = ["main", "origin/main"];
@@ -92,7 +92,7 @@ fn default_base(root: &Path) -> Result<String, String> {
     }
 }
 
-/// The program that runs valgrind, installed unless it is there.
+/// Returns the program that runs valgrind, and installs it if it is missing.
 fn runner(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let lock = root.join(CASES).join("Cargo.lock");
     let lock = fs::read_to_string(&lock).map_err(|error| format!("{}: {error}", lock.display()))?;
@@ -101,7 +101,7 @@ fn runner(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     let place = folder.join(format!("runner-{version}"));
     let program = place.join("bin/gungraun-runner");
     if !program.exists() {
-        // It waits for valgrind: it need not be quick itself.
+        // It mostly waits for valgrind, so a debug build is enough.
         let mut install = cargo(&[
             "install",
             "--quiet",
@@ -117,17 +117,17 @@ fn runner(root: &Path, folder: &Path) -> Result<PathBuf, String> {
         install.env("CARGO_PROFILE_DEV_DEBUG", "false");
         step("gungraun-runner", &mut install)?;
     }
-    // It runs in another folder.
+    // The working directory will be another one.
     fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
 }
 
-/// The version of a package in the text of a `Cargo.lock`.
+/// Returns the version of a package in the text of a `Cargo.lock`.
 fn locked_version<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
     let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
     rest.split('"').next()
 }
 
-/// The parser as it was in `commit`, with the cases as they are.
+/// Extracts the parser of `commit`, with the current cases.
 fn checked_out(root: &Path, commit: &str, folder: &Path) -> Result<PathBuf, String> {
     let place = folder.join("base");
     let failed = |error| format!("{}: {error}", place.display());
@@ -150,7 +150,7 @@ fn checked_out(root: &Path, commit: &str, folder: &Path) -> Result<PathBuf, Stri
     Ok(place)
 }
 
-/// What each case takes with the parser below `root`.
+/// Counts the instructions of each case with the parser below `root`.
 fn counts(root: &Path, folder: &Path, runner: &Path) -> Result<Vec<(String, u64)>, String> {
     let folder = absolute(folder)?;
     let mut bench = cargo(&["bench", "--quiet", "--bench", "parser"]);
@@ -164,10 +164,10 @@ fn counts(root: &Path, folder: &Path, runner: &Path) -> Result<Vec<(String, u64)
     let cases: Option<Vec<(String, u64)>> = output.lines().map(count).collect();
     cases
         .filter(|cases| !cases.is_empty())
-        .ok_or_else(|| format!("gungraun has written what cannot be read:\n{output}"))
+        .ok_or_else(|| format!("cannot parse the output of gungraun:\n{output}"))
 }
 
-/// The name and the instructions of a case, from a line of gungraun's JSON.
+/// Returns the name and the instruction count of a case from a line of gungraun's JSON.
 fn count(line: &str) -> Option<(String, u64)> {
     let case: Value = serde_json::from_str(line).ok()?;
     let name = case.get("id")?.as_str()?;
@@ -184,7 +184,7 @@ fn git(root: &Path, words: &[&str]) -> Result<String, String> {
     Ok(output.trim().to_owned())
 }
 
-/// What a command prints, if it ends well.
+/// Runs a command and returns its standard output. Fails if the command fails.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
@@ -192,8 +192,8 @@ fn run(command: &mut Command) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{name} failed:\n{said}"))
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name} failed:\n{output_text}"))
 }
 
 #[cfg(test)]

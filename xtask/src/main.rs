@@ -26,34 +26,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The profile of what is measured.
+/// The profile for measurements.
 const DIST: &str = "dist";
 
 const USAGE: &str = "\
 cargo xtask TASK
 
-  test          format, repository lints, lints and tests, less those that need sockets, a terminal or a build of their own; a
-                test program that has passed before and has not changed since is not run again
-  test --all    the same with all tests, and documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
-                (bindings join it when they exist)
-  lint          the repository lints of `test` alone
-  words         the words that the project does not use, in these files and folders: PATH…
-  clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
-  mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
-  soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
-  deny          licences, duplicates and sources of all packages by cargo deny and deny.toml, and known faults where their
-                database can be reached; installs cargo-deny once, so it needs a network
-  notices       writes THIRD-PARTY-NOTICES, which goes with binaries, anew; `test` fails if it is not up to date
-  fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [--keep] [SECONDS] [TARGET…];
-                with --keep what they found goes into fuzz/corpus
-  mutants       changes `plan` and `syntax` in one place after another; a test must notice each: [plan|syntax] [ARGUMENTS…]
-  bench         the parser's table of speed; arguments are passed on
-  bench gateway what the gateway costs beside a bare proxy; with --release as `cargo install` builds it; arguments are passed on
-  bench peers   the parser beside other parsers of tool calls; installs them, so it needs Node and a network
-  instructions  instructions of the parser in seven small cases, now against a commit ([BASE], else where the branch left main):
-                fails above 5 % more; wants valgrind, and builds its runner once
-  promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
-  docs          writes docs/command-line.md and docs/configuration.md anew from the command itself
+  test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
+                a test program that passed before and has not changed is not run again
+  test --all    all tests, documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
+  lint          only the repository lints
+  words         list banned words in these files and folders: PATH…
+  clients       run published OpenAI clients against the gateway; installs them (needs Python, Node and a network)
+  mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
+  soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
+  deny          check licences, duplicates, sources and advisories of all packages with cargo deny and deny.toml; installs
+                cargo-deny once (needs a network)
+  notices       rewrite THIRD-PARTY-NOTICES; `test` fails if it is out of date
+  fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs to
+                fuzz/corpus
+  mutants       mutate `plan` and `syntax`; a test must detect every mutant: [plan|syntax] [ARGUMENTS…]
+  bench         measure the parser's speed; passes its arguments on
+  bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
+  bench peers   compare the parser with other parsers of tool calls; installs them (needs Node and a network)
+  instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
+                with main); fails above 5 % more; needs valgrind, and builds its runner once
+  promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
+  docs          rewrite docs/command-line.md and docs/configuration.md from the command
 ";
 
 fn main() -> ExitCode {
@@ -77,7 +76,7 @@ fn main() -> ExitCode {
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway("release", rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "peers"] => peers::bench(&root()),
-        // Nothing is passed on to the peers.
+        // `peers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"peers") => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
@@ -96,12 +95,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Where cargo builds.
+/// Returns the target directory.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -112,7 +111,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs one step, and says what it is and how long it took.
+/// Runs one step, and prints its name and time.
 fn step(name: &str, command: &mut Command) -> Result<(), String> {
     println!("== {name}");
     let begun = Instant::now();
@@ -146,10 +145,10 @@ fn test(all: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A group of checks, of which `test --all` says how long it took.
+/// A group of checks that `test --all` times.
 type Group = fn() -> Result<(), String>;
 
-/// Also what needs more than Rust.
+/// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
     let groups: [(&str, Group); 9] = [
         ("tests", || test(true)),
@@ -164,7 +163,7 @@ fn test_all() -> Result<(), String> {
             if fuzz::has_compiler() {
                 return fuzz::run(&root(), &[]);
             }
-            println!("== fuzz: SKIPPED, there is no compiler of C++ for libFuzzer");
+            println!("== fuzz: SKIPPED, no C++ compiler for libFuzzer");
             Ok(())
         }),
     ];
@@ -189,7 +188,7 @@ fn documents() -> Result<(), String> {
     )
 }
 
-/// Checks crates with each of their features alone and with none; the workspace has them all.
+/// Checks crates with each feature alone and with none. The workspace build enables all of them.
 fn features() -> Result<(), String> {
     let table = [
         ("plaincall", ["", "tokio"].as_slice()),
@@ -197,7 +196,7 @@ fn features() -> Result<(), String> {
     ];
     for (package, features) in table {
         for feature in features {
-            // `bench` turns on in dependencies what the workspace does, so those that are checked already serve here too.
+            // `bench` enables the same features of dependencies as the workspace, so their build is reused.
             let mut check = cargo(&[
                 "clippy",
                 "--package",
@@ -207,7 +206,7 @@ fn features() -> Result<(), String> {
             ]);
             check.args(["--features", feature, "--", "--deny", "warnings"]);
             step(
-                &format!("lints of {package} with `{feature}` alone"),
+                &format!("lints of {package} with only `{feature}`"),
                 &mut check,
             )?;
         }
@@ -239,7 +238,7 @@ fn soak(seconds: &str) -> Result<(), String> {
     step("soak", &mut soak)
 }
 
-/// Builds the command and what measures it by a profile, and returns where they are.
+/// Builds the command and its benchmark with a profile, and returns their folder.
 fn command(profile: &str) -> Result<PathBuf, String> {
     let both = [
         "--package",

@@ -1,19 +1,18 @@
-//! The reference server of MCP and a published client, unmodified, against ours.
+//! The reference server of MCP and a published client, unmodified, against Plaincall's.
 //!
-//! They are installed into the build folder, by the versions that `crates/agent/clients` names. So this needs Node and a
-//! network.
+//! They are installed into the build folder, in the versions that `crates/agent/clients` pins. This needs Node and a network.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{cargo, node, step, target};
 
-/// The program of the client.
+/// The client program.
 const CLIENT: &str = "mcp_client.mjs";
-/// Where the program of the server lies, once it is installed.
+/// The path of the installed server program.
 const SERVER: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
-/// Calls the tools of the server over both transports, and lets the client call ours.
+/// Calls the server's tools over both transports, and runs the client against Plaincall's server.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     let clients = root.join("crates/agent/clients");
     let installed = std::path::absolute(target().join("mcp"))

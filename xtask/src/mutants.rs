@@ -1,28 +1,28 @@
-//! Mutation testing: changes the code in one small place after another, and looks whether a test notices.
+//! Mutation testing: makes one small change to the code at a time, and checks that a test detects it.
 //!
-//! The work is done by `cargo-mutants`. `.cargo/mutants.toml` names the changes that make no difference, each with its
-//! reason; every other change must be noticed. A change that builds no program, or one that never ends, is noticed too.
-//! What is named there is tried as well, and must not be noticed.
+//! `cargo-mutants` does the work. `.cargo/mutants.toml` lists the equivalent mutants, each with its reason; a test must
+//! detect every other one. A mutant that does not build or does not end counts as detected. The listed ones are tried too,
+//! and no test may detect them.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate; its tests decide about a change to it, and some of the oracle's.
+/// A crate that is mutated. Its own tests and some of the oracle's must detect the mutants.
 struct Subject {
     name: &'static str,
     package: &'static str,
-    /// Which tests notice most changes in little time; they are asked first.
+    /// The tests that detect most mutants quickly; they run first.
     quick: Option<Tests>,
     all: Tests,
 }
 
 /// Tests of the crate and of the oracle.
 struct Tests {
-    /// The modules of tests that have nothing to say of the crate, or take long.
+    /// Test modules that do not concern the crate, or are slow.
     skipped: &'static [&'static str],
-    /// How much those with random inputs draw: as much as finds a change, and no more.
+    /// The number of random inputs: just enough to detect mutants.
     environment: &'static [(&'static str, &'static str)],
 }
 
@@ -58,16 +58,16 @@ const SUBJECTS: &[Subject] = &[
 ];
 
 impl Subject {
-    /// The tests that are asked first.
+    /// The tests that run first.
     fn first(&self) -> &Tests {
         self.quick.as_ref().unwrap_or(&self.all)
     }
 }
 
 impl Tests {
-    /// What is built and run for each change, as arguments of `cargo-mutants`.
+    /// Returns the arguments of `cargo-mutants` that select what is built and run for each mutant.
     fn arguments(&self) -> Vec<String> {
-        // With `--test-package` for the oracle, the unchanged code would be tried without it.
+        // With `--test-package` for the oracle, the baseline would run without it.
         let built = ["--package=plaincall-oracle", "--lib", "--test=tests"];
         let built = built.map(|one| format!("--cargo-arg={one}"));
         let skipped = self.skipped.iter().flat_map(|module| ["--skip", module]);
@@ -77,17 +77,17 @@ impl Tests {
     }
 }
 
-/// What starts each test program. A change can make it run for ever, or take all memory there is: it gets some seconds of
-/// the processor, which a busy machine does not shorten, and 4 GiB.
+/// The runner of each test program. A mutant can run forever or exhaust the memory, so it is limited to some seconds of
+/// processor time, which does not depend on other load, and to 4 GiB.
 const RUNNER: &str = "target.'cfg(all())'.runner=['sh', '-c', \
                       'ulimit -t 10; ulimit -v 4194304 2>/dev/null; exec \"$@\"', 'sh']";
 
 const EXCEPTIONS: &str = ".cargo/mutants.toml";
 
-/// Tries the changes to the crate that is named, or to all. What else is said is passed on to `cargo-mutants`.
+/// Tries the mutants of the named crate, or of all. Further arguments are passed to `cargo-mutants`.
 ///
 /// # Errors
-/// If a change was not noticed, or an exception stands for no change any more.
+/// Returns an error if a mutant survives, or if an exception matches no mutant.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let named = |subject: &&Subject| words.first() == Some(&subject.name);
     let (subjects, rest) = match SUBJECTS.iter().find(named) {
@@ -97,7 +97,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let version = crate::cargo(&["mutants", "--version"]).output();
     if !version.is_ok_and(|output| output.status.success()) {
         return Err(
-            "there is no cargo-mutants: cargo install --locked cargo-mutants@27.1.0".to_owned(),
+            "cargo-mutants is not installed: cargo install --locked cargo-mutants@27.1.0"
+                .to_owned(),
         );
     }
     check_exceptions(root)?;
@@ -105,7 +106,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         let noticed = try_exceptions(subject, rest)?;
         if !noticed.is_empty() {
             return Err(format!(
-                "a test notices these changes, although {EXCEPTIONS} says that they make no difference:\n{}",
+                "tests detect these mutants, although {EXCEPTIONS} lists them as equivalent:\n{}",
                 noticed.join("\n")
             ));
         }
@@ -118,14 +119,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "no test notices these changes; add a test, remove the code, or say in {EXCEPTIONS} why they make no \
-             difference:\n{}",
+            "no test detects these mutants; add a test, remove the code, or list them in {EXCEPTIONS} with a \
+             reason:\n{}",
             unnoticed.join("\n")
         ))
     }
 }
 
-/// What became of the changes of a run.
+/// The results of a run.
 struct Found {
     noticed: Vec<String>,
     endless: Vec<String>,
@@ -134,7 +135,7 @@ struct Found {
 }
 
 impl Found {
-    /// What `cargo-mutants` has written into `output`.
+    /// Reads the results that `cargo-mutants` wrote to `output`.
     fn read(output: &Path) -> Self {
         let of = |name: &str| -> Vec<String> {
             let path = output.join("mutants.out").join(name);
@@ -155,10 +156,10 @@ impl Found {
     }
 }
 
-/// Which changes are tried, and where what became of them is written.
+/// The selection of mutants, and the folder of their results.
 struct Scope {
     output: PathBuf,
-    /// As arguments of `cargo-mutants`.
+    /// The arguments of `cargo-mutants`.
     arguments: Vec<String>,
 }
 
@@ -176,7 +177,7 @@ impl Scope {
         Ok(Self { output, arguments })
     }
 
-    /// Tries `expected` changes with these tests.
+    /// Tries `expected` mutants with these tests.
     fn run(
         &self,
         subject: &Subject,
@@ -191,24 +192,24 @@ impl Scope {
             .arg(format!("--cargo-arg=--config={RUNNER}"))
             .args(more)
             .envs(tests.environment.iter().copied())
-            // It builds in a copy of the tree, in several at the same time if it is told to.
+            // It builds in a copy of the tree, or in several copies with `--jobs`.
             .env_remove("CARGO_TARGET_DIR");
         println!("== mutants of {}", subject.name);
         let status = command
             .status()
             .map_err(|error| format!("cargo mutants: {error}"))?;
-        // With these numbers it says that a change was not noticed, or did not end.
+        // These exit statuses mean that a mutant survived, or did not end.
         let found = Found::read(&self.output);
         if !matches!(status.code(), Some(0 | 2 | 3)) || found.total() < expected {
             return Err(format!(
-                "of {expected} changes not all were tried: {status}"
+                "not all of {expected} mutants were tried: {status}"
             ));
         }
         Ok(found)
     }
 }
 
-/// The changes to one crate that nothing noticed.
+/// Returns the mutants of a crate that survived.
 fn try_changes(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let scope = Scope::new(subject.name, subject, rest)?;
     let tried = listed(&scope.arguments)?.len();
@@ -230,8 +231,8 @@ fn try_changes(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> 
         };
     }
     println!(
-        "mutants of {}: {tried} tried, {} noticed, {} never ended, {} do not build, {} survived; {excepted} make no \
-         difference",
+        "mutants of {}: {tried} tried, {} detected, {} never ended, {} do not build, {} survived; {excepted} are \
+         equivalent",
         subject.name,
         found.noticed.len(),
         found.endless.len(),
@@ -241,8 +242,8 @@ fn try_changes(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> 
     Ok(found.missed)
 }
 
-/// The changes that are said to make no difference, and that a quick test notices all the same. Not where changes are
-/// chosen by their names: the exceptions are chosen so here.
+/// Returns the listed mutants that a quick test detects. Returns none if mutants are selected by name, because the
+/// exceptions are selected in the same way here.
 fn try_exceptions(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let excepted = excepted(subject, rest)?;
     let by_name = ["--iterate", "--re", "--examine-re", "-F"];
@@ -255,7 +256,7 @@ fn try_exceptions(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, Strin
         .iter()
         .map(|name| format!("--re=^{}$", escaped(name)));
     let chosen: Vec<String> = chosen.collect();
-    // The profile and the times of the file that is left out here with its exceptions.
+    // The profile and timeout of the configuration, which `--no-config` skips together with its exceptions.
     let own = ["--no-config", "--profile=mutants", "--timeout=20"];
     let more: Vec<&str> = own
         .into_iter()
@@ -264,12 +265,12 @@ fn try_exceptions(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, Strin
     let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
     let found = scope.run(subject, subject.first(), excepted.len(), &[])?;
     let mut noticed = [found.noticed, found.endless].concat();
-    // A field that is left out is tried whatever was chosen.
+    // Deleted fields are tried for every selection.
     noticed.retain(|name| excepted.contains(name));
     Ok(noticed)
 }
 
-/// The names of the changes that `EXCEPTIONS` takes out of these.
+/// Returns the names of the mutants that `EXCEPTIONS` excludes.
 fn excepted(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let scope = ["--package", subject.package];
     let tried: HashSet<String> = listed(&[&scope, rest].concat())?.into_iter().collect();
@@ -278,11 +279,11 @@ fn excepted(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// As a regular expression that stands for this text alone.
+/// Escapes the text for a regular expression.
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for character in text.chars() {
-        // With a backslash, these two stand for the edges of words.
+        // With a backslash, these two would match word boundaries.
         if character.is_ascii_punctuation() && !matches!(character, '<' | '>') {
             pattern.push('\\');
         }
@@ -291,7 +292,7 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
-/// The names of the changes that these arguments choose.
+/// Returns the names of the mutants that these arguments select.
 fn listed(arguments: &[impl AsRef<OsStr>]) -> Result<Vec<String>, String> {
     let output = crate::cargo(&["mutants", "--list", "--colors=never"])
         .args(arguments)
@@ -304,7 +305,7 @@ fn listed(arguments: &[impl AsRef<OsStr>]) -> Result<Vec<String>, String> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Each exception must have its reason above it and stand for some change.
+/// Checks that each exception has its reason above it and matches a mutant.
 fn check_exceptions(root: &Path) -> Result<(), String> {
     let path = root.join(EXCEPTIONS);
     let text = fs::read_to_string(&path).map_err(|error| format!("{EXCEPTIONS}: {error}"))?;
@@ -323,14 +324,14 @@ fn check_exceptions(root: &Path) -> Result<(), String> {
         };
         if !has_reason {
             return Err(format!(
-                "{EXCEPTIONS}:{number}: an exception without its reason above it"
+                "{EXCEPTIONS}:{number}: write the reason of this exception above it"
             ));
         }
-        // A field that is left out is listed whatever the pattern, and tried whatever the exception.
+        // Deleted fields are listed for every pattern, and tried despite exceptions.
         let chosen = listed(&[&packages[..], &["--no-config", "--re", pattern]].concat())?;
         if chosen.iter().all(|name| name.contains(": delete field ")) {
             return Err(format!(
-                "{EXCEPTIONS}:{number}: there is no such change any more: {pattern}"
+                "{EXCEPTIONS}:{number}: no mutant matches: {pattern}"
             ));
         }
     }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::step;
 
-/// Installs what `package-lock.json` in `source` pins into `folder`, and copies the programs that use it there: Node looks
-/// for packages beside the program that asks for them. No package runs a script of its own.
+/// Installs the packages of `package-lock.json` in `source` into `folder`, and copies the programs there, because Node looks
+/// for packages next to the program. Package scripts are disabled.
 pub(crate) fn install(
     title: &str,
     source: &Path,

@@ -1,4 +1,4 @@
-//! The notices that go with a binary: every package of others that is in the command, and its licence.
+//! The third-party notices of the binary: every dependency of the command, with its licence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,14 +11,14 @@ use crate::cargo;
 
 /// The file.
 const FILE: &str = "THIRD-PARTY-NOTICES";
-/// Where the command runs.
+/// The target platforms of the command.
 const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-gnu",
     "aarch64-unknown-linux-gnu",
     "x86_64-apple-darwin",
     "aarch64-apple-darwin",
 ];
-/// How files with licences and notices are named, in small letters.
+/// The beginnings of file names with licences and notices, in lower case.
 const NAMES: [&str; 6] = [
     "licence",
     "license",
@@ -35,29 +35,29 @@ https://www.rust-lang.org). `cargo xtask notices` writes this file. Where a pack
 include MIT, MIT is chosen, and its text is that of the package.
 ";
 
-/// A package: its name and its version.
+/// The name and version of a package.
 type Package = (String, String);
 
 /// Writes the file.
 ///
 /// # Errors
-/// Says what could not be read or written.
+/// Returns an error if something cannot be read or written.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     let path = root.join(FILE);
     fs::write(&path, notices()?).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Whether the file is what would be written now.
+/// Checks that the file is up to date.
 ///
 /// # Errors
-/// It is not.
+/// Returns an error if it is not.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let written = fs::read_to_string(root.join(FILE)).unwrap_or_default();
     if written == notices()? {
         return Ok(());
     }
     Err(format!(
-        "{FILE} is not of the packages that the command has now: run `cargo xtask notices`"
+        "{FILE} does not match the packages of the command: run `cargo xtask notices`"
     ))
 }
 
@@ -92,7 +92,7 @@ fn notices() -> Result<String, String> {
     Ok(notices)
 }
 
-/// The packages of others that are in the command, on any of its platforms. Macros and what builds it are not in it.
+/// Returns the third-party packages of the command on all platforms, without macros and build dependencies.
 fn contained() -> Result<BTreeSet<Package>, String> {
     let mut tree = cargo(&["tree", "--locked", "--package", "plaincall-cli"]);
     tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none"]);
@@ -107,7 +107,7 @@ fn contained() -> Result<BTreeSet<Package>, String> {
     Ok(output(&mut tree)?.lines().filter_map(package).collect())
 }
 
-/// The licence of every package and the folder of its source.
+/// Returns the licence and the source folder of every package.
 fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
     let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);
     metadata.args(
@@ -128,7 +128,7 @@ fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
     Ok(known.collect())
 }
 
-/// The texts that a package brings for its licence; of several that one may choose from, MIT's.
+/// Returns the licence texts of a package; if there is a choice, that of MIT.
 fn licence_texts(licence: &str, folder: &Path) -> Result<Vec<String>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();

@@ -1,8 +1,8 @@
-//! The crates without I/O build with an older Rust than the rest: many programs that embed them are tied to one.
+//! Checks the pure crates with an older Rust than the rest, because many programs that embed them require one.
 
 use crate::{step, target};
 
-/// The oldest Rust that builds them, as their manifests say.
+/// Their `rust-version`.
 const VERSION: &str = "1.85";
 
 const PACKAGES: [&str; 4] = [
@@ -15,7 +15,7 @@ const PACKAGES: [&str; 4] = [
 /// Checks these crates with that Rust, which `rustup` installs.
 ///
 /// # Errors
-/// Says what does not build.
+/// Returns an error if one does not build.
 pub(crate) fn check() -> Result<(), String> {
     let mut rustup = std::process::Command::new("rustup");
     let install = [
@@ -38,7 +38,7 @@ pub(crate) fn check() -> Result<(), String> {
     check.args(["run", VERSION, "cargo", "check", "--lib"]);
     check.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
     check.current_dir(crate::root());
-    // What the other Rust has built is of no use to this one.
+    // Builds of another Rust cannot be reused.
     check.env("CARGO_TARGET_DIR", target().join("oldest-rust"));
     for name in ["CARGO", "RUSTUP_TOOLCHAIN"] {
         check.env_remove(name);

@@ -1,19 +1,19 @@
-//! Which test programs have passed, so that a program that nothing has changed for need not run again.
+//! Records of passed test programs, so that unchanged ones are not run again.
 //!
-//! A program's state is when it was written, with the times and lengths of the files that it may read. Only the ordinary
-//! run relies on it; `--all` runs everything.
+//! A program's state is its modification time, with the times and lengths of the files that it may read. Only the ordinary
+//! run uses it; `--all` runs everything.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Whether the program has passed with this state.
+/// Returns whether the program has passed with this state.
 pub(crate) fn has(name: &str, state: &str) -> bool {
     fs::read_to_string(file(name)).is_ok_and(|found| found == state)
 }
 
-/// Notes that the program has passed. If that cannot be written, it runs again the next time.
+/// Records that the program has passed. If that fails, the program runs again next time.
 pub(crate) fn note(name: &str, state: &str) {
     let file = file(name);
     if let Some(folder) = file.parent() {
@@ -27,7 +27,7 @@ fn file(name: &str) -> PathBuf {
     crate::target().join("tests-passed").join(name)
 }
 
-/// The name, length and time of one file.
+/// Returns the name, length and time of one file.
 pub(crate) fn of_file(path: &Path) -> String {
     let Ok(known) = fs::metadata(path) else {
         return format!("{} is missing\n", path.display());
@@ -42,14 +42,14 @@ pub(crate) fn of_file(path: &Path) -> String {
     )
 }
 
-/// All files below a folder, less what is built or hidden.
+/// Returns the state of all files below a folder, except built and hidden ones.
 pub(crate) fn of_folder(folder: &Path) -> String {
     let mut state = String::new();
     add(folder, &|_| true, &mut state);
     state
 }
 
-/// All files of the repository but sources: tests read examples, documents and tables.
+/// Returns the state of all files of the repository except sources, because tests read examples, documents and tables.
 pub(crate) fn of_data(root: &Path) -> String {
     let mut state = String::new();
     let is_data = |path: &Path| path.extension().is_none_or(|end| end != "rs");

@@ -1,17 +1,16 @@
-//! The parser beside other parsers, in one run.
+//! Compares the parser with other parsers.
 //!
-//! The others are built and installed below the build folder, by the versions that `bench/peers` names. So this needs
-//! Node and a network.
+//! The others are installed below the build folder, in the versions that `bench/peers` pins. This needs Node and a network.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::{cargo, node, step, target};
 
-/// What Node runs.
+/// The programs for Node.
 const NODE: [&str; 1] = ["llmist.mjs"];
 
-/// Builds, installs and measures; fails if the parser is not as far ahead as is promised.
+/// Builds, installs and measures. Fails if a promise is broken.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let source = root.join("bench/peers");
     let folder = target().join("bench-peers");

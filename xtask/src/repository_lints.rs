@@ -1,15 +1,15 @@
-//! The repository lints of ARCHITECTURE.md that no compiler checks.
+//! Repository lints: the rules of ARCHITECTURE.md that no compiler checks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{departures, words};
 
-/// The longest file, in lines of code: neither blank nor comment, tests not counted.
+/// The maximum lines of code of a file, without blank lines, comments and tests.
 const CODE_LINES: usize = 600;
 
-/// The most lines of sources that each crate may have: all lines of `src/`, comments, blanks and tests included. Whoever
-/// raises one says why in the commit.
+/// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
+/// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 12_000),
     ("call", 15_650),
@@ -23,7 +23,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("wire", 3_300),
 ];
 
-/// Which crates of the workspace each crate may know, and which of the crates that do I/O.
+/// The allowed dependencies of each crate.
 const KNOWS: &[(&str, &[&str])] = &[
     ("syntax", &["memchr"]),
     ("plan", &[]),
@@ -143,16 +143,16 @@ const KNOWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates that are pure, in the case of `gateway` but for its server, and what is not.
+/// The pure crates. `gateway` is pure except for its server.
 const PURE: &[&str] = &["syntax", "plan", "call", "wire", "config", "gateway"];
-/// What of them is not.
+/// The parts of them that are not pure.
 const NOT_PURE: &[&str] = &["crates/gateway/src/server.rs", "crates/gateway/src/server/"];
-/// Where one of these may stand all the same: the system's random numbers come with its errors.
+/// Allowed exceptions: the system's random numbers come with its errors.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/gateway/src/key.rs", "std::io"),
     ("crates/gateway/src/key.rs", "getrandom"),
 ];
-/// What of `agent` stands in one part of it alone: a word, and where it may stand.
+/// Words that may appear in only one part of `agent`, and that part.
 const ONE_PLACE: &[(&str, &str)] = &[
     ("rmcp", "crates/agent/src/mcp"),
     ("sse_stream", "crates/agent/src/mcp"),
@@ -185,7 +185,7 @@ const MARKER_STRINGS: &[&str] = &[
 /// Checks every repository lint.
 ///
 /// # Errors
-/// Names every place that breaks one.
+/// Lists every violation.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
     let sources = ["crates", "testing"].map(|folder| files(&root.join(folder), "rs"));
@@ -216,7 +216,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
                     .iter()
                     .filter(|marker| line.contains(**marker));
                 broken.extend(found.map(|marker| {
-                    format!("{name}:{number}: only `syntax` holds a marker string ({marker})")
+                    format!("{name}:{number}: only `syntax` may contain a marker string ({marker})")
                 }));
             }
         }
@@ -227,7 +227,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         for dependency in dependencies(&manifest) {
             if !allowed.contains(&dependency.as_str()) {
                 broken.push(format!(
-                    "crates/{krate}/Cargo.toml: {krate} must not know {dependency}"
+                    "crates/{krate}/Cargo.toml: {krate} must not depend on {dependency}"
                 ));
             }
         }
@@ -240,7 +240,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             .to_string();
         let folder = file.parent().unwrap_or(root);
         for target in missing_links(&read(&file)?, folder) {
-            broken.push(format!("{name}: the link to {target} leads nowhere"));
+            broken.push(format!("{name}: the link target {target} does not exist"));
         }
     }
     let spec = root.join("spec");
@@ -257,7 +257,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
 }
 
-/// The crates that have more source lines than they may, or no limit.
+/// Returns the crates that exceed their line limit, or have none.
 fn heavy(root: &Path) -> Result<Vec<String>, String> {
     let mut heavy = Vec::new();
     let crates = fs::read_dir(root.join("crates")).map_err(|error| format!("crates: {error}"))?;
@@ -272,13 +272,13 @@ fn heavy(root: &Path) -> Result<Vec<String>, String> {
             Some((_, most)) => heavy.push(format!(
                 "crates/{name}: {lines} lines of sources, at most {most}"
             )),
-            None => heavy.push(format!("crates/{name}: its lines of sources have no limit")),
+            None => heavy.push(format!("crates/{name}: add a limit for its source lines")),
         }
     }
     Ok(heavy)
 }
 
-/// What a file that should be pure uses. The root of a crate may hand on what a part of it that is not pure needs.
+/// Returns the impure modules that a pure file uses. The root of a crate may re-export what its impure part needs.
 fn impure(name: &str, code: &[(usize, &str)]) -> Vec<String> {
     let is_in = |krate: &&str| name.starts_with(&format!("crates/{krate}/"));
     if !PURE.iter().any(is_in) || NOT_PURE.iter().any(|part| name.starts_with(part)) {
@@ -291,16 +291,14 @@ fn impure(name: &str, code: &[(usize, &str)]) -> Vec<String> {
                 && !EXCEPTIONS.contains(&(name, **module))
                 && !["pub use axum;", "use std::time::Duration;"].contains(line)
         });
-        broken.extend(
-            found.map(|module| {
-                format!("{name}:{number}: this must be pure, it must not use {module}")
-            }),
-        );
+        broken.extend(found.map(|module| {
+            format!("{name}:{number}: this file must be pure and must not use {module}")
+        }));
     }
     broken
 }
 
-/// What stands in a file of `agent` though another part of it is its place.
+/// Returns the words in a file of `agent` that belong to another part.
 fn astray(name: &str, code: &[(usize, &str)]) -> Vec<String> {
     if !name.starts_with("crates/agent/") {
         return Vec::new();
@@ -321,7 +319,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The files of this extension below the folder, less what is built or hidden.
+/// Returns the files with this extension below the folder, except built and hidden ones.
 pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -341,7 +339,7 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of code, with their numbers: neither blank nor comment, up to the tests at the end of the file.
+/// Returns the numbered lines of code: no blank lines or comments, up to the tests at the end of the file.
 fn code_lines(text: &str) -> Vec<(usize, &str)> {
     text.lines()
         .enumerate()
@@ -351,7 +349,7 @@ fn code_lines(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// The names under `[dependencies]`, or in the names of tables like `[dependencies.serde]`.
+/// Returns the names in `[dependencies]` and in tables like `[dependencies.serde]`.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_inside = false;
@@ -370,7 +368,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
     names
 }
 
-/// The relative targets of Markdown links that do not exist.
+/// Returns the relative link targets that do not exist.
 fn missing_links(text: &str, folder: &Path) -> Vec<String> {
     text.split("](")
         .skip(1)
@@ -399,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pure_uses_nothing_that_is_not() {
+    fn pure_files_use_only_pure_modules() {
         let table = [
             ("crates/plan/src/plan.rs", "use std::time::Instant;", 1),
             ("crates/plaincall/src/run.rs", "use std::time::Instant;", 0),
@@ -417,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_its_place_stands_nowhere_else() {
+    fn words_of_one_part_appear_nowhere_else() {
         let table = [
             ("crates/agent/src/mcp/client.rs", "use rmcp::Peer;", 0),
             ("crates/agent/src/agent.rs", "use rmcp::Peer;", 1),
@@ -429,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_named() {
+    fn missing_link_targets_are_listed() {
         let text = "[a](Cargo.toml) [b](no/such.md) [c](https://example.com) [d](#here)";
         assert_eq!(missing_links(text, &crate::root()), ["no/such.md"]);
     }

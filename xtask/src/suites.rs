@@ -1,9 +1,8 @@
-//! The lints and the test programs of the workspace: one build for both, several programs at a time.
+//! Lints and test programs of the workspace: one build for both, several programs in parallel.
 //!
-//! Clippy's compiler builds the tests, so that the workspace is compiled once, and its dependencies too. `cargo test` runs
-//! one program after another, and many tests wait more than they compute; so the programs run side by side, those that
-//! take longest first, and the examples in the documents beside them. At the end stands what computed most: the machine's
-//! other work makes every time longer, but hardly the processor's.
+//! Clippy's compiler builds the tests, so the workspace and its dependencies are compiled only once. `cargo test` runs one
+//! program after another, and many tests wait more than they compute. So the programs run in parallel, the longest first,
+//! together with the doc tests. The summary lists the highest processor times, which hardly depend on other load.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -14,15 +13,15 @@ use serde_json::Value;
 
 use crate::{cargo, passed, root, target};
 
-/// A program with tests, or the examples in the documents of all crates.
+/// A test program, or the doc tests of all crates.
 struct Suite {
     name: String,
     command: Command,
-    /// What it was built from. Where it has passed with the same before, it need not run again.
+    /// Its fingerprint. A program that passed with the same fingerprint does not run again.
     state: String,
 }
 
-/// Programs that take long, and so begin first: the last to end would else run alone.
+/// Slow programs, which start first so that none runs alone at the end.
 const LONG: &[&str] = &[
     "oracle",
     "cli",
@@ -31,8 +30,7 @@ const LONG: &[&str] = &[
     "examples in documents",
 ];
 
-/// Modules of tests that need sockets, a terminal or a build of their own, by the folder of their crate: only `--all` runs
-/// them.
+/// Test modules that need sockets, a terminal or a separate build, by the folder of their crate. Only `--all` runs them.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("agent", &["builtin::pages::", "mcp::", "models::"]),
     (
@@ -48,27 +46,27 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
     ("gateway", &["serving::"]),
     ("http", &["names_that_may_not_be_asked"]),
-    // Clippy's compiler words what rustc says of a wrong program in another way.
+    // Clippy's compiler words rustc's errors differently.
     ("messages", &["of_the_compiler"]),
 ];
 
-/// Tests that count what their whole process holds, by the folder of their crate. They are marked as ignored, and run in a
-/// process without others.
+/// Tests that measure their whole process, by the folder of their crate. They are marked as ignored, and run in a separate
+/// process.
 const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::results_are_shared"])];
 
-/// The features with which the tests are built: spans are tested too.
+/// The features of the test build, which include spans.
 const FEATURES: [&str; 2] = ["--features", "plaincall/tracing"];
 
-/// How many of the dearest programs are named at the end.
+/// The number of programs in the summary.
 const DEAREST: usize = 10;
 
-/// What a suite took of the processor, in seconds, and its name.
+/// The processor time of a suite in seconds, and its name.
 type Cost = (f64, String);
 
 /// Builds and lints the workspace and runs its tests; with `all`, also those that need sockets or a terminal.
 ///
 /// # Errors
-/// Names the suites that failed; what they print is printed as soon as each has ended.
+/// Lists the failed suites. Their output is printed as soon as each ends.
 pub(crate) fn run(all: bool) -> Result<(), String> {
     let begun = Instant::now();
     println!("== lints, build of tests");
@@ -88,7 +86,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     let costs = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        // One more than can compute, for those that wait.
+        // One more than there are cores, because some wait.
         for _ in 0..=cores {
             scope.spawn(|| {
                 loop {
@@ -123,7 +121,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     }
 }
 
-/// Cargo with clippy's compiler for the workspace.
+/// Returns cargo with clippy's compiler for the workspace.
 pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
     let beside = PathBuf::from(command.get_program()).with_file_name("clippy-driver");
@@ -136,17 +134,17 @@ pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Says which programs computed most.
+/// Prints the programs with the highest processor times.
 fn tell_dearest(mut costs: Vec<Cost>) {
     costs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let all: f64 = costs.iter().map(|(cost, _)| cost).sum();
-    println!("== seconds of the processor: {all:.0}, most of them in");
+    println!("== processor seconds: {all:.0}, most of them in");
     for (cost, name) in costs.iter().take(DEAREST) {
         println!("{cost:6.1} s  {name}");
     }
 }
 
-/// Runs a suite; whether it passed, and its seconds of the processor if they are known.
+/// Runs a suite. Returns whether it passed, and its processor seconds if known.
 fn passes(Suite { name, command, .. }: &Suite) -> (bool, Option<f64>) {
     let begun = Instant::now();
     let ran = timed(command).output();
@@ -169,7 +167,7 @@ fn passes(Suite { name, command, .. }: &Suite) -> (bool, Option<f64>) {
     }
 }
 
-/// The same command in a shell that says at last, on standard error, what it took of the processor.
+/// Wraps the command in a shell that prints its processor time to standard error at the end.
 fn timed(command: &Command) -> Command {
     let mut shell = Command::new("sh");
     let script = "\"$@\"; status=$?; times >&2; exit $status";
@@ -183,7 +181,7 @@ fn timed(command: &Command) -> Command {
     shell
 }
 
-/// The sum of the last line of `times`, which is of a shell's children, as in `0m1.50s 1m0.25s`.
+/// Returns the sum of the last line of `times`, for the children of a shell, as in `0m1.50s 1m0.25s`.
 fn processor_seconds(stderr: &str) -> Option<f64> {
     let line = stderr.lines().last()?;
     let seconds = line.split_whitespace().map(|time| {
@@ -193,7 +191,7 @@ fn processor_seconds(stderr: &str) -> Option<f64> {
     seconds.sum()
 }
 
-/// Builds everything, and gives what is to be run.
+/// Builds everything and returns the suites.
 fn built(all: bool) -> Result<Vec<Suite>, String> {
     let arguments = [
         "test",
@@ -216,7 +214,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
         .iter()
         .filter_map(|message| message.pointer("/message/rendered")?.as_str())
         .collect();
-    // A library is compiled twice, and says everything twice.
+    // A library is compiled twice, so each warning appears twice.
     warnings.sort_unstable();
     warnings.dedup();
     for warning in &warnings {
@@ -225,7 +223,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     if !build.status.success() || !warnings.is_empty() {
         return Err("the workspace has warnings or cannot be built".to_owned());
     }
-    // `--doc` does not heed that `interleave` has switched its own off; they are those of `plaincall` once more.
+    // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
     let mut examples = linting_cargo(&["test", "--workspace", "--doc"]);
     examples.args(FEATURES);
     examples.args(["--", "--skip", "testing/interleave/"]);
@@ -265,7 +263,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     Ok(suites)
 }
 
-/// How to run the program that a message of cargo tells of, if it is one with tests.
+/// Returns the command for the program in a message of cargo, if it is a test program.
 fn suites_of(message: &Value, all: bool, data: &str) -> Vec<Suite> {
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
     let is_test = message.pointer("/profile/test").and_then(Value::as_bool);
@@ -335,7 +333,7 @@ mod tests {
     #[test]
     fn the_processor_of_children_is_in_the_last_line() {
         let table = [
-            ("told\n0m0.10s 0m0.20s\n1m1.50s 0m0.25s\n", Some(61.75)),
+            ("text\n0m0.10s 0m0.20s\n1m1.50s 0m0.25s\n", Some(61.75)),
             ("0m1s 0m2s", Some(3.0)),
             ("no times", None),
             ("", None),
