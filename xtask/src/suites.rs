@@ -112,7 +112,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     });
     let seconds = begun.elapsed().as_secs_f64();
     println!("== test programs: {seconds:.0} s");
-    tell_dearest(costs.into_inner().map_err(|error| error.to_string())?);
+    print_dearest(costs.into_inner().map_err(|error| error.to_string())?);
     let failed = failed.into_inner().map_err(|error| error.to_string())?;
     if failed.is_empty() {
         Ok(())
@@ -135,7 +135,7 @@ pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
 }
 
 /// Prints the programs with the highest processor times.
-fn tell_dearest(mut costs: Vec<Cost>) {
+fn print_dearest(mut costs: Vec<Cost>) {
     costs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let all: f64 = costs.iter().map(|(cost, _)| cost).sum();
     println!("== processor seconds: {all:.0}, most of them in");
