@@ -156,8 +156,8 @@ impl<'t> Reader<'t> {
         }
         if self.takes("No output.\n") {
             told.output = Some(String::new());
-        } else if self.takes("Output, cut; it has ") {
-            told.whole_bytes = Some(self.until(" bytes in all").parse().expect("a number"));
+        } else if self.takes("Output, truncated from ") {
+            told.whole_bytes = Some(self.until(" bytes").parse().expect("a number"));
             told.output = Some(self.text());
         } else if self.takes("Output") {
             told.output = Some(self.text());
