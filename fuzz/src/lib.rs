@@ -12,7 +12,7 @@ pub use drawn::{Drawn, cut_bytes};
 pub use reply::check_reply;
 pub use request::check_request;
 
-use plaincall_call::Origin;
+use plaincall_call::untrusted::Origin;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::untrusted::{FORMS, Text, dialect};
 

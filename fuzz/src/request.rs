@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plaincall_call::{Document, bind, parse_json};
+use plaincall_call::{Document, bind, json::parse as parse_json};
 use plaincall_gateway::{
     Caller, Markers, ModelSettings, ToolCache, ReplyPlan, Secret, Translation, translate,
 };

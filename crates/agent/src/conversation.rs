@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::{EchoGuard, PromptTextBuilder, Untrusted};
+use plaincall::call::{PromptTextBuilder, Untrusted, untrusted::EchoGuard};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
     CallResult, Dialect, Run, RunEvents, Toolbox,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall::call::{ResultMessage, results};
+use plaincall::call::history::{ResultMessage, results};
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect};
 

@@ -6,7 +6,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::{PromptOptions, PromptTextBuilder, Trusted, prompt};
+use plaincall::call::{
+    PromptTextBuilder, Trusted,
+    prompt::{PromptOptions, prompt},
+};
 use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
 

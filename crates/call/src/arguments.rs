@@ -140,7 +140,7 @@ impl Arguments {
 
     /// The arguments as one JSON object.
     ///
-    /// Each value is what [`coerce`](crate::coerce) makes of it; after [`bind`](crate::bind), what its parameter is
+    /// Each value is what [`coerce`](crate::json::coerce) makes of it; after [`bind`](crate::bind), what its parameter is
     /// declared to be.
     pub fn to_value(&self) -> Value {
         self.value_of(ROOT)

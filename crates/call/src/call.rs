@@ -15,7 +15,7 @@ use crate::tool::ToolSpec;
 /// A tool call as it was written, with everything found about it.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
-    /// Its place in the order of appearance, from 0, over all turns that one [`Collector`](crate::Collector) reads.
+    /// Its place in the order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector) reads.
     pub index: usize,
     /// The syntax it is written in.
     pub syntax: Syntax,

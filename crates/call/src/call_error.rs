@@ -9,7 +9,7 @@ use crate::suspect_marker::SuspectMarker;
 const NAMED_IN_A_SENTENCE: usize = 8;
 
 /// Why a call is rejected because of what was written. Its `Display` is a sentence for the model, which says what is wrong
-/// and what to do; [`repair`](crate::repair()) is the whole message.
+/// and what to do; [`repair`](crate::repair::repair) is the whole message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {

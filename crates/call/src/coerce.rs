@@ -10,7 +10,7 @@ use crate::decimal::{Decimal, Notation};
 /// No digit of a number is ever lost: what a 64-bit integer or float cannot hold stays a string.
 ///
 /// ```
-/// use plaincall_call::coerce;
+/// use plaincall_call::json::coerce;
 ///
 /// assert_eq!(coerce(" 42 "), 42);
 /// assert_eq!(coerce("1.50"), 1.5);

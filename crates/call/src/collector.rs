@@ -1,4 +1,6 @@
-//! Events in, tool calls out.
+//! Assembles tool calls from parser events.
+
+pub use crate::ids::{Assigned, Ids};
 
 use std::collections::HashSet;
 use std::mem;
@@ -10,7 +12,6 @@ use plaincall_syntax::{
 
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::call::{Body, CallText, ToolCall};
-use crate::ids::{Assigned, Ids};
 use crate::invisible::in_name;
 use crate::limits::Limits;
 use crate::pointer::{PointerError, shown};

@@ -1,6 +1,8 @@
-//! A whole text, read: the wire form.
+//! A complete text with its calls.
 
 pub(crate) mod bound;
+
+pub use bound::{BoundCall, BoundDocument};
 
 use plaincall_syntax::{
     Dialect, DialectError, Event, EventKind, NearMiss, Parser, Span, Syntax, Termination,
@@ -12,7 +14,6 @@ use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::collector::{Collected, Collector};
-use crate::document::bound::BoundCall;
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
 use crate::reply_diagnostic::ReplyDiagnostic;

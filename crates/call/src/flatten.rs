@@ -22,7 +22,7 @@ static OPEN: Value = Value::Bool(true);
 /// declared string may be any text, and what pointers cannot spell, such as an empty list, stands as JSON text.
 ///
 /// ```
-/// use plaincall_call::flatten;
+/// use plaincall_call::render::flatten;
 /// use serde_json::json;
 ///
 /// let pairs = |value: serde_json::Value| flatten(value.as_object().expect("an object"), None);

@@ -4,6 +4,9 @@ mod in_json;
 pub(crate) mod invented;
 pub(crate) mod results;
 
+pub use invented::InventedResults;
+pub use results::{CallStatus, ResultMessage, in_call_order, results};
+
 use std::borrow::Cow;
 use std::slice;
 
@@ -101,7 +104,7 @@ impl PastArguments<'_> {
 /// A dialect that leaves the syntax open writes the block syntax ([`Dialect::for_syntax`] chooses).
 ///
 /// ```
-/// use plaincall_call::{Untrusted, PastCall, TurnPart, history};
+/// use plaincall_call::{Untrusted, history::{PastCall, TurnPart, history}};
 /// use plaincall_syntax::Dialect;
 ///
 /// let arguments = serde_json::json!({"path": "a.txt", "text": "!!!GADGET_END"});

@@ -10,7 +10,7 @@ use crate::decimal::{Decimal, Notation};
 /// Reads a JSON text without losing a digit or a member.
 ///
 /// ```
-/// use plaincall_call::parse_json;
+/// use plaincall_call::json::parse as parse_json;
 ///
 /// assert_eq!(parse_json("[1.50, \"a\"]"), Ok(serde_json::json!([1.5, "a"])));
 /// assert!(parse_json("{\"a\": 1, \"a\": 2}").is_err());

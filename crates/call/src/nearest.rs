@@ -18,7 +18,7 @@ const LONGEST: usize = 256;
 /// not count. Of a pattern counts what stands before its first `*` or `?`.
 ///
 /// ```
-/// use plaincall_call::nearest_name;
+/// use plaincall_call::names::nearest_name;
 ///
 /// assert_eq!(nearest_name("raed_file", ["write_file", "read_file"]), Some("read_file"));
 /// assert_eq!(nearest_name("shell", ["write_file", "read_file"]), None);

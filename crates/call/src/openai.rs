@@ -15,7 +15,7 @@ pub struct OpenAiCalls {
     /// arguments are the text of a JSON object.
     pub tool_calls: Vec<Value>,
     /// The calls that are wrong and therefore not in the array.
-    pub left_out: Vec<SkippedCall>,
+    pub skipped: Vec<SkippedCall>,
 }
 
 /// A call that is not in the array.
@@ -42,7 +42,7 @@ pub fn openai_calls(
 ) -> OpenAiCalls {
     let mut calls = OpenAiCalls {
         tool_calls: Vec::new(),
-        left_out: Vec::new(),
+        skipped: Vec::new(),
     };
     let mut check = check.without_gate();
     check.begin_reply();
@@ -66,7 +66,7 @@ pub fn openai_calls(
                 "type": "function",
                 "function": {"name": call.name, "arguments": arguments.to_string()},
             })),
-            Err(error) => calls.left_out.push(SkippedCall {
+            Err(error) => calls.skipped.push(SkippedCall {
                 index: call.index,
                 id: call.id.clone(),
                 reasons: match error {

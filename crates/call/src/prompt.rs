@@ -1,4 +1,4 @@
-//! What a model is told so that it can call tools (`spec/prompt.md`).
+//! The system prompt that teaches a model to call tools (`spec/prompt.md`).
 
 mod block;
 mod emoji;
@@ -7,12 +7,13 @@ mod notation;
 pub(crate) mod options;
 mod teaching;
 
+pub use options::PromptOptions;
+
 use std::{mem, slice};
 
 use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
 use crate::prompt::list::list_tool;
-use crate::prompt::options::PromptOptions;
 use crate::prompt::teaching::Teaching;
 use crate::tool::ToolSpec;
 use crate::untrusted::Trusted;
@@ -24,7 +25,7 @@ use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 /// one.
 ///
 /// ```
-/// use plaincall_call::{Parameter, ParameterKind, PromptOptions, PromptPart, ToolSpec, prompt};
+/// use plaincall_call::{Parameter, ParameterKind, ToolSpec, prompt::{PromptOptions, PromptPart, prompt}};
 /// use plaincall_syntax::Dialect;
 ///
 /// let tool = ToolSpec::new("read-file")

@@ -32,7 +32,7 @@ impl Arguments {
     /// after such a value do not count. The text `null` is `None` for an `Option`; if the arguments were bound to a
     /// tool whose schema allows no string there, the text `None` is too. Lists and objects come from
     /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
-    /// tagged enums, flattened fields), a value is what [`coerce`](crate::coerce) makes of it.
+    /// tagged enums, flattened fields), a value is what [`coerce`](crate::json::coerce) makes of it.
     ///
     /// # Errors
     /// Says what does not fit, with the pointer and the span of the value.

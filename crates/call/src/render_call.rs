@@ -19,7 +19,7 @@ use crate::tool::usage::UsageBody;
 /// A call to be written, with its arguments as JSON.
 ///
 /// Of a tool without a definition, those of an emoji call are its line and body, as `raw_args` and `body`
-/// ([`openai_calls`](crate::openai_calls) tells them so).
+/// ([`openai_calls`](crate::openai::openai_calls) tells them so).
 #[derive(Clone, Debug)]
 pub struct JsonCall<'c> {
     /// The tool.
@@ -47,7 +47,7 @@ impl std::error::Error for RenderCallError {}
 /// The text of a call, its last line end included. A dialect that leaves the syntax open writes the block syntax.
 ///
 /// ```
-/// use plaincall_call::{JsonCall, render_call};
+/// use plaincall_call::{render::{JsonCall, render_call}};
 /// use plaincall_syntax::Dialect;
 ///
 /// let arguments = serde_json::json!({"words": 50});
@@ -55,7 +55,7 @@ impl std::error::Error for RenderCallError {}
 /// let call = JsonCall { name: "Sum", id: Some("s"), dependencies: vec!["r"], arguments };
 /// let text = render_call(&call, None, &Dialect::block())?;
 /// assert_eq!(text, "!!!GADGET_START:Sum:s:r\n!!!ARG:words\n50\n!!!GADGET_END\n");
-/// # Ok::<(), plaincall_call::RenderCallError>(())
+/// # Ok::<(), plaincall_call::render::RenderCallError>(())
 /// ```
 ///
 /// # Errors

@@ -34,7 +34,7 @@ const CALLS: usize = 5;
 /// However long the calls are and however much is wrong with them, the message is short.
 ///
 /// ```
-/// use plaincall_call::{Document, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, repair};
+/// use plaincall_call::{Document, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, repair::repair};
 /// use plaincall_syntax::Dialect;
 ///
 /// let wait = ToolSpec::new("wait")

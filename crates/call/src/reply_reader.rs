@@ -24,9 +24,7 @@ use crate::tool::lookup::ToolLookup;
 /// tool. The same bytes read the same however they are cut; neighbouring pieces of text and of arguments join.
 ///
 /// ```
-/// use plaincall_call::{
-///     Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
-/// };
+/// use plaincall_call::{Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed};
 /// use plaincall_syntax::Dialect;
 ///
 /// let wait = ToolSpec::new("wait").parameter(Parameter::new("seconds", ParameterKind::Integer));

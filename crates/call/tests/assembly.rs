@@ -3,7 +3,9 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Collected, Collector, Document, DocumentBuilder, Limits, ReplyDiagnostic, ToolCall,
+    Document, Limits, ReplyDiagnostic, ToolCall,
+    collector::{Collected, Collector},
+    document::DocumentBuilder,
 };
 use plaincall_syntax::{Dialect, Parser, parse};
 

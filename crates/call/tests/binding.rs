@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 
 use plaincall_call::{
-    Arguments, Document, Parameter, ParameterKind, ToolSpec, bind, bind_arguments, spell_emoji,
+    Arguments, Document, Parameter, ParameterKind, ToolSpec, bind, bind_arguments,
+    render::spell_emoji,
 };
 use plaincall_syntax::Dialect;
 

@@ -3,9 +3,12 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Collected, Collector, Document, Limits, OpenAiCalls, Parameter, ParameterKind, ReplyCheck,
-    ReplyDiagnostic, Stop, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
+    Document, Limits, Parameter, ParameterKind, ReplyCheck, ReplyDiagnostic, Stop, ToolSet,
+    ToolSpec, Unclosed,
+    collector::{Collected, Collector},
+    openai::{OpenAiCalls, openai_calls},
 };
+use plaincall_syntax::Syntax;
 use plaincall_syntax::{ByteParser, Dialect, Parser, parse};
 use serde_json::json;
 
@@ -216,13 +219,13 @@ fn openai_form() {
     let set = set.expect("names that differ");
     let OpenAiCalls {
         tool_calls,
-        left_out,
+        skipped,
     } = openai_calls(&document(text), check(), Stop::Natural, Some(&set));
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),
         json!([{"id": "a", "type": "function", "function": {"name": "A", "arguments": "{\"zip\":\"02134\",\"n\":\"5\"}"}}])
     );
-    let reasons: Vec<(usize, &str, usize)> = left_out
+    let reasons: Vec<(usize, &str, usize)> = skipped
         .iter()
         .map(|one| (one.index, one.id.as_str(), one.reasons.len()))
         .collect();
@@ -230,7 +233,7 @@ fn openai_form() {
         reasons,
         [(1, "a", 1), (2, "gadget_1", 3), (3, "gadget_2", 1)]
     );
-    assert_eq!(left_out[2].reasons, ["Pointer line cut off: x"]);
+    assert_eq!(skipped[2].reasons, ["Pointer line cut off: x"]);
 
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
     let calls = openai_calls(&emoji, check(), Stop::Natural, None);

@@ -1,6 +1,6 @@
 //! What values mean without a schema.
 
-use plaincall_call::coerce;
+use plaincall_call::json::coerce;
 use serde_json::Value;
 
 /// `expected` is JSON; a number in it must come out in the same notation.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plaincall_call::{Arguments, coerce, flatten};
+use plaincall_call::{Arguments, json::coerce, render::flatten};
 use serde_json::{Map, Value};
 
 /// What a text is as a number of a type, and without a schema.

@@ -1,6 +1,7 @@
 //! The ids of calls over the turns of a conversation.
 
-use plaincall_call::{Ids, Syntax};
+use plaincall_call::collector::Ids;
+use plaincall_syntax::Syntax;
 
 /// Each turn is a list of ids as written, empty for none; what comes out has `!` for a duplicate.
 fn check(syntax: Syntax, turns: &[&[&str]], expected: &[&str]) {

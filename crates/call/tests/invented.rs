@@ -1,6 +1,9 @@
 //! Results that a model invents.
 
-use plaincall_call::{CallStatus, InventedResults, ResultMessage, Untrusted, results};
+use plaincall_call::{
+    Untrusted,
+    history::{CallStatus, InventedResults, ResultMessage, results},
+};
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
 /// What is left of a text behind a call of `add`, however it is cut.

@@ -6,7 +6,11 @@ mod doubt;
 mod random;
 mod streamed;
 
-use plaincall_call::{Arguments, Collected, Collector, JsonStream, Limits, NotClosed, ToolSpec};
+use plaincall_call::{
+    Arguments, Limits, ToolSpec,
+    collector::{Collected, Collector},
+    json::{JsonStream, NotClosed},
+};
 use plaincall_syntax::{Dialect, Parser, Syntax};
 
 use crate::json_stream::streamed::{counted, emoji_tools, stream_all, tool, unknown};

@@ -8,7 +8,9 @@ use alloc_tracker::{Allocator, Session};
 #[cfg(feature = "jsonschema")]
 use plaincall_call::Document;
 use plaincall_call::{
-    Collected, Collector, JsonStream, Limits, Parameter, ParameterKind, ToolSpec, bind,
+    Limits, Parameter, ParameterKind, ToolSpec, bind,
+    collector::{Collected, Collector},
+    json::JsonStream,
 };
 use plaincall_syntax::{Dialect, Event, EventKind, Parser, parse};
 use rustix::time::{ClockId, clock_gettime};

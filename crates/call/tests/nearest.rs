@@ -1,6 +1,6 @@
 //! Names that were probably meant.
 
-use plaincall_call::{did_you_mean, nearest_name, unknown_tool};
+use plaincall_call::names::{did_you_mean, nearest_name, unknown_tool};
 
 #[test]
 fn what_is_near() {

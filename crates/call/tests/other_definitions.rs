@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::{Effect, read_tool_definitions};
+use plaincall_call::{Effect, definitions::read_tool_definitions};
 use serde_json::{Value, json};
 
 /// Each definition reads as `name(parameters): description`.

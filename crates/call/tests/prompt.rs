@@ -14,7 +14,11 @@ mod tokens;
 
 use std::path::{Path, PathBuf};
 
-use plaincall_call::{PromptOptions, PromptPart, ToolSpec, prompt, read_tool_definitions};
+use plaincall_call::{
+    ToolSpec,
+    definitions::read_tool_definitions,
+    prompt::{PromptOptions, PromptPart, prompt},
+};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 

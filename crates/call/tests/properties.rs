@@ -3,8 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Arguments, Document, DocumentBuilder, Limits, Parameter, ParameterKind, ToolSpec, bind, coerce,
-    flatten,
+    Arguments, Document, Limits, Parameter, ParameterKind, ToolSpec, bind,
+    document::DocumentBuilder, json::coerce, render::flatten,
 };
 use plaincall_syntax::{Call, Dialect, Parser, ceil_char_boundary, render};
 use proptest::prelude::*;

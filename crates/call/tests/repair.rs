@@ -19,9 +19,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{
-    CallError, Document, ModelText, PromptText, ReplyCheck, ReplyDiagnostic, Stop, Termination,
-    ToolCall, ToolSpec, Unclosed, bind, repair, repair_reply,
+    CallError, Document, ModelText, PromptText, ReplyCheck, ReplyDiagnostic, Stop, ToolCall,
+    ToolSpec, Unclosed, bind,
+    repair::{repair, repair_reply},
 };
+use plaincall_syntax::Termination;
 use plaincall_syntax::{Dialect, Escaper};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

@@ -8,8 +8,8 @@
 )]
 
 use plaincall_call::{
-    Arguments, CallError, Document, Schema, ToolSpec, bind, bind_arguments, flatten,
-    read_tool_definitions, repair,
+    Arguments, CallError, Document, Schema, ToolSpec, bind, bind_arguments,
+    definitions::read_tool_definitions, render::flatten, repair::repair,
 };
 use plaincall_syntax::Dialect;
 use proptest::prelude::*;

@@ -3,8 +3,9 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Arguments, Document, ReplyDiagnostic, ToolSpec, UsageBody, bind, bind_arguments, flatten,
-    spell_emoji,
+    Arguments, Document, ReplyDiagnostic, ToolSpec, bind, bind_arguments,
+    render::{flatten, spell_emoji},
+    usage::UsageBody,
 };
 use plaincall_syntax::{Call, Dialect, render};
 use serde_json::{Map, Value, json};

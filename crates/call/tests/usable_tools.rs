@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
-use plaincall_call::{ToolSpec, read_usable_tools};
+use plaincall_call::{ToolSpec, definitions::read_usable_tools};
 use serde_json::{Value, json};
 
 const EVEN: &str =

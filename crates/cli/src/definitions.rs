@@ -8,7 +8,7 @@ use plaincall::{
     call::{ToolSpec, Unclosed},
     command::Interpreted,
 };
-use plaincall_call::{ToolSet, read_tool_definitions};
+use plaincall_call::{ToolSet, definitions::read_tool_definitions};
 use plaincall_config::{Document, FileError, Place, Problem};
 use serde::de::IgnoredAny;
 

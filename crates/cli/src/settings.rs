@@ -11,7 +11,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use plaincall_agent::AgentLimits;
-use plaincall_call::did_you_mean;
+use plaincall_call::names::did_you_mean;
 use plaincall_config::{Layers, Mcp, Node, Origin, Settings, dotted, read_settings, variables};
 use serde_json::{Value, json};
 

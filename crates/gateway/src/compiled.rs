@@ -1,6 +1,8 @@
 //! A dialect, compiled for writing prompts and reading replies.
 
-use plaincall_call::{EchoGuard, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec};
+use plaincall_call::{
+    Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec, untrusted::EchoGuard,
+};
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
 use crate::settings::ModelSettings;

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use plaincall_call::ChangedTool;
+use plaincall_call::definitions::ChangedTool;
 
 macro_rules! counts {
     ($($name:ident: $help:literal,)*) => {

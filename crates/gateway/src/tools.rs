@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_call::{
-    ChangedTool, PromptOptions, SpecError, ToolLookup as _, ToolSet, ToolSpec, prompt,
-    read_usable_tools,
+    SpecError, ToolLookup as _, ToolSet, ToolSpec,
+    definitions::{ChangedTool, read_usable_tools},
+    prompt::{PromptOptions, prompt},
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;

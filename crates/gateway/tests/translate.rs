@@ -11,7 +11,10 @@ mod tool_cache;
 
 use std::collections::HashSet;
 
-use plaincall_call::{PromptOptions, prompt, read_usable_tools};
+use plaincall_call::{
+    definitions::read_usable_tools,
+    prompt::{PromptOptions, prompt},
+};
 use plaincall_gateway::{
     Caller, GatewayError, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
 };

@@ -1,6 +1,8 @@
 //! The arguments of a call as records have them, and those of a submitted call.
 
-use plaincall_call::{Arguments, CallError, Limits, ToolSpec, bind_arguments, flatten_call};
+use plaincall_call::{
+    Arguments, CallError, Limits, ToolSpec, bind_arguments, render::flatten_call,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
+use plaincall_call::{
+    Parameter, ToolSpec,
+    names::{did_you_mean, nearest_name},
+};
 
 pub use crate::interpreted::Interpreted;
 use crate::interpreted::{Source, interpreted};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall_call::{EchoGuard, Untrusted};
+use plaincall_call::{Untrusted, untrusted::EchoGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::request::Request;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, Untrusted};
+use plaincall_call::{Untrusted, untrusted::EchoGuard};
 
 use crate::event::RunEvent;
 use crate::toolbox::Toolbox;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall_call::{EchoGuard, Limits, Unclosed};
+use plaincall_call::{Limits, Unclosed, untrusted::EchoGuard};
 pub use plaincall_config::tools::{Echoes, Order, Writes};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{CallError, CallStatus, PromptText, ResultMessage, Untrusted, results};
+use plaincall_call::{
+    CallError, PromptText, Untrusted,
+    history::{CallStatus, ResultMessage, results},
+};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{EchoGuard, ReplyCheck, ReplyReader, Untrusted};
+use plaincall_call::{ReplyCheck, ReplyReader, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::Dialect;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, Bound, CallError, Effect, ReplyItem, Stop, SuspectMarker, Syntax, ToolLookup as _,
-    Untrusted,
+    Arguments, Bound, CallError, Effect, ReplyItem, Stop, SuspectMarker, ToolLookup as _, Untrusted,
 };
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
+use plaincall_syntax::Syntax;
 
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{

@@ -1,7 +1,9 @@
 //! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, JsonStream, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
+    Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
+    collector::{Collected, Collector},
+    json::JsonStream,
 };
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::Value;
@@ -168,9 +170,9 @@ pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
         .map(|item| word(&item.parameter.name).replace([']', '\n'], ""))
         .collect();
     let body = match &usage.body {
-        plaincall_call::UsageBody::Json => value.to_string(),
-        plaincall_call::UsageBody::Parameter(parameter) => word(&parameter.name),
-        plaincall_call::UsageBody::Nothing => String::new(),
+        plaincall_call::usage::UsageBody::Json => value.to_string(),
+        plaincall_call::usage::UsageBody::Parameter(parameter) => word(&parameter.name),
+        plaincall_call::usage::UsageBody::Nothing => String::new(),
     };
     let text = format!("🛠️[t {}]\n{body}🛠️[/end]", line.join(" "));
     Some((tool, text, Dialect::emoji(), sizes))

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use plaincall_call::{ModelText, Origin, PromptText, PromptTextBuilder, Trusted, Untrusted};
+use plaincall_call::{
+    ModelText, PromptText, PromptTextBuilder, Trusted, Untrusted, untrusted::Origin,
+};
 use plaincall_syntax::Dialect;
 
 use crate::examples;

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use plaincall::call::{
-    CallError, ModelText, PromptText, PromptTextBuilder, Untrusted, repair, repair_reply,
+    CallError, ModelText, PromptText, PromptTextBuilder, Untrusted,
+    repair::{repair, repair_reply},
 };
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Status, Stop, Tool, events::Author};

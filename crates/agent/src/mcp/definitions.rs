@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use plaincall::call::ToolSpec;
-use plaincall::call::read_tool_definitions;
+use plaincall::call::definitions::read_tool_definitions;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, ErrorCode, Extensions, ListToolsRequest, ListToolsRequestMethod,

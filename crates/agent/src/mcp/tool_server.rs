@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::unknown_tool;
+use plaincall::call::names::unknown_tool;
 use plaincall::{
     CallResult, Decision, Effect, Gate, Log, Policy, Request, Rules, Run, RunError, RunEvent,
     Status, Stop, Submitted, Tool, Toolbox, gate::GateFuture, rules::Verdict,

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use plaincall::call::ToolSpec;
-use plaincall::call::{PastCall, TurnPart, Untrusted, history};
+use plaincall::call::{
+    Untrusted,
+    history::{PastCall, TurnPart, history},
+};
 use plaincall::syntax::{Escaper, Syntax};
 use plaincall_agent::model::{
     ModelError, ModelErrorKind, ModelRequest, Role, Scripted, ScriptedReply,

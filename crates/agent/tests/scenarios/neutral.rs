@@ -4,7 +4,7 @@
 //! arguments, whose values are words or JSON strings. In the emoji syntax ids are left out. What else is written stays as
 //! it is; `{1}` is the id that the first call gets if none is written.
 
-use plaincall_agent::plaincall::call::{EmojiText, spell_emoji};
+use plaincall_agent::plaincall::call::render::{EmojiText, spell_emoji};
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
 use plaincall_agent::plaincall::{Toolbox, call::Arguments};
 

@@ -24,7 +24,7 @@ impl ToolSpec {
     /// makes the type of a call that was bound.
     ///
     /// ```
-    /// use plaincall_call::{ToolSpec, bind_arguments, Arguments};
+    /// use plaincall_call::{Arguments, ToolSpec, bind_arguments};
     ///
     /// /// Repeats a text.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]

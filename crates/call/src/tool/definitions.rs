@@ -57,7 +57,7 @@ impl std::error::Error for DefinitionsError {}
 /// another [`effect`](ToolSpec::effect).
 ///
 /// ```
-/// use plaincall_call::{Effect, read_tool_definitions};
+/// use plaincall_call::{Effect, definitions::read_tool_definitions};
 ///
 /// let tools = read_tool_definitions(
 ///     r#"{"tools": [{"name": "look", "inputSchema": {"type": "object", "properties": {"at": {"type": "string"}}},
@@ -69,7 +69,7 @@ impl std::error::Error for DefinitionsError {}
 ///
 /// let error = read_tool_definitions(r#"[{"name": "a b"}]"#).unwrap_err();
 /// assert_eq!(error.mistakes[0].at, "/0/name");
-/// # Ok::<(), plaincall_call::DefinitionsError>(())
+/// # Ok::<(), plaincall_call::definitions::DefinitionsError>(())
 /// ```
 ///
 /// # Errors

@@ -37,7 +37,7 @@ pub struct ChangedTool {
 }
 
 /// Reads definitions of functions, each from its JSON text, like
-/// [`read_tool_definitions`](crate::read_tool_definitions). But an odd definition does not fail the others.
+/// [`read_tool_definitions`](crate::definitions::read_tool_definitions). But an odd definition does not fail the others.
 ///
 /// A tool that cannot be used as it is gets a looser schema if its name can be written: what is wrong in the schema
 /// becomes `true` or is removed. Otherwise the tool is dropped, as is one with the name of an earlier one.

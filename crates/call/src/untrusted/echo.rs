@@ -17,7 +17,7 @@ use crate::untrusted::folded::{Folded, Patterns, Sought, possible_names};
 /// closed. A question about a call takes time linear in what is kept.
 ///
 /// ```
-/// use plaincall_call::{Document, Echo, EchoGuard, Untrusted};
+/// use plaincall_call::{Document, Untrusted, untrusted::{Echo, EchoGuard}};
 /// use plaincall_syntax::Dialect;
 ///
 /// let dialect = Dialect::block().keyed("k3v9q2x8");

@@ -64,7 +64,7 @@ struct Markers {
 /// Puts a prompt text together. It knows every marker of the dialects in use and escapes untrusted text for all of them.
 ///
 /// ```
-/// use plaincall_call::{Untrusted, ModelText, PromptTextBuilder};
+/// use plaincall_call::{ModelText, PromptTextBuilder, Untrusted};
 /// use plaincall_syntax::Dialect;
 ///
 /// let mut prompt text = PromptTextBuilder::new(&[Dialect::block(), Dialect::emoji()])?;

@@ -1,8 +1,9 @@
 //! Calls as streams of their JSON, and the tools that they are for.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, JsonStream, Limits, NotClosed, Parameter, ParameterKind,
-    ToolCall, ToolSpec, bind,
+    Arguments, Limits, Parameter, ParameterKind, ToolCall, ToolSpec, bind,
+    collector::{Collected, Collector},
+    json::{JsonStream, NotClosed},
 };
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::json;

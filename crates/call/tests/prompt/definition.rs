@@ -1,6 +1,10 @@
 //! The examples of `spec/prompt.md`: a tool as JSON, and how it is listed.
 
-use plaincall_call::{PromptOptions, PromptPart, ToolSpec, prompt, read_tool_definitions};
+use plaincall_call::{
+    ToolSpec,
+    definitions::read_tool_definitions,
+    prompt::{PromptOptions, PromptPart, prompt},
+};
 use plaincall_syntax::Dialect;
 use serde_json::Value;
 

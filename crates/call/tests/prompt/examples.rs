@@ -1,6 +1,9 @@
 //! The examples in prompts: our parser reads them, their tools take them, and they give what they claim.
 
-use plaincall_call::{Document, PromptOptions, PromptPart, ToolCall, ToolSpec, bind, prompt};
+use plaincall_call::{
+    Document, ToolCall, ToolSpec, bind,
+    prompt::{PromptOptions, PromptPart, prompt},
+};
 use plaincall_syntax::{
     Call, Dialect, Escaper, MarkerForm, MarkerUse, Syntax, Termination, render,
 };

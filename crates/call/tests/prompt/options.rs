@@ -1,6 +1,9 @@
 //! What can be changed about a prompt, and what always holds.
 
-use plaincall_call::{Origin, PromptOptions, PromptPart, prompt};
+use plaincall_call::{
+    prompt::{PromptOptions, PromptPart, prompt},
+    untrusted::Origin,
+};
 use plaincall_syntax::{Dialect, DialectError};
 
 use crate::prompt::{tool_sets, tools_of};

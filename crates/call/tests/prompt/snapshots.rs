@@ -2,7 +2,7 @@
 //!
 //! With `SNAPSHOTS=overwrite` they are written anew instead of compared.
 
-use plaincall_call::{PromptOptions, prompt};
+use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 
 use crate::prompt::{folder, tools_of};

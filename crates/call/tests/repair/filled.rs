@@ -1,7 +1,8 @@
 //! What a model does with a call that it is shown: it copies it and puts values in the place of the placeholders.
 
 use plaincall_call::{
-    Arguments, Document, ReplyDiagnostic, ToolCall, ToolSpec, UsageBody, bind, bind_arguments,
+    Arguments, Document, ReplyDiagnostic, ToolCall, ToolSpec, bind, bind_arguments,
+    usage::UsageBody,
 };
 use plaincall_syntax::{Call, Dialect, Syntax, render};
 use serde_json::{Map, Value};

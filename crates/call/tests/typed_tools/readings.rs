@@ -28,7 +28,7 @@ where
 {
     // Alone, a scalar stands on the line; beside a list it stands in JSON.
     let tool = tool::<X<T>>();
-    let is_json = tool.usage().body == plaincall_call::UsageBody::Json;
+    let is_json = tool.usage().body == plaincall_call::usage::UsageBody::Json;
     let text = pairs.first().map_or("", |(_, text)| text);
     let written = if is_json {
         json!({"x": json}).to_string()

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use plaincall_call::{ToolSpec, flatten, spell_emoji};
+use plaincall_call::{
+    ToolSpec,
+    render::{flatten, spell_emoji},
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Write};
 
-use plaincall_call::{Arguments, Document, ToolSpec, UsageBody, bind};
+use plaincall_call::{Arguments, Document, ToolSpec, bind, usage::UsageBody};
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,8 +5,8 @@ mod every_split;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::Span;
 use plaincall_syntax::Dialect;
+use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
 use crate::commands::check::every_split::try_splits;

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::{
-    BoundCall, BoundDocument, Collected, Collector, Document, Limits, ReplyCheck, Stop, ToolSet,
-    openai_calls,
+    Document, Limits, ReplyCheck, Stop, ToolSet,
+    collector::{Collected, Collector},
+    document::{BoundCall, BoundDocument},
+    openai::openai_calls,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde::Serialize;
@@ -270,7 +272,7 @@ impl<'o> Parse<'o> {
         let calls = openai_calls(document, self.check.clone(), stop, tools);
         let mut status = Status::Good;
         for call in document.calls() {
-            let lost = match calls.left_out.iter().find(|one| one.index == call.index) {
+            let lost = match calls.skipped.iter().find(|one| one.index == call.index) {
                 Some(left_out) => {
                     format!("is left out: {}", left_out.reasons.join("; "))
                 }

@@ -10,7 +10,7 @@ use plaincall::{
     events::Author,
     log::{LogError, Record},
 };
-use plaincall_call::did_you_mean;
+use plaincall_call::names::did_you_mean;
 use plaincall_config::Node;
 
 use crate::commands::show::{self, ShowOptions};

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use plaincall::call::{did_you_mean, nearest_name};
+use plaincall::call::names::{did_you_mean, nearest_name};
 use plaincall::{
     Policy, Rules, Tool, Toolbox,
     rules::{Pattern, Rule},

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::Dialect;
-use plaincall::call::nearest_name;
+use plaincall::call::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{Anthropic, Json, Key, Model as Client, ModelError, OpenAi, Replay};
 use plaincall_config::{Address, Api, FilePath, KeySource, Model};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::visible::harmless;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
-use plaincall_call::Severity;
+use plaincall_syntax::Severity;
 
 /// How much of a line is shown before a place and from it on, in bytes. A longer line is cut, so that it stays readable,
 /// and costs no more than a short one whatever its length.

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 
 use anstyle::{AnsiColor, Style};
 use plaincall_call::{
-    Arguments, BoundCall, Collected, Collector, Limits, ReplyDiagnostic, Span, ToolCall, ToolSet,
+    Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSet,
+    collector::{Collected, Collector},
+    document::BoundCall,
 };
+use plaincall_syntax::Span;
 use plaincall_syntax::{
     ByteParser, Dialect, Event, EventKind, Severity, Slot, Syntax, Termination,
 };

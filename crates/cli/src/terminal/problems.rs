@@ -1,7 +1,7 @@
 //! What is wrong with a file, for people.
 
-use plaincall_call::Severity;
 use plaincall_config::{FileError, redacted, starred};
+use plaincall_syntax::Severity;
 
 use crate::output::say;
 use crate::terminal::excerpt::{Excerpts, Remark};

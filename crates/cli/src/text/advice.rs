@@ -1,6 +1,6 @@
 //! What to do about what was found.
 
-use plaincall_call::Syntax;
+use plaincall_syntax::Syntax;
 
 /// The code of the remark that something looks like a marker and is none.
 pub(crate) const NEAR_MISS: &str = "near_miss";

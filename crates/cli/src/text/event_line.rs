@@ -1,6 +1,7 @@
 //! A parser's event as one line of JSON.
 
-use plaincall_call::{BoundCall, ReplyDiagnostic, Span};
+use plaincall_call::{ReplyDiagnostic, document::BoundCall};
+use plaincall_syntax::Span;
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,8 @@
 //! Everything that is found in a text, with what to do about it.
 
-use plaincall_call::{Document, ReplyDiagnostic, Severity, Span, ToolSet};
+use plaincall_call::{Document, ReplyDiagnostic, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
+use plaincall_syntax::{Severity, Span};
 
 use crate::status::Failure;
 use crate::text::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};

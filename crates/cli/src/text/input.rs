@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use plaincall_call::{Stop, nearest_name};
+use plaincall_call::{Stop, names::nearest_name};
 use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use plaincall_call::{Document, DocumentBuilder, Limits, ReplyCheck, Unclosed};
+use plaincall_call::{Document, Limits, ReplyCheck, Unclosed, document::DocumentBuilder};
 use plaincall_syntax::{ByteParser, Dialect, DialectError, Escaper};
 
 use crate::status::Failure;

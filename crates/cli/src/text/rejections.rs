@@ -2,10 +2,11 @@
 
 use plaincall::plan::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
-    CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Severity, Span, Stop,
-    SuspectMarker, Termination, ToolCall, ToolSet, ToolSpec, Unclosed,
+    CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Stop, SuspectMarker,
+    ToolCall, ToolSet, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Code, Dialect, DialectError, Section};
+use plaincall_syntax::{Severity, Span, Termination};
 
 use crate::text::advice::{
     AFTER_UNCLOSED, DEPENDENCY_CYCLE, HELD, MAYBE_REASONING, NOT_CLOSED, SELF_DEPENDENCY,

@@ -66,7 +66,7 @@ fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
     let in_reasoning = |at: u64| {
         document.segments.iter().any(|segment| {
             let span = segment.span();
-            matches!(segment, plaincall_call::Segment::Reasoning { .. })
+            matches!(segment, plaincall_call::document::Segment::Reasoning { .. })
                 && (span.start as u64..span.end as u64).contains(&at)
         })
     };

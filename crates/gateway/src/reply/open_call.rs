@@ -1,6 +1,6 @@
 //! A call that is being written.
 
-use plaincall_call::{Arguments, JsonStream, Limits, ToolCall, ToolSpec};
+use plaincall_call::{Arguments, Limits, ToolCall, ToolSpec, json::JsonStream};
 use plaincall_syntax::Event;
 
 use crate::sink::ResponseSink;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, ToolLookup, ToolSpec, Untrusted};
+use plaincall_call::{ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::compiled::CompiledDialect;

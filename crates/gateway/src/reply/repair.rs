@@ -1,6 +1,9 @@
 //! Whether a call may be sent, and what the model is told if not.
 
-use plaincall_call::{CallError, ModelText, PromptText, ToolCall, repair, repair_reply};
+use plaincall_call::{
+    CallError, ModelText, PromptText, ToolCall,
+    repair::{repair, repair_reply},
+};
 
 use crate::error::GatewayError;
 use crate::invalid_call_mark::InvalidCallMark;

@@ -7,7 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use plaincall_call::ChangedTool;
+use plaincall_call::definitions::ChangedTool;
 use plaincall_wire::openai::ErrorBody;
 
 use crate::error::GatewayError;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use plaincall_call::{
-    PastCall, PromptTextBuilder, ResultMessage, TurnPart, Untrusted, history, in_call_order,
-    results,
+    PromptTextBuilder, Untrusted,
+    history::{PastCall, ResultMessage, TurnPart, history, in_call_order, results},
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;

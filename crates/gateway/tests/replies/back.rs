@@ -1,6 +1,6 @@
 //! What the client has got comes back in its next request, and the model finds its own words again.
 
-use plaincall_call::{Document, Segment, ToolSet, read_tool_definitions};
+use plaincall_call::{Document, ToolSet, definitions::read_tool_definitions, document::Segment};
 use plaincall_gateway::{Caller, ModelSettings, Secret, ToolCache, Translation, translate};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;

@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    Document, PastCall, Stop, ToolSet, TurnPart, Untrusted, history, read_tool_definitions,
+    Document, Stop, ToolSet, Untrusted,
+    definitions::read_tool_definitions,
+    history::{PastCall, TurnPart, history},
 };
 use plaincall_gateway::{
     ArgumentMode, Caller, Markers, ModelSettings, ReasoningSpan, ReplyPlan, Secret, ToolCache,

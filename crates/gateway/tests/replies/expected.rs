@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, Unclosed, openai_calls};
+use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, Unclosed, openai::openai_calls};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) fn calls(
     let document = Document::parse(text, dialect).unwrap();
     let check = ReplyCheck::new(dialect, Unclosed::Reject).unwrap();
     let found = openai_calls(&document, check, stop, Some(tools));
-    let left_out: HashSet<usize> = found.left_out.iter().map(|call| call.index).collect();
+    let left_out: HashSet<usize> = found.skipped.iter().map(|call| call.index).collect();
     let mut right = found.tool_calls.into_iter();
     let mut ids = HashSet::new();
     let mut seen = Vec::new();

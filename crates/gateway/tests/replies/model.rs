@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plaincall_call::{ToolSet, read_tool_definitions};
+use plaincall_call::{ToolSet, definitions::read_tool_definitions};
 use plaincall_gateway::{
     ArgumentMode, Caller, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, RepairRound,
     Reply, ReplyPlan, Secret, StreamedResponse, ToolCache, Translation, translate,

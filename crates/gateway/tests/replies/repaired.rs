@@ -214,7 +214,10 @@ fn calls_that_may_not_run() {
             format!("{started}a !!!GADGET_START:now\n"),
             "a marker or text like one",
         ),
-        (format!("{started}{NOW}"), "no end marker before the next call"),
+        (
+            format!("{started}{NOW}"),
+            "no end marker before the next call",
+        ),
         (escaped, ""),
     ] {
         for arguments in [ArgumentMode::Checked, ArgumentMode::Stream] {

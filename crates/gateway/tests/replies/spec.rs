@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use plaincall_call::{Document, Stop, ToolSet, ToolSpec, Unclosed, read_tool_definitions};
+use plaincall_call::{
+    Document, Stop, ToolSet, ToolSpec, Unclosed, definitions::read_tool_definitions,
+};
 use plaincall_gateway::{ArgumentMode, ModelSettings};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};

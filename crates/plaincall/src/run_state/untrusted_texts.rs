@@ -4,7 +4,10 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Echo, EchoGuard, SuspectMarker, Untrusted};
+use plaincall_call::{
+    SuspectMarker, Untrusted,
+    untrusted::{Echo, EchoGuard},
+};
 use plaincall_plan::CallIndex;
 
 use super::RunState;

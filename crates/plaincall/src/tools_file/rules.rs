@@ -3,7 +3,7 @@
 //! A rule without effect is a mistake, above all one that names what is not there: a misspelled rule would leave open what
 //! it should close.
 
-use plaincall_call::{Effect, Parameter, ToolSpec, did_you_mean};
+use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean};
 use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{Document, Place, Value, child};
 

@@ -1,10 +1,16 @@
 //! The subjects: everything that parses text of a model, a user or a server.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Document, EchoGuard, JsonStream, Limits, ModelText,
-    PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, Untrusted, bind,
-    bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions,
-    repair_reply,
+    Arguments, Document, Limits, ModelText, PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet,
+    ToolSpec, Unclosed, Untrusted, bind, bind_arguments,
+    collector::{Collected, Collector},
+    definitions::read_tool_definitions,
+    json::{JsonStream, coerce, parse as parse_json},
+    names::nearest_name,
+    openai::openai_calls,
+    render::flatten,
+    repair::repair_reply,
+    untrusted::EchoGuard,
 };
 use plaincall_syntax::{
     ByteParser, Call, Dialect, Escaper, Event, Parser, Syntax, near_misses, render,

@@ -1,8 +1,9 @@
 //! Any calls in any dialect: what is rendered is read again as it was, and nothing else is read.
 
 use plaincall_call::{
-    Document, ModelText, Origin, Parameter, ParameterKind, PastCall, ToolSpec, TurnPart, Untrusted,
-    bind, history,
+    Document, ModelText, Parameter, ParameterKind, ToolSpec, Untrusted, bind,
+    history::{PastCall, TurnPart, history},
+    untrusted::Origin,
 };
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};

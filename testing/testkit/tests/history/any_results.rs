@@ -1,6 +1,9 @@
 //! Any results: the text of the results, without the escape, gives them back exactly.
 
-use plaincall_call::{CallStatus, Document, ResultMessage, Untrusted, in_call_order, results};
+use plaincall_call::{
+    Document, Untrusted,
+    history::{CallStatus, ResultMessage, in_call_order, results},
+};
 use plaincall_syntax::Escaper;
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;

@@ -1,8 +1,10 @@
 //! The examples of `spec/history.md` and `spec/repair.md`.
 
 use plaincall_call::{
-    CallStatus, Document, ModelText, PastCall, ReplyCheck, ResultMessage, Stop, ToolSpec, TurnPart,
-    Unclosed, Untrusted, history, read_tool_definitions, repair, repair_reply, results,
+    Document, ModelText, ReplyCheck, Stop, ToolSpec, Unclosed, Untrusted,
+    definitions::read_tool_definitions,
+    history::{CallStatus, PastCall, ResultMessage, TurnPart, history, results},
+    repair::{repair, repair_reply},
 };
 use plaincall_testkit::examples;
 use plaincall_testkit::untrusted::{breach, dialect};

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plaincall_call::{
-    CallError, Document, Echo, EchoGuard, Effect, ModelText, PromptText, PromptTextBuilder,
-    ReplyCheck, Stop, ToolCall, ToolSpec, Trusted, Unclosed, Untrusted,
+    CallError, Document, Effect, ModelText, PromptText, PromptTextBuilder, ReplyCheck, Stop,
+    ToolCall, ToolSpec, Trusted, Unclosed, Untrusted,
+    untrusted::{Echo, EchoGuard},
 };
 use plaincall_syntax::{Dialect, near_misses};
 use serde::Deserialize;

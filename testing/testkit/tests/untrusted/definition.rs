@@ -1,7 +1,8 @@
 //! The examples of `spec/untrusted.md`.
 
 use plaincall_call::{
-    Document, EchoGuard, ModelText, PromptText, PromptTextBuilder, ToolCall, Trusted, Untrusted,
+    Document, ModelText, PromptText, PromptTextBuilder, ToolCall, Trusted, Untrusted,
+    untrusted::EchoGuard,
 };
 
 use plaincall_testkit::untrusted::{breach, dialect};

@@ -1,6 +1,9 @@
 //! Random disguises of a call in an untrusted text: the copy is held whatever they are (`spec/untrusted.md` 4).
 
-use plaincall_call::{Document, Echo, EchoGuard, Untrusted};
+use plaincall_call::{
+    Document, Untrusted,
+    untrusted::{Echo, EchoGuard},
+};
 use plaincall_syntax::{Call, Dialect, render};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::Choices;

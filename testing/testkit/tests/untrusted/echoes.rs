@@ -1,6 +1,9 @@
 //! Calls that stand in untrusted texts are known again, and others are not.
 
-use plaincall_call::{Document, Echo, EchoGuard, ToolCall, Untrusted};
+use plaincall_call::{
+    Document, ToolCall, Untrusted,
+    untrusted::{Echo, EchoGuard},
+};
 use plaincall_syntax::{Call, Dialect, render};
 use proptest::prelude::*;
 

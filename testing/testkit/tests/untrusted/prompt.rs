@@ -1,7 +1,9 @@
 //! Definitions of tools that mean harm, in a prompt (`spec/prompt.md` 2 and 3).
 
 use plaincall_call::{
-    Origin, Parameter, ParameterKind, Prompt, PromptOptions, PromptPart, ToolSpec, prompt,
+    Parameter, ParameterKind, ToolSpec,
+    prompt::{Prompt, PromptOptions, PromptPart, prompt},
+    untrusted::Origin,
 };
 use plaincall_syntax::Dialect;
 use proptest::prelude::*;

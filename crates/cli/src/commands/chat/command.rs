@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plaincall_call::nearest_name;
+use plaincall_call::names::nearest_name;
 
 /// What `/help` prints.
 pub(super) const HELP: &str = "\

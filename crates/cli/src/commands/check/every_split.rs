@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use plaincall_call::{DocumentBuilder, Limits};
+use plaincall_call::{Limits, document::DocumentBuilder};
 use plaincall_syntax::Dialect;
 
 use crate::status::Failure;

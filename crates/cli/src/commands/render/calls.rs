@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use plaincall_call::{
-    Document, JsonCall, Span, Syntax, Termination, ToolLookup as _, ToolSet, ToolSpec, bind,
-    parse_json, render_call,
+    Document, ToolLookup as _, ToolSet, ToolSpec, bind,
+    json::parse as parse_json,
+    render::{JsonCall, render_call},
 };
 use plaincall_syntax::{Dialect, Escaper};
+use plaincall_syntax::{Span, Syntax, Termination};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::slice;
 
 use plaincall_call::{
-    PastCall, PromptTextBuilder, ResultMessage, ToolSet, TurnPart, Untrusted, history,
-    in_call_order, results,
+    PromptTextBuilder, ToolSet, Untrusted,
+    history::{PastCall, ResultMessage, TurnPart, history, in_call_order, results},
 };
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plaincall::{Effect, Rules, call::ToolSpec};
-use plaincall_call::{PromptOptions, PromptPart, Severity, prompt};
+use plaincall_call::prompt::{PromptOptions, PromptPart, prompt};
 use plaincall_config::{Document, Node, child};
 use plaincall_syntax::Dialect;
+use plaincall_syntax::Severity;
 
 use crate::definitions::{self, Found};
 use crate::output::Output;
