@@ -74,6 +74,7 @@ const CLEAN: &[&str] = &[
     "conformance/README.md",
     "docs/local-models.md",
     "docs/mcp.md",
+    "docs/observing.md",
     "docs/showing-a-run.md",
     "docs/troubleshooting-replies.md",
     "docs/tool-examples.md",

@@ -1,4 +1,4 @@
-//! Who decides whether a call may run.
+//! Decisions about whether a call may run.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,45 +8,53 @@ use plaincall_call::{Arguments, Effect};
 use crate::request::Request;
 use crate::tool_error::BoxError;
 
-/// Decides whether a call that is ready may run: a policy, or a person.
+/// Decides whether a call may run: a policy, or a person.
 ///
-/// It is asked when nothing else stands in the call's way, and before the call takes a slot; so a gate may take its
-/// time, and only the calls that depend on this one wait (`spec/running.md`, "The life of a call"). A gate that
-/// returns an error or panics has denied the call. When the run is cancelled, the future is dropped.
+/// The gate is asked about a call that is ready, before the call takes a slot. It may take its time: only the calls that
+/// depend on this one wait (`spec/running.md`, "The life of a call"). If the gate returns an error or panics, the call is
+/// denied. If the run is cancelled, the future is dropped.
+///
+/// An async closure is a gate:
 ///
 /// ```
-/// use plaincall::{Decision, Gate, Request, gate::GateFuture};
+/// use plaincall::{Decision, Request, Run, RunBuilder};
 ///
-/// struct OnlyIn(&'static str);
-///
-/// impl Gate for OnlyIn {
-///     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
-///         Box::pin(async move {
-///             // What a person reads: the arguments as one JSON object.
-///             println!("{} {}", request.name, request.arguments.to_value());
-///             Ok(match request.arguments.get("path") {
-///                 Some(path) if path.starts_with(self.0) => Decision::Allow,
-///                 _ => Decision::deny(format!("only paths below {} are allowed", self.0)),
-///             })
+/// fn only_in_src(run: RunBuilder) -> RunBuilder {
+///     run.gate(|request: Request| async move {
+///         // The arguments as one JSON object, for a person.
+///         println!("{} {}", request.name, request.arguments.to_value());
+///         Ok(match request.arguments.get("path") {
+///             Some(path) if path.starts_with("src/") => Decision::Allow,
+///             _ => Decision::deny("only paths below src/ are allowed"),
 ///         })
-///     }
+///     })
 /// }
 /// ```
 pub trait Gate: Send + Sync {
     /// Decides about one call.
     ///
     /// # Errors
-    /// Whatever keeps it from deciding. The call is denied, and the model hears of the error.
+    /// Returns an error if it cannot decide. The call is then denied, and the model reads the error.
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a>;
 
-    /// Says what became of a call of a tool that may change something, which was started before a crash. If nothing else
-    /// is said nobody knows: no policy can, only a person who looks.
+    /// Reports the outcome of a call that may change something and was interrupted by a crash. Default:
+    /// [`Recovery::Unknown`], because only a person can find out.
     ///
     /// # Errors
-    /// Whatever keeps it from saying. Then nobody knows.
+    /// Returns an error if it cannot answer. The outcome is then unknown.
     fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         let _ = request;
         Box::pin(async { Ok(Recovery::Unknown) })
+    }
+}
+
+impl<F, R> Gate for F
+where
+    F: Fn(Request) -> R + Send + Sync,
+    R: Future<Output = Result<Decision, BoxError>> + Send + 'static,
+{
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(self(request.clone()))
     }
 }
 
@@ -60,53 +68,54 @@ impl<G: Gate + ?Sized> Gate for Arc<G> {
     }
 }
 
-/// What [`Gate::decide`] returns.
+/// The future that [`Gate::decide`] returns.
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>> + Send + 'a>>;
 
-/// What [`Gate::recover`] returns.
+/// The future that [`Gate::recover`] returns.
 pub type RecoveryFuture<'a> = Pin<Box<dyn Future<Output = Result<Recovery, BoxError>> + Send + 'a>>;
 
-/// What a gate decides.
+/// The decision of a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Decision {
     /// The call may run.
     Allow,
-    /// This call and all later calls of the same tool may run; nobody is asked about them any more.
+    /// This call and all later calls of the same tool may run, without asking again.
     Always,
-    /// The call may run with other arguments. They are checked as written ones are, and the model is told.
+    /// The call may run with other arguments. They are validated like written ones, and the model is informed.
     Edit {
-        /// What it is to be called with.
+        /// The new arguments.
         arguments: Arguments,
     },
     /// The call may not run.
     Deny {
-        /// Why, in words for the model.
+        /// The reason, for the model.
         reason: String,
     },
 }
 
-/// What somebody says about a call that was started before a crash, and of which nobody knows what became
-/// (`spec/running.md`, "After a crash").
+/// The outcome of a call that was interrupted by a crash, as a person reports it (`spec/running.md`, "After a crash").
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Recovery {
-    /// Nobody knows. The call is `unknown`, and whoever takes the run up again is asked again.
+    /// The outcome is unknown. The call ends as `unknown`, and the gate is asked again when the run is resumed again.
     Unknown,
-    /// It is to be started once more.
+    /// Run the call again.
     RunAgain,
-    /// It was done.
+    /// The call completed.
     Done {
-        /// What it returned, as far as somebody knows.
+        /// Its output, as far as it is known.
         output: String,
     },
-    /// It was not done, and is not to be.
+    /// The call did not complete, and should not run again.
     NotDone {
-        /// Why, in words for the model.
+        /// The reason, for the model.
         reason: String,
     },
 }
 
 impl Decision {
-    /// Denies with a reason that the model reads.
+    /// Denies the call, with a reason for the model.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny {
             reason: reason.into(),
@@ -114,16 +123,16 @@ impl Decision {
     }
 }
 
-/// The gate of a run that has no other: tools that only read and tools that can be repeated may run, tools that
-/// write may not. Nor may [held calls](Request::held).
+/// The default gate: allows tools that read and tools that are idempotent, and denies tools that write and
+/// [held calls](Request::held).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOnly;
 
 impl ReadOnly {
-    /// What it decides about a tool.
+    /// Decides about a call without asking anyone.
     pub(crate) fn decision(request: &Request) -> Decision {
         if let Some(held) = &request.held {
-            return Decision::deny(held.refusal());
+            return Decision::deny(held.rejection());
         }
         match request.effect {
             Effect::Read | Effect::Idempotent => Decision::Allow,
@@ -141,8 +150,8 @@ impl Gate for ReadOnly {
     }
 }
 
-/// Lets every call run but [held calls](Request::held): a yes that was given beforehand was not given for them.
-/// [`Policy::echoes`](crate::Policy::echoes) can let echoes run like all others.
+/// Allows every call except [held calls](Request::held), which need the approval of that very call.
+/// [`Policy::echoes`](crate::Policy::echoes) can allow echoes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 
@@ -151,7 +160,7 @@ impl Gate for AllowAll {
         Box::pin(async move {
             Ok(match &request.held {
                 None => Decision::Allow,
-                Some(held) => Decision::deny(held.refusal()),
+                Some(held) => Decision::deny(held.rejection()),
             })
         })
     }

@@ -1,4 +1,4 @@
-//! Who hears what happens in a run.
+//! Subscribers to the events of a run.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,24 +18,31 @@ use tokio::thread;
 
 use crate::event::{Lagged, RunEvent};
 
-/// How many events wait at most for one who listens. Those that come while so many wait are lost to it, and it is told
-/// how many ([`RunEvent::Lagged`]).
+/// The capacity of the queue of each subscriber. Events beyond it are dropped, and the subscriber gets their number in a
+/// [`RunEvent::Lagged`].
 pub const EVENT_QUEUE: usize = 1 << 16;
 
-/// Watches a run: a metric, a display, a trace (`docs/observing.md`). It hears of everything and changes nothing.
+/// Observes the events of a run, for metrics, displays or traces (`docs/observing.md`). It cannot change the run.
 ///
-/// It is called on a thread of its own, so it may take its time, and whatever it does, the run goes on; if more than
-/// [`EVENT_QUEUE`] events wait for it, it misses some and is told so. One that panics is not called again.
+/// It is called on its own thread, so it may block without delaying the run. If more than [`EVENT_QUEUE`] events wait for
+/// it, some are dropped, and it gets a [`RunEvent::Lagged`]. An observer that panics is not called again.
+///
+/// A closure with one argument of type `&RunEvent` is an observer.
 pub trait Observer: Send + 'static {
-    /// Hears of one event, in order.
+    /// Receives one event. Events arrive in order.
     fn observe(&mut self, event: &RunEvent);
 }
 
-/// The events of a run, from [`Run::events`](crate::Run::events): a stream, which ends when the run was dropped and all its
+impl<F: FnMut(&RunEvent) + Send + 'static> Observer for F {
+    fn observe(&mut self, event: &RunEvent) {
+        self(event);
+    }
+}
+
+/// A stream of the events of a run, from [`Run::events`](crate::Run::events). It ends when the run was dropped and all its
 /// calls have ended.
 ///
-/// Nothing waits for the reader: a display that is slow, or a reader that has stopped reading, does not hold up a
-/// call. See [`EVENT_QUEUE`] for what becomes of a reader that is too slow.
+/// A slow reader does not delay the run; it loses events (see [`EVENT_QUEUE`]).
 #[derive(Debug)]
 pub struct RunEvents {
     receiver: Receiver<RunEvent>,
@@ -53,31 +60,30 @@ impl RunEvents {
         (listener, Self { receiver, missed })
     }
 
-    /// The next event; `None` when the run is over: it was dropped and all its calls have ended.
+    /// Waits for the next event. Returns `None` when the run was dropped and all its calls have ended.
     ///
-    /// May be used in `select!`: no event is lost if the future is dropped.
+    /// Cancel safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<RunEvent> {
         let event = self.receiver.recv().await;
-        event.or_else(|| self.missed_at_the_end())
+        event.or_else(|| self.lagged_at_the_end())
     }
 
-    /// The next event if there is one already.
+    /// Returns the next event without waiting.
     pub fn try_next(&mut self) -> Option<RunEvent> {
         match self.receiver.try_recv() {
             Ok(event) => Some(event),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => self.missed_at_the_end(),
+            Err(TryRecvError::Disconnected) => self.lagged_at_the_end(),
         }
     }
 
     fn next_blocking(&mut self) -> Option<RunEvent> {
         let event = self.receiver.blocking_recv();
-        event.or_else(|| self.missed_at_the_end())
+        event.or_else(|| self.lagged_at_the_end())
     }
 
-    /// The last events of a run may be among those that were missed; then none comes after them that could bring the
-    /// news.
-    fn missed_at_the_end(&self) -> Option<RunEvent> {
+    /// Reports events that were dropped at the end of the run, when no event follows that could report them.
+    fn lagged_at_the_end(&self) -> Option<RunEvent> {
         let count = self.missed.swap(0, Ordering::AcqRel);
         (count > 0).then_some(RunEvent::Lagged(Lagged { count }))
     }
@@ -88,11 +94,11 @@ impl Stream for RunEvents {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
         let event = ready!(self.receiver.poll_recv(context));
-        Poll::Ready(event.or_else(|| self.missed_at_the_end()))
+        Poll::Ready(event.or_else(|| self.lagged_at_the_end()))
     }
 }
 
-/// Lets an observer hear on a thread of its own. What is returned says when it has heard everything.
+/// Runs an observer on its own thread. The receiver completes when the observer got the last event.
 pub(crate) fn observe(
     mut observer: Box<dyn Observer>,
 ) -> io::Result<(Listener, oneshot::Receiver<()>)> {
@@ -120,7 +126,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Whether it still listens.
-    fn tell(&mut self, event: RunEvent) -> bool {
+    fn send(&mut self, event: RunEvent) -> bool {
         // While it listens only this side changes the count.
         let count = self.missed.load(Ordering::Acquire);
         if count > 0 {
@@ -152,7 +158,7 @@ impl Listeners {
         mut listener: Listener,
         already: impl IntoIterator<Item = RunEvent>,
     ) {
-        if already.into_iter().all(|event| listener.tell(event)) {
+        if already.into_iter().all(|event| listener.send(event)) {
             self.all.push(listener);
         }
     }
@@ -161,7 +167,7 @@ impl Listeners {
         self.all.is_empty()
     }
 
-    pub(crate) fn tell(&mut self, event: RunEvent) {
+    pub(crate) fn send(&mut self, event: RunEvent) {
         let mut rest = self.all.len();
         let mut event = Some(event);
         self.all.retain_mut(|listener| {
@@ -171,7 +177,7 @@ impl Listeners {
             } else {
                 event.clone()
             };
-            event.is_some_and(|event| listener.tell(event))
+            event.is_some_and(|event| listener.send(event))
         });
     }
 }

@@ -347,19 +347,9 @@ impl RunBuilder {
         self
     }
 
-    /// Sets limits and order, all of them at once: what other settings have said of them before is lost.
-    /// [`Policy::default`] if nothing is said.
+    /// Sets limits and order of the calls. Default: [`Policy::default`].
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
-        self
-    }
-
-    /// Sets how many calls may run at the same time; any number if 0. Default: 32.
-    ///
-    /// A command hears of the end of every other one that runs beside it. That is nothing beside the start of a process
-    /// as long as there are dozens; with thousands at once it becomes most of the cost.
-    pub fn concurrent(mut self, count: u32) -> Self {
-        self.policy.concurrent = count;
         self
     }
 

@@ -146,7 +146,13 @@ fn check(spans: &Spans, calls: &str, cancel: fn(Canceller), expected: &str) -> V
     let subscriber = tracing_subscriber::registry().with(spans.clone());
     tracing::subscriber::with_default(subscriber, || {
         runtime.block_on(async {
-            let mut run = Run::builder(toolbox()).concurrent(1).build().unwrap();
+            let mut run = Run::builder(toolbox())
+                .policy(plaincall::Policy {
+                    concurrent: 1,
+                    ..plaincall::Policy::default()
+                })
+                .build()
+                .unwrap();
             cancel(run.canceller());
             play(&mut run, calls).instrument(info_span!("caller")).await;
             run.close().await.unwrap();

@@ -122,7 +122,12 @@ fn lateness(
 async fn sleeping(size: usize) -> Result<String, BoxError> {
     const TIMEOUT: Duration = Duration::from_millis(1500);
     let toolbox = Toolbox::new([sleeper(TIMEOUT)])?;
-    let mut run = Run::builder(toolbox).concurrent(0).build()?;
+    let mut run = Run::builder(toolbox)
+        .policy(plaincall::Policy {
+            concurrent: 0,
+            ..plaincall::Policy::default()
+        })
+        .build()?;
     let mut turn = run.turn();
     let (short, long) = (call(1_000, true)?, call(600_000, true)?);
     for place in 0..size {

@@ -84,7 +84,7 @@ impl Driver {
     fn deliver(&mut self, what: PendingDelivery) {
         match what {
             PendingDelivery::Listener(listener) => self.add(listener),
-            PendingDelivery::Event(event) => self.listeners.tell(event),
+            PendingDelivery::Event(event) => self.listeners.send(event),
             PendingDelivery::Results(reply, results) => {
                 let _ = reply.send(results);
             }
@@ -126,7 +126,7 @@ impl Driver {
                     error: Arc::clone(&error),
                     at,
                 };
-                self.listeners.tell(RunEvent::LogFailed(failed));
+                self.listeners.send(RunEvent::LogFailed(failed));
                 while let Some((_, mut what)) = self.outbox.pop_front() {
                     if let PendingDelivery::Results(_, results) = &mut what {
                         results.log_failure = Some(Arc::clone(&error));

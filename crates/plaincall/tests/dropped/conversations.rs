@@ -42,7 +42,10 @@ fn builder(folder: &Path) -> RunBuilder {
         .gate(Slow)
         .directory_in(folder)
         .environment([("PATH", "/usr/local/bin:/usr/bin:/bin")])
-        .concurrent(2)
+        .policy(plaincall::Policy {
+            concurrent: 2,
+            ..plaincall::Policy::default()
+        })
         .log(Log::create(log).unwrap())
 }
 

@@ -107,7 +107,13 @@ async fn every_call_starts_as_soon_as_it_can() {
     let mut forward = 0;
     for round in 0..1000 {
         let graph = Graph::new(&mut random);
-        let mut run = builder().concurrent(0).build().unwrap();
+        let mut run = builder()
+            .policy(plaincall::Policy {
+                concurrent: 0,
+                ..plaincall::Policy::default()
+            })
+            .build()
+            .unwrap();
         let begun = Instant::now();
         let mut turn = run.turn();
         for (piece, pause) in written(&graph.scene(), false).iter().zip(&graph.pauses) {
@@ -201,7 +207,10 @@ async fn limits_hold_all_the_time() {
             running.tool("alone").exclusive(),
         ];
         let limit = [1, 2, 4, 0][round % 4];
-        let run = Run::builder(Toolbox::new(tools).unwrap()).concurrent(limit);
+        let run = Run::builder(Toolbox::new(tools).unwrap()).policy(plaincall::Policy {
+            concurrent: limit,
+            ..plaincall::Policy::default()
+        });
         let mut run = run.build().unwrap();
         let mut turn = run.turn();
         let mut scene = graph.scene();

@@ -49,7 +49,13 @@ async fn waits_between_the_starts_of_a_call() {
             ..Retry::attempts(6)
         };
         let (tool, starts) = flaky("flaky", 100, retry);
-        let mut run = with([tool]).concurrent(1).build().unwrap();
+        let mut run = with([tool])
+            .policy(plaincall::Policy {
+                concurrent: 1,
+                ..plaincall::Policy::default()
+            })
+            .build()
+            .unwrap();
         let mut events = run.events();
         // While it waits it holds no slot: the other call runs in its first wait, which is 250 ms at least.
         let scene = "a=flaky b=sleep,200 c=sleep,1<a";

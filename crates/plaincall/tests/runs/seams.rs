@@ -30,7 +30,10 @@ impl Gate for SlowGate {
 async fn gates() {
     // A gate that is slow holds no slot.
     check_with(
-        builder().gate(SlowGate).concurrent(1),
+        builder().gate(SlowGate).policy(plaincall::Policy {
+            concurrent: 1,
+            ..plaincall::Policy::default()
+        }),
         "a=write,10 b=sleep,5 c=sleep,1<b",
         0,
         "a ok 100-110, b ok 50-55, c ok 65-66",

@@ -12,7 +12,13 @@ use crate::runs::scene::{builder, errors, play, shown, sleeper, written};
 
 #[tokio::test(start_paused = true)]
 async fn cancelling() {
-    let mut run = builder().concurrent(1).build().unwrap();
+    let mut run = builder()
+        .policy(plaincall::Policy {
+            concurrent: 1,
+            ..plaincall::Policy::default()
+        })
+        .build()
+        .unwrap();
     let canceller = run.canceller();
     let mut turn = run.turn();
     turn.feed(written("a=sleep,100 b=sleep,10 c=sleep,10<a", false).concat());

@@ -54,8 +54,20 @@ async fn limits_of_what_runs_at_the_same_time() {
     let flood = written(&flood.collect::<String>(), false);
     for (builder, together) in [
         (builder(), 32),
-        (builder().concurrent(50), 50),
-        (builder().concurrent(0), 100),
+        (
+            builder().policy(plaincall::Policy {
+                concurrent: 50,
+                ..plaincall::Policy::default()
+            }),
+            50,
+        ),
+        (
+            builder().policy(plaincall::Policy {
+                concurrent: 0,
+                ..plaincall::Policy::default()
+            }),
+            100,
+        ),
     ] {
         let results = play(&mut builder.build().unwrap(), &flood, 0).await;
         let first = Some(Duration::ZERO);
@@ -67,7 +79,10 @@ async fn limits_of_what_runs_at_the_same_time() {
         assert!(results.all_ok());
     }
     check_with(
-        builder().concurrent(2),
+        builder().policy(plaincall::Policy {
+            concurrent: 2,
+            ..plaincall::Policy::default()
+        }),
         "a=sleep,10 b=sleep,20 c=sleep,10 d=sleep,10",
         0,
         "a ok 0-10, b ok 0-20, c ok 10-20, d ok 20-30",
