@@ -1,6 +1,7 @@
 //! Files with MCP servers: what is read of them, and what is wrong with them.
 
 use plaincall_agent::mcp::{McpConfig, McpTransport};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A table of mistakes: a file, a line of dashes, its problems, a line of equals signs.
 const MISTAKES: &str = include_str!("mistakes.txt");
@@ -117,9 +118,10 @@ fn large_files_are_read_in_linear_time() {
         format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"env\": {{{variables}}}}}}}}}"),
         format!("[mcp_servers.a]\ncommand = \"x\"\n{unknown}"),
     ] {
-        let begun = std::time::Instant::now();
+        // Other work on the machine does not count.
+        let start = clock_gettime(ClockId::ThreadCPUTime);
         let _ = McpConfig::read(&text, std::path::Path::new("/mcp"), |_| None);
-        let took = begun.elapsed();
-        assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+        let took = clock_gettime(ClockId::ThreadCPUTime) - start;
+        assert!(took.tv_sec < 20, "{took:?}");
     }
 }
