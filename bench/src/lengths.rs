@@ -97,7 +97,7 @@ impl Values {
         [&self.opening, &self.page, &self.closing].map(|text| cut(text, size))
     }
 
-    /// Reads all calls; whether their values came back, as far as their lengths tell.
+    /// Reads all calls. Returns whether the lengths of their values are correct.
     pub(crate) fn read(&self, [opening, page, closing]: &[Vec<&str>; 3]) -> bool {
         let mut parser = self.parser.clone();
         let (mut bytes, mut ends) = (0, 0);

@@ -66,10 +66,10 @@ fn main() -> ExitCode {
         }
     }
     match run(&options, &mut std::io::stdout()) {
-        Ok(complaints) if complaints.is_empty() => ExitCode::SUCCESS,
-        Ok(complaints) => {
-            for complaint in complaints {
-                eprintln!("plaincall-bench: {complaint}");
+        Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
+        Ok(problems) => {
+            for problem in problems {
+                eprintln!("plaincall-bench: {problem}");
             }
             ExitCode::FAILURE
         }
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 /// The table could not be written, for instance because the program behind the pipe has ended.
 fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn Error>> {
     let effort = if options.quick { QUICK } else { FULL };
-    let mut complaints = Vec::new();
+    let mut problems = Vec::new();
     let mut verdicts = Vec::new();
     // The rows of the other modes are measured with those of the first, and printed after them.
     let (mut in_loop, mut assembled) = (Vec::new(), Vec::new());
@@ -108,7 +108,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
             if let Some(difference) = &kept.difference {
                 let size = size_title(size);
                 let title = payload.title;
-                complaints.push(format!("LOST: {title}, chunks of {size}: {difference}"));
+                problems.push(format!("LOST: {title}, chunks of {size}: {difference}"));
             }
             verdicts.extend(Verdict::of_row(payload.name, &events));
             in_loop.push((looped, kept.clone()));
@@ -122,7 +122,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
         }
     }
     if options.wants(options::LENGTHS) {
-        let rows = print_lengths(options, effort, out, &mut complaints)?;
+        let rows = print_lengths(options, effort, out, &mut problems)?;
         verdicts.extend(rows.iter().flat_map(Verdict::of_lengths));
     }
     if options.check {
@@ -130,9 +130,9 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
             writeln!(out, "{verdict}")?;
         }
         let broken = verdicts.iter().filter(|verdict| !verdict.is_kept);
-        complaints.extend(broken.map(Verdict::to_string));
+        problems.extend(broken.map(Verdict::to_string));
     }
-    Ok(complaints)
+    Ok(problems)
 }
 
 /// Prints the rows of values of growing length, events consumed and nothing assembled.
@@ -140,7 +140,7 @@ fn print_lengths(
     options: &Options,
     effort: Effort,
     out: &mut impl Write,
-    complaints: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) -> Result<Vec<Flatness>, Box<dyn Error>> {
     let lengths = if options.quick {
         lengths::QUICK_LENGTHS
@@ -187,7 +187,7 @@ fn print_lengths(
             rows.push(row);
             if !is_whole.get() {
                 let size = size_title(size);
-                complaints.push(format!("LOST: values in {name}, chunks of {size}"));
+                problems.push(format!("LOST: values in {name}, chunks of {size}"));
             }
         }
     }

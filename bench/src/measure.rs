@@ -26,7 +26,7 @@ pub(crate) fn interleaved(effort: Effort, runs: &[&dyn Fn()]) -> Vec<Vec<Duratio
     let repeats: Vec<u32> = runs
         .iter()
         .map(|run| {
-            // The first execution warms the caches, the second says how long one takes.
+            // The first execution warms the caches, the second shows how long one takes.
             run();
             let once = sample(run, 1).max(Duration::from_nanos(1));
             let count = effort.sample.as_nanos().div_ceil(once.as_nanos());

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) check: bool,
     pub(crate) help: bool,
     pub(crate) payload: Option<String>,
-    /// The size as it stands in the table.
+    /// The size as shown in the table.
     pub(crate) chunk: Option<String>,
 }
 

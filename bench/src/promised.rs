@@ -11,7 +11,7 @@ const OF_LOOP: &[(&str, usize, f64)] =
 /// How much is aimed at, for every payload and size that something is promised for.
 const AIM: f64 = 0.4;
 
-/// The payloads that are to be read in one chunk at [`SPEED`], or at [`OF_SEARCH`] of the search for the start marker
+/// The payloads that must be parsed in one chunk at [`SPEED`], or at [`OF_SEARCH`] of the search for the start marker
 /// if that is less.
 const PROSE: &[&str] = &["words", "prose"];
 /// Millions of bytes a second.

@@ -78,7 +78,7 @@ impl Writer {
             text.push(' ');
             text.push_str(self.pick(EMOJI));
         }
-        // One exclamation in ten: the first byte of the markers also stands where there is none.
+        // One exclamation in ten: the first byte of the markers also occurs without a marker.
         text.push_str(match self.below(20) {
             0 => "! ",
             1 => "!!! ",

@@ -1,4 +1,4 @@
-//! A number is exact or it stays a text, whatever the schema (`spec/block.md` 7.7 and 7.7.1).
+//! A number is exact or it stays a text, for every schema (`spec/block.md` 7.7 and 7.7.1).
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! `unescape` undoes `escape`, and the escape is the one that `spec/common.md` 6.2 tells
+//! `unescape` undoes `escape`, and the escape is the one of `spec/common.md` 6.2
 //! (`spec/untrusted.md` 2).
 #![no_main]
 

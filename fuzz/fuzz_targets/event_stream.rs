@@ -6,13 +6,13 @@ use plaincall_wire::sse::{Decoder, Limits};
 
 fn decode<'c>(limits: Limits, pieces: impl Iterator<Item = &'c [u8]>) -> String {
     let mut decoder = Decoder::new().limits(limits);
-    let mut told = String::new();
+    let mut output = String::new();
     for piece in pieces {
         for event in decoder.feed(piece) {
-            told.push_str(&format!("{event:?}\n"));
+            output.push_str(&format!("{event:?}\n"));
         }
     }
-    told + &format!("{:?}", decoder.finish())
+    output + &format!("{:?}", decoder.finish())
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! Whatever a model server sends, however it is cut: the rules of the wire hold, there is one terminal event, and no
+//! For all output of a model server and all chunk boundaries: the protocol is followed, there is one terminal event, and no
 //! marker is in the text (`spec/gateway.md` 3 to 6).
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Nothing counts in an untrusted part of a prompt text, whatever stands around it (`spec/untrusted.md` 3).
+//! Nothing counts in an untrusted part of a prompt text, for all surrounding text (`spec/untrusted.md` 3).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

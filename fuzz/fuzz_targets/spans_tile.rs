@@ -1,4 +1,4 @@
-//! The events' spans tile whatever bytes come in, and their sources are what came in (`spec/common.md` 2.1 and 10).
+//! The events' spans tile all inputs, and their sources equal the input (`spec/common.md` 2.1 and 10).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -4,7 +4,7 @@ use plaincall_syntax::Syntax;
 use plaincall_testkit::oracle::Options;
 use plaincall_testkit::arbitrary_texts;
 
-/// How many letters one control character stands for: four of them and some more make a line at its limit.
+/// How many letters one control character represents: four of them and some more make a line at its limit.
 const LETTERS: usize = 1022;
 
 /// How the next marker is written.

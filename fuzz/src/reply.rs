@@ -1,4 +1,4 @@
-//! A reply of a model server, made of the fuzzer's bytes, and what must hold whatever it is.
+//! A reply of a model server, made of the fuzzer's bytes, and the properties that must hold for it.
 
 use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, CompleteResponse};
 use plaincall_syntax::{EventKind, Parser};
@@ -73,7 +73,7 @@ fn check_stream(plan: &ReplyPlan, streams: &[Stream], sizes: &[usize], broken: b
     let whole = exchange(plan, streams, &[usize::MAX], broken);
     let cut = exchange(plan, streams, sizes, broken);
     assert_eq!(cut.recorded, whole.recorded, "the pieces of the stream matter");
-    check_heard(&whole, plan);
+    check_recorded(&whole, plan);
     // Without a backslash nothing is escaped.
     if !streams.iter().any(|stream| stream.0.contains(&b'\\')) {
         assert!(markers_in(&whole.recorded.content, plan.dialect()).is_empty());
@@ -98,7 +98,7 @@ fn check_texts(
     let whole = exchange(plan, &streams(&[usize::MAX]), &[usize::MAX], false);
     let cut = exchange(plan, &streams(sizes), &[usize::MAX], false);
     assert_eq!(cut.recorded, whole.recorded, "the pieces of the text matter");
-    check_heard(&whole, plan);
+    check_recorded(&whole, plan);
     // A marker of the text is one that the model has escaped.
     let escapes: usize = texts.iter().map(|text| escapes(text, plan)).sum();
     let markers = markers_in(&whole.recorded.content, plan.dialect()).len();
@@ -131,7 +131,7 @@ fn escapes(text: &str, plan: &ReplyPlan) -> usize {
             .len()
 }
 
-fn check_heard(outcome: &Outcome, plan: &ReplyPlan) {
+fn check_recorded(outcome: &Outcome, plan: &ReplyPlan) {
     let counts = outcome.counts;
     for call in &outcome.recorded.calls {
         match serde_json::from_str::<Value>(&call.arguments) {
@@ -166,8 +166,8 @@ fn check_whole(
             plaincall_wire::read(body.as_bytes()).expect("a completion");
         match reply.whole(&completion) {
             Next::Repair(_) => assert!((round as u32) < settings.repair_rounds),
-            Next::Failed(refusal) => {
-                assert_eq!(recorded.error.as_deref(), Some(refusal.message()));
+            Next::Failed(error) => {
+                assert_eq!(recorded.error.as_deref(), Some(error.message()));
                 return;
             }
             Next::Done => {

@@ -1,4 +1,4 @@
-//! A request of a client, made of the fuzzer's bytes, and what must hold whatever it is.
+//! A request of a client, made of the fuzzer's bytes, and the properties that must hold for it.
 
 use std::sync::LazyLock;
 
@@ -40,7 +40,7 @@ pub fn check_request(data: &[u8]) {
     let text = String::from_utf8_lossy(rest);
     let mut dialect = settings.dialect.clone();
     if settings.markers == Markers::Keyed {
-        // Somebody knows the key of the conversation.
+        // The text contains the key of the conversation.
         let body = conversation(&text, &dialect, *two, form & 2 == 2).to_string();
         if let Some(key) = read(body.as_bytes(), &settings).and_then(|plan| key(&plan, &settings)) {
             dialect = dialect.keyed(key);
@@ -56,26 +56,26 @@ fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> V
     let mut messages: Vec<Value> = Vec::new();
     for (place, text) in text.split('\0').enumerate() {
         let kind = text.chars().next().map_or(0, |c| c as usize % 10);
-        let mut said = String::new();
+        let mut content = String::new();
         for c in text.chars().skip(1) {
             match (c as usize).checked_sub(1).and_then(|at| markers.get(at)) {
-                Some(marker) if c < '\t' => said.push_str(&marker.text),
-                _ => said.push(c),
+                Some(marker) if c < '\t' => content.push_str(&marker.text),
+                _ => content.push(c),
             }
         }
         let name = ["read", "add", "write", "now", "search"][place % 5];
         let id = format!("c{}", place % 3);
         let call = |arguments: String| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         match kind {
-            0 => messages.push(json!({"role": "user", "content": said})),
-            1 => messages.push(json!({"role": "assistant", "content": said})),
-            2 => messages.push(json!({"role": "system", "content": said})),
-            3 => messages.push(json!({"role": "tool", "tool_call_id": id, "content": said})),
+            0 => messages.push(json!({"role": "user", "content": content})),
+            1 => messages.push(json!({"role": "assistant", "content": content})),
+            2 => messages.push(json!({"role": "system", "content": content})),
+            3 => messages.push(json!({"role": "tool", "tool_call_id": id, "content": content})),
             4 | 5 => {
                 let arguments = if kind == 4 {
-                    json!({"path": said, "query": said, "text": place}).to_string()
+                    json!({"path": content, "query": content, "text": place}).to_string()
                 } else {
-                    said
+                    content
                 };
                 match messages.last_mut() {
                     Some(last) if last.get("tool_calls").is_some() => {
@@ -88,11 +88,11 @@ fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> V
                 }
             }
             6 => {
-                let call = json!({"id": id, "function": {"name": said, "arguments": {"a": 1}}});
-                messages.push(json!({"role": "assistant", "content": said, "tool_calls": [call]}));
+                let call = json!({"id": id, "function": {"name": content, "arguments": {"a": 1}}});
+                messages.push(json!({"role": "assistant", "content": content, "tool_calls": [call]}));
             }
             7 => {
-                let part = json!({"type": "text", "text": said});
+                let part = json!({"type": "text", "text": content});
                 match messages.last_mut() {
                     Some(last) if last["content"].is_array() => {
                         last["content"].as_array_mut().expect("a list").push(part);
@@ -100,8 +100,8 @@ fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> V
                     _ => messages.push(json!({"role": "user", "content": [part]})),
                 }
             }
-            8 => messages.push(json!({"role": "assistant", "content": "x", "reasoning_content": said, "refusal": said, "name": said})),
-            _ => messages.push(json!({"role": "tool", "tool_call_id": said, "name": said, "content": [{"type": "text", "text": said}, {"type": "image_url", "image_url": {"url": "u"}}]})),
+            8 => messages.push(json!({"role": "assistant", "content": "x", "reasoning_content": content, "refusal": content, "name": content})),
+            _ => messages.push(json!({"role": "tool", "tool_call_id": content, "name": content, "content": [{"type": "text", "text": content}, {"type": "image_url", "image_url": {"url": "u"}}]})),
         }
     }
     let mut request = json!({"model": "m", "messages": messages});
@@ -151,7 +151,7 @@ fn key(plan: &ReplyPlan, settings: &ModelSettings) -> Option<String> {
         settings.dialect.end_marker(syntax),
         plan.dialect().end_marker(syntax),
     );
-    // It stands somewhere inside.
+    // It appears somewhere inside.
     let from = bare
         .bytes()
         .zip(keyed.bytes())
@@ -176,9 +176,9 @@ fn check_body(body: &[u8], settings: &ModelSettings) {
     let (upstream, plan) = match translated(request, settings) {
         None => return,
         Some(Translation::Unchanged(request)) => {
-            let is_told =
+            let contains_key =
                 |message: &Message<'_>| message.role() == "tool" || !message.calls().is_empty();
-            assert!(!request.messages.iter().any(is_told));
+            assert!(!request.messages.iter().any(contains_key));
             return;
         }
         Some(Translation::Changed { upstream, plan }) => (upstream, plan),
@@ -219,7 +219,7 @@ fn names(text: &str, plan: &ReplyPlan) -> Vec<String> {
     document.calls().map(|call| call.name.clone()).collect()
 }
 
-/// A turn of the model: its calls are told, each as a call or as JSON, and no others.
+/// A turn of the model contains its calls, each as a call or as JSON, and no others.
 fn check_turn(text: &str, given: &Message<'_>, plan: &ReplyPlan) {
     let document = Document::parse(text, plan.dialect()).expect("a dialect that works");
     let mut rest = given.calls().iter();

@@ -1,4 +1,4 @@
-//! Says to the source that it is compiled for interleavings. It asks once: threads have to be the model's.
+//! Sets a `cfg` for interleavings, so that the source uses threads of the model.
 
 fn main() {
     println!("cargo::rustc-cfg=interleaved");

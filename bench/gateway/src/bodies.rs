@@ -16,7 +16,7 @@ pub(crate) fn request(is_streamed: bool) -> String {
     let tools: Vec<Value> = (0..10)
         .map(|number| {
             json!({"type": "function", "function": {
-                "name": format!("tool_{number}"), "description": "Looks something up, and tells what is known about it.",
+                "name": format!("tool_{number}"), "description": "Looks something up, and returns what is known about it.",
                 "parameters": {"type": "object", "required": ["query"], "properties": {
                     "query": {"type": "string", "description": "What to look for."},
                     "limit": {"type": "integer", "minimum": 1, "default": 10},
@@ -35,19 +35,19 @@ pub(crate) fn request(is_streamed: bool) -> String {
 
 /// An answer that is not streamed: about 1 kB, with one call.
 pub(crate) fn answer() -> String {
-    let said = format!(
+    let content = format!(
         "{}\n!!!GADGET_START:tool_3\n!!!ARG:query\nweather in Paris\n!!!ARG:limit\n5\n!!!GADGET_END\n",
         "I look that up for you. ".repeat(25)
     );
     json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "logprobs": null, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "logprobs": null, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 900, "completion_tokens": 80, "total_tokens": 980}})
     .to_string()
 }
 
 /// The texts of a streamed answer, one for each delta. Each time in them is written when the delta is.
 ///
-/// The letter before a time says what it is the time of: `t` of a piece of text, `a` of a piece of an argument, `z` of
+/// The letter before a time marks its kind: `t` of a piece of text, `a` of a piece of an argument, `z` of
 /// the end of an argument that is a text. The time after a line end is an argument itself: a number, whose end comes in
 /// the same delta.
 pub(crate) fn deltas() -> Vec<String> {

@@ -15,7 +15,7 @@ pub(crate) async fn write(stream: &TcpStream, mut bytes: &[u8]) -> Result<(), St
     Ok(())
 }
 
-/// Reads what has come, and says how much; 0 at the end.
+/// Reads available bytes and returns their number; 0 at the end.
 pub(crate) async fn read(stream: &TcpStream, into: &mut Vec<u8>) -> Result<usize, String> {
     loop {
         match stream.try_read_buf(into) {
@@ -40,7 +40,7 @@ pub(crate) async fn read_message(
             return if message.is_empty() {
                 Ok(None)
             } else {
-                Err("the connection broke off".to_owned())
+                Err("the connection closed early".to_owned())
             };
         }
         if place.is_none() {

@@ -1,6 +1,6 @@
 //! What the gateway costs beside a bare proxy of axum and reqwest, beside other gateways and beside no proxy at all.
 //!
-//! `cargo xtask bench gateway` builds what is measured and runs this; `README.md` says what is measured and how. The
+//! `cargo xtask bench gateway` builds what is measured and runs this; `README.md` describes the measurement. The
 //! model's server, each way to it and the clients are processes of their own on one machine. All ways are asked in turn
 //! in one run with the same bodies, so that what else the machine does meets all of them.
 #![allow(

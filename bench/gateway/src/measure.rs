@@ -24,7 +24,7 @@ const MANY: u32 = 2_000;
 /// From one delta of many streams to the next, in microseconds: each stream then takes six seconds.
 const SLOW_PACE: u32 = 500_000;
 
-/// Measures what is to be measured.
+/// Runs the selected measurements.
 pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     let files = raise_open_files();
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -102,7 +102,7 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     }
 }
 
-/// What is said of the gateway.
+/// The summary of the gateway.
 #[derive(Default)]
 struct Verdict {
     /// In a line.
@@ -111,8 +111,8 @@ struct Verdict {
     broken: Vec<String>,
 }
 
-/// What another gateway failed at is said, and the others go on; without ours or the bare proxy there is no measurement.
-fn said<T: Default>(place: usize, found: Result<T, String>) -> Result<T, String> {
+/// Reports a failure of another gateway and continues; a failure of ours or of the bare proxy ends the measurement.
+fn or_report<T: Default>(place: usize, found: Result<T, String>) -> Result<T, String> {
     match found {
         Err(error) if place > 2 => {
             let begin: String = error.chars().take(200).collect();
@@ -123,12 +123,12 @@ fn said<T: Default>(place: usize, found: Result<T, String>) -> Result<T, String>
     }
 }
 
-/// What was found of a way, turn by turn.
+/// The results of a way, round by round.
 #[derive(Default)]
 struct Turns {
     /// Requests a second over 32 connections.
     rates: Vec<f64>,
-    /// The processor time of a request in the process that stands between, in microseconds.
+    /// The processor time of a request in the proxy process, in microseconds.
     used: Vec<f64>,
     /// The median time of a request over one connection, in microseconds.
     medians: Vec<f64>,
@@ -147,7 +147,7 @@ async fn rates(
         for (place, way) in ways.iter().enumerate() {
             let server = place.checked_sub(1).and_then(|place| servers.get(place));
             let before = server.map(|server| server.used());
-            let times = said(place, ask_for(way, 32, time).await)?;
+            let times = or_report(place, ask_for(way, 32, time).await)?;
             #[allow(clippy::cast_precision_loss, reason = "far less than 2^52")]
             let count = times.len() as f64;
             let found = &mut found[place];
@@ -165,7 +165,7 @@ async fn rates(
         "\n{:<16} {:>12} {:>9} {:>9} {:>12} {:>12} {:>12}",
         "not streamed", "req/s, 32", "of bare", "by round", "CPU", "median, 1", "added"
     );
-    // What else the machine does can only slow a turn down, so the best one tells most.
+    // Other load can only slow a round down, so the best one is the most accurate.
     let best = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     let least = |values: &[f64]| values.iter().copied().fold(f64::MAX, f64::min);
     for (place, way) in ways.iter().enumerate() {
@@ -219,7 +219,7 @@ async fn added(
         for (place, way) in ways.iter().enumerate() {
             let spread = Duration::from_millis(240);
             let read = read_for(way, streams, spread, time).await;
-            found[place].add(said(place, read)?);
+            found[place].add(or_report(place, read)?);
         }
     }
     println!(
@@ -289,7 +289,8 @@ async fn active(gateway: &Way) -> Result<u32, String> {
         .lines()
         .find_map(|line| line.strip_prefix("plaincall_requests_active "));
     let number = line.and_then(|line| line.trim().parse().ok());
-    number.ok_or_else(|| format!("the gateway does not tell how many requests it answers: {text}"))
+    number
+        .ok_or_else(|| format!("the gateway does not report how many requests it answers: {text}"))
 }
 
 /// Sets the time from one delta to the next.

@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! The options of the measurement.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ PARTs, all if none is named:
   many      2,000 streams at once
 
 OPTIONs:
-  --gateway FILE        the `plaincall` that is measured; that beside this program if nothing is said
+  --gateway FILE        the `plaincall` that is measured; default: next to this program
   --model ADDRESS       a model's server that is served already, by `serve-model ADDRESS`
   --beside NAME=ADDRESS another gateway before that server
   --header LINE         a header line for all requests
@@ -21,7 +21,7 @@ OPTIONs:
   --check               fail where a promise is not kept
 ";
 
-/// What is to be measured, and how.
+/// The selected measurements and their settings.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) parts: Vec<String>,
@@ -83,7 +83,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a part is to be measured.
+    /// Returns whether a part is selected.
     pub(crate) fn has(&self, part: &str) -> bool {
         self.parts.is_empty() || self.parts.iter().any(|one| one == part)
     }

@@ -21,7 +21,7 @@ impl Server {
     /// Starts a program with the arguments that are made of the address on which it is to listen, and waits until it does.
     #[allow(
         clippy::disallowed_methods,
-        reason = "nothing else goes on while servers start"
+        reason = "nothing else runs while servers start"
     )]
     pub(crate) fn start(
         program: impl Into<OsString>,
@@ -36,7 +36,7 @@ impl Server {
             .args(arguments(address))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            // The gateway tells of each request there: it writes, nobody reads.
+            // The gateway writes a log line for each request; it is discarded.
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("{name}: {error}"))?;
@@ -95,7 +95,7 @@ impl Drop for Server {
     }
 }
 
-/// Lets this process, and those that it starts, have as many files open as the system allows; says how many that are.
+/// Raises the limit of open files of this process and its children as far as possible. Returns the limit.
 pub(crate) fn raise_open_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

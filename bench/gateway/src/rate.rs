@@ -27,9 +27,9 @@ pub(crate) async fn ask_for(
 }
 
 async fn ask(way: Way, request: Vec<u8>, end: Instant) -> Result<Vec<f64>, String> {
-    let told = |error: String| format!("{}: {error}", way.name);
+    let named = |error: String| format!("{}: {error}", way.name);
     let connected = TcpStream::connect(way.address).await;
-    let stream = connected.map_err(|error| told(error.to_string()))?;
+    let stream = connected.map_err(|error| named(error.to_string()))?;
     stream
         .set_nodelay(true)
         .map_err(|error| error.to_string())?;
@@ -37,8 +37,8 @@ async fn ask(way: Way, request: Vec<u8>, end: Instant) -> Result<Vec<f64>, Strin
     let mut answer = Vec::new();
     while Instant::now() < end {
         let begun = Instant::now();
-        write(&stream, &request).await.map_err(told)?;
-        let body = read_message(&stream, &mut answer).await.map_err(told)?;
+        write(&stream, &request).await.map_err(named)?;
+        let body = read_message(&stream, &mut answer).await.map_err(named)?;
         times.push(begun.elapsed().as_secs_f64() * 1e6);
         let part = if way.has_calls {
             &b"\"tool_calls\":["[..]
@@ -47,7 +47,7 @@ async fn ask(way: Way, request: Vec<u8>, end: Instant) -> Result<Vec<f64>, Strin
         };
         let is_right = answer.starts_with(b"HTTP/1.1 200") && find(&answer, part).is_some();
         if body.is_none() || !is_right {
-            return Err(told(String::from_utf8_lossy(&answer).into_owned()));
+            return Err(named(String::from_utf8_lossy(&answer).into_owned()));
         }
     }
     Ok(times)

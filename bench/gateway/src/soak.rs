@@ -279,7 +279,7 @@ mod tests {
     use super::grows;
 
     #[test]
-    fn a_leak_is_told_from_what_goes_up_and_down() {
+    fn a_leak_differs_from_fluctuation() {
         let check = |megabytes: [u64; 6], expected: bool| {
             assert_eq!(
                 grows(&megabytes.map(|size| size << 20)),

@@ -45,9 +45,9 @@ pub(crate) async fn read_for(
             let (way, request) = (way.clone(), request.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(spread * number / streams).await;
-                let told = |error: String| format!("{}: {error}", way.name);
+                let named = |error: String| format!("{}: {error}", way.name);
                 let connected = TcpStream::connect(way.address).await;
-                let stream = connected.map_err(|error| told(error.to_string()))?;
+                let stream = connected.map_err(|error| named(error.to_string()))?;
                 stream
                     .set_nodelay(true)
                     .map_err(|error| error.to_string())?;
@@ -55,7 +55,7 @@ pub(crate) async fn read_for(
                 loop {
                     read_one(&stream, &way, &request, &mut found)
                         .await
-                        .map_err(told)?;
+                        .map_err(named)?;
                     if begun.elapsed() >= time {
                         return Ok::<_, String>(found);
                     }
@@ -88,7 +88,7 @@ async fn read_one(
         let arrived = now();
         if read == 0 {
             return Err(format!(
-                "the stream broke off after {stamps} of {STAMPS} deltas"
+                "the stream ended after {stamps} of {STAMPS} deltas"
             ));
         }
         if looked == 0 && !all.starts_with(b"HTTP/1.1 200") {
@@ -140,7 +140,7 @@ fn next_stamp(text: &[u8], mut from: usize) -> Option<(u8, u64, usize)> {
             .iter()
             .take_while(|byte| byte.is_ascii_digit())
             .count();
-        // What stands behind shows that it has ended.
+        // The bytes after it show that it has ended.
         if begin + length >= text.len() {
             return None;
         }

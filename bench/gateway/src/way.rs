@@ -9,7 +9,7 @@ pub(crate) struct Way {
     pub(crate) address: SocketAddr,
     /// Whether what comes back has native calls.
     pub(crate) has_calls: bool,
-    /// What stands in the head of each request beside the usual.
+    /// Additional headers of each request.
     pub(crate) headers: String,
 }
 

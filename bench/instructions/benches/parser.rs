@@ -84,7 +84,7 @@ fn read(case: Case) -> usize {
         }
         rest = behind;
     }
-    // Whatever it returns, so that older versions of the parser are read too.
+    // The return type is ignored, so that older versions of the parser compile too.
     for event in parser.finish() {
         see(event);
     }

@@ -1,6 +1,6 @@
 //! The same payload as each format writes it.
 //!
-//! What a format's own template puts around a call stands here too, such as the line ends between its tags. The text
+//! This includes the text that a format's template puts around a call, such as the line ends between its tags. The text
 //! between two calls is the payload's and is written as it is.
 
 use serde_json::json;

@@ -42,7 +42,7 @@ impl Kept {
                 left = after;
             }
         }
-        // Many parsers hand on the text of a chunk without saying where in it the calls stood, so all text is one.
+        // Many parsers return the text of a chunk without the positions of the calls, so all text is joined.
         let mut rest = found.text.as_str();
         for text in logical.texts() {
             if let Some((_, after)) = rest.split_once(text) {

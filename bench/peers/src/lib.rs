@@ -1,4 +1,4 @@
-//! The parser beside other parsers of streamed tool calls; `README.md` says how to run it.
+//! Compares the parser with other parsers of streamed tool calls; see `README.md`.
 
 pub mod formats;
 pub mod kept;

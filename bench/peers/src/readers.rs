@@ -94,7 +94,7 @@ impl Sink for Count {
 
 enum Kind {
     Plaincall(Parser),
-    /// A parser of tool calls for one family, by its name: one is made for each stream, as its documentation says.
+    /// A parser of tool calls for one family, by its name: one is created for each stream, as documented.
     DynamoTools(&'static str, Vec<Tool>),
     /// A parser of ordered events. It is made once and set back for each stream.
     DynamoUnified(Box<dyn UnifiedParser>),

@@ -1,2 +1,2 @@
-//! What the compiler says to people whose tool does not fit: programs that do not compile (`examples/`), each with the
+//! The compiler's messages for invalid tools: programs that do not compile (`examples/`), each with the
 //! messages that are expected (`.stderr`).

@@ -1,13 +1,13 @@
-//! Whether a parser says what was expected, found out event by event, with nothing kept.
+//! Compares a parser's events with the expected ones, one by one, without storing them.
 //!
-//! [`merge`](crate::merged::merge) tells what a parser said; this tells only whether it is the same, which takes a
+//! [`merge`](crate::merged::merge) returns the merged events; this returns only whether they are equal, which takes a
 //! fraction of the time. Millions of texts are read this way, and the few that fail once more with `merge`.
 
 use plaincall_syntax::{ByteParser, Event, EventKind, Parser, Slot};
 
 use crate::merged::{Kind, Merged};
 
-/// How far a parser has said what was expected.
+/// The progress of a comparison.
 #[derive(Clone, Debug)]
 pub struct Agreement<'e> {
     expected: &'e [Merged],
@@ -15,14 +15,14 @@ pub struct Agreement<'e> {
     source: Option<&'e str>,
     /// How many of the expected events are behind us. A run of content stays before us until another event comes.
     index: usize,
-    /// How much of the text of the run before us has been said.
-    said: usize,
+    /// How much text of the current run has matched.
+    matched: usize,
     /// Where the next event begins.
     place: usize,
 }
 
 impl<'e> Agreement<'e> {
-    /// Nothing has been said yet of this text, of which these events are expected.
+    /// Nothing has been matched yet of this text, of which these events are expected.
     pub fn new(expected: &'e [Merged], text: &'e str) -> Self {
         Self {
             source: Some(text),
@@ -36,7 +36,7 @@ impl<'e> Agreement<'e> {
             expected,
             source: None,
             index: 0,
-            said: 0,
+            matched: 0,
             place: 0,
         }
     }
@@ -52,12 +52,12 @@ impl<'e> Agreement<'e> {
             return None;
         }
         agreement.index = whole.len();
-        if let Some((said, run)) = last.content().zip(found.content()) {
-            let is_begun = last.kind.is_alike(&found.kind) && run.starts_with(said);
+        if let Some((matched, run)) = last.content().zip(found.content()) {
+            let is_begun = last.kind.is_alike(&found.kind) && run.starts_with(matched);
             if !is_begun || last.span.start != found.span.start {
                 return None;
             }
-            agreement.said = said.len();
+            agreement.matched = matched.len();
         } else if last == found {
             agreement.index += 1;
         } else {
@@ -89,8 +89,12 @@ impl<'e> Agreement<'e> {
         let Some(mut expected) = self.expected.get(self.index) else {
             return false;
         };
-        if self.said > 0 && expected.content().is_some_and(|run| run.len() == self.said) {
-            self.said = 0;
+        if self.matched > 0
+            && expected
+                .content()
+                .is_some_and(|run| run.len() == self.matched)
+        {
+            self.matched = 0;
             self.index += 1;
             match self.expected.get(self.index) {
                 Some(next) => expected = next,
@@ -106,22 +110,26 @@ impl<'e> Agreement<'e> {
         };
         let Some((piece, run)) = run else {
             self.index += 1;
-            return self.said == 0 && expected.span == span && is_same(&event.kind, &expected.kind);
+            return self.matched == 0
+                && expected.span == span
+                && is_same(&event.kind, &expected.kind);
         };
-        let begins = self.said > 0 || span.start == expected.span.start;
-        let goes_on = run.as_bytes()[self.said..].starts_with(piece.as_bytes());
-        self.said += piece.len();
-        let ends = self.said < run.len() || span.end == expected.span.end;
+        let begins = self.matched > 0 || span.start == expected.span.start;
+        let continues = run.as_bytes()[self.matched..].starts_with(piece.as_bytes());
+        self.matched += piece.len();
+        let ends = self.matched < run.len() || span.end == expected.span.end;
         // A piece of content is never empty.
-        !piece.is_empty() && begins && goes_on && ends
+        !piece.is_empty() && begins && continues && ends
     }
 
-    /// Whether all that was expected has been said.
+    /// Whether all that was expected has been matched.
     pub fn is_complete(&self) -> bool {
         let left = self.expected.get(self.index..).unwrap_or_default();
         match left {
             [] => true,
-            [last] => self.said > 0 && last.content().is_some_and(|run| run.len() == self.said),
+            [last] => {
+                self.matched > 0 && last.content().is_some_and(|run| run.len() == self.matched)
+            }
             _ => false,
         }
     }

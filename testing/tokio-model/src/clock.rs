@@ -11,7 +11,7 @@ use shuttle::future::{JoinHandle, block_on, spawn, yield_now};
 
 use crate::choose;
 
-/// How many times others may go on, at most, before the clock jumps. One of them is chosen for each execution: in some
+/// The maximum number of steps of other tasks before the clock jumps. One of them is chosen for each execution: in some
 /// nearly everything times out, in some nearly nothing.
 const PATIENCE: [usize; 3] = [3, 40, 400];
 
@@ -49,7 +49,7 @@ pub fn interleave(test: impl Future<Output = ()>) {
         test.await;
         with(|execution| execution.is_over = true);
         wake_clock();
-        clock.await.expect("nobody aborts the clock");
+        clock.await.expect("the clock is not aborted");
         for handle in with(|execution| mem::take(&mut execution.handles)) {
             handle.await.expect("tasks are aborted from within");
         }
@@ -107,7 +107,7 @@ pub(crate) fn now() -> Duration {
     with(|execution| execution.now)
 }
 
-/// Wakes somebody at a time, unless it is [taken back](forget).
+/// Wakes a task at a time, unless it is [taken back](forget).
 pub(crate) fn wake_at(deadline: Duration, number: u64, waker: Waker) {
     with(|execution| execution.timers.insert((deadline, number), waker));
     wake_clock();

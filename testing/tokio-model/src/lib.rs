@@ -2,12 +2,12 @@
 //!
 //! The crate `plaincall-interleave` compiles the source of `plaincall` with this crate in the place of tokio. Tasks are
 //! those of the crate `shuttle`: one runs at a time, and at every operation that another task could see the scheduler
-//! may let any other go on. It finds deadlocks by itself.
+//! may let any other task continue. It detects deadlocks.
 //!
 //! - Tasks ([`task`]) are counted; a test ends only when all of them have ([`interleave`]). They may panic, be aborted
 //!   and have ids, as tokio's.
 //! - Channels ([`sync`]) are tokio's own with a scheduling point before each operation. They know nothing of runtimes.
-//! - Time ([`time`]) does not pass by itself. A clock jumps to the next deadline whenever the scheduler lets it: a
+//! - Time ([`time`]) does not pass on its own. A clock jumps to the next deadline whenever the scheduler lets it: a
 //!   timeout may come at any moment, early or late, but always in order of the deadlines.
 //! - Processes and signals are tokio's and do not work here.
 //!
@@ -36,7 +36,7 @@ pub use tokio::{io, join, process, select, signal};
 
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 
-/// A scheduling point: any other task may go on before this one does.
+/// A scheduling point: any other task may continue before this one.
 pub fn step() {
     AtomicBool::new(false).load(Ordering::SeqCst);
 }

@@ -119,16 +119,16 @@ impl<F: Future> Future for Guarded<F> {
                 }),
             }
         };
-        // What it held is dropped before anybody hears of its end.
+        // What it held is dropped before its end is reported.
         self.future = None;
         Poll::Ready(output)
     }
 }
 
-/// Starts a task, which hands its output to `tell`.
+/// Starts a task, which passes its output to `report`.
 fn launch<F: Future + Send + 'static>(
     future: F,
-    tell: impl FnOnce(Id, Result<F::Output, JoinError>) + Send + 'static,
+    report: impl FnOnce(Id, Result<F::Output, JoinError>) + Send + 'static,
 ) -> AbortHandle {
     step();
     let handle = AbortHandle::new();
@@ -140,12 +140,12 @@ fn launch<F: Future + Send + 'static>(
         let id = guarded.handle.id;
         let output = guarded.await;
         step();
-        tell(id, output);
+        report(id, output);
     });
     handle
 }
 
-/// Waits for a task. Dropping it lets the task go on.
+/// Waits for a task. Dropping it detaches the task.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     output: oneshot::Receiver<Result<T, JoinError>>,

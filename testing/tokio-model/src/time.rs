@@ -1,4 +1,4 @@
-//! Time that passes when the scheduler says so.
+//! Time that passes when the scheduler decides.
 
 use std::fmt;
 use std::ops::Add;

@@ -1,6 +1,6 @@
 //! Measures Plaincall's parser beside others and prints one table: `peers FOLDER`.
 //!
-//! FOLDER is where `llmist.mjs` stands with its packages; the payloads for it are written below. The exit status is 1 if
+//! FOLDER contains `llmist.mjs` and its packages; the payloads for it are written below. The exit status is 1 if
 //! Plaincall is not as far ahead as is promised.
 
 use std::error::Error;
@@ -252,7 +252,7 @@ fn llmist(folder: &Path, rows: &[Row]) -> Fallible<Vec<Row>> {
     Ok(added)
 }
 
-/// Says how far ahead Plaincall is of each, and whether all is kept that is promised.
+/// Prints the speed-up of Plaincall over each, and returns whether the promises hold.
 fn verdict(rows: &[Row]) -> bool {
     let mut all = true;
     let mut judge = |parser: &str, streams: bool, size| {

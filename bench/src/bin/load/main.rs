@@ -19,7 +19,7 @@ load [SCENARIO [SIZE]]
   sleeping   so many calls of one reply sleep at the same time; half of them are to time out
   runs       so many runs of ten calls each at the same time
   output     a command that prints so many MiB
-  stalled    so many streams that stop in the middle of a call and never go on
+  stalled    streams that stall in the middle of a call
   stream     a stream of so many MiB in each syntax, all of which is compared with what was written
 ";
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Plays the small form of a scenario in a process of its own, so that its memory can be told from that of others.
+/// Runs the reduced form of a scenario in a separate process, so that its memory can be measured.
 fn alone(scenario: &Scenario) -> Result<(), String> {
     let size = scenario.small.to_string();
     let program = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The memory of this process, in bytes, where the system tells (Linux).
+//! The memory of this process, in bytes, if the system reports it (Linux).
 
 use std::fs;
 

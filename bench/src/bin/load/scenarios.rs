@@ -71,7 +71,7 @@ struct Milliseconds {
     ms: u64,
 }
 
-/// A tool that sleeps, and is to be done within so long.
+/// Returns a tool that sleeps, with a timeout.
 fn sleeper(timeout: Duration) -> Tool {
     Tool::new("sleep", |Milliseconds { ms }, _| async move {
         sleep(Duration::from_millis(ms)).await;
@@ -233,7 +233,7 @@ async fn stalled(size: usize) -> Result<String, BoxError> {
             let mut turn = run.turn();
             turn.feed(call(600_000, true)?);
             turn.feed(call(600_000, false)?);
-            // Nothing more comes. The calls end all the same, although nobody says that the reply ends.
+            // The reply never ends, but its calls do.
             let mut ended = None;
             while let Some(event) = events.next().await {
                 if let plaincall::RunEvent::Result(result) = event {

@@ -1,4 +1,4 @@
-//! A stream far longer than memory: what the parser says of it is compared byte for byte while it is made.
+//! A stream far longer than memory. The parser's events are compared byte for byte while the stream is generated.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ struct Source {
     pages: [String; 3],
     random: Writer,
     calls: usize,
-    /// What is to be written, in order.
+    /// The pieces to write, in order.
     ahead: VecDeque<Written>,
     /// What has been written, in order.
     due: VecDeque<Part>,
@@ -121,7 +121,7 @@ impl Source {
     }
 
     /// Text, a call, and so on.
-    fn go_on(&mut self) {
+    fn refill(&mut self) {
         let line_end = Stretch {
             page: 2,
             range: 0..1,
@@ -162,7 +162,7 @@ impl Source {
                 if is_over {
                     return;
                 }
-                self.go_on();
+                self.refill();
                 continue;
             };
             match next {

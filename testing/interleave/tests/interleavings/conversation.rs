@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use tokio::choose;
 
 use crate::disk::{Fate, SlowDisk};
-use crate::tools::{Somebody, dawdle, toolbox};
+use crate::tools::{RandomGate, dawdle, toolbox};
 use crate::world::{CONCURRENT, World, check_story};
 
 /// What may happen to a conversation.
@@ -51,7 +51,7 @@ fn builder(scene: Scene, world: &World) -> RunBuilder {
         ..Policy::default()
     });
     if scene.has(Mishap::Gate) {
-        builder.gate(Somebody)
+        builder.gate(RandomGate)
     } else {
         builder.gate(AllowAll)
     }
@@ -127,7 +127,7 @@ fn submit(turn: &mut Turn<'_>, parent: Option<u32>) -> Submitted {
     }
 }
 
-/// Whoever has submitted a call waits for its result, cancels it, or goes away.
+/// The submitter of a call waits for its result, cancels it, or drops it.
 async fn attend(mut call: Submitted) {
     let number = call.call();
     let fate = choose(4);
@@ -159,8 +159,8 @@ fn call(earlier: &[String]) -> (String, String) {
     (call, id)
 }
 
-/// Takes up what was on the disk at some moment, as after a crash, and goes on with the conversation for one turn.
-pub(crate) async fn take_up(scene: Scene, world: World) {
+/// Resumes from the disk contents of some moment, as after a crash, and continues the conversation for one turn.
+pub(crate) async fn resume(scene: Scene, world: World) {
     let file = NamedTempFile::new().unwrap();
     let written = world.disk.lock().unwrap().written.clone();
     let first_line = written.iter().position(|byte| *byte == b'\n').unwrap();

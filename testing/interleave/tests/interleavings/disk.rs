@@ -23,7 +23,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Whether anything has come to it that can be taken up.
+    /// Returns whether it contains anything to resume from.
     pub(crate) fn has_a_line(&self) -> bool {
         self.written.contains(&b'\n')
     }

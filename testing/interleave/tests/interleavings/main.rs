@@ -1,7 +1,7 @@
 //! Conversations under a scheduler that tries interleavings: the runner's own source, on a model of tokio.
 //!
 //! Each scene is played many times. The scheduler chooses what is called, what the tools, the gate, the disk and the
-//! user do, and above all who goes on at every step. What has to hold in all of them is in `world.rs`. A failure prints
+//! user do, and above all which task continues at every step. What has to hold in all of them is in `world.rs`. A failure prints
 //! the schedule; `shuttle::replay` plays it again.
 //!
 //! `INTERLEAVINGS=10000 cargo test -p plaincall-interleave` tries more; the ordinary number is [`ORDINARY`].
@@ -18,7 +18,7 @@ mod tools;
 mod world;
 
 use conversation::Mishap::{self, Cancel, Drop, Gate, TurnTimeout};
-use conversation::{Scene, play, take_up};
+use conversation::{Scene, play, resume};
 use disk::Fate;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
@@ -46,7 +46,7 @@ fn run(scene: Scene, scheduler: impl Scheduler + 'static) {
         interleave(play(scene, world.clone()));
         world.check_end();
         if world.disk.lock().unwrap().has_a_line() && choose(4) == 0 {
-            interleave(take_up(scene, world.again()));
+            interleave(resume(scene, world.again()));
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Tools and a gate that do whatever the scheduler likes.
+//! Tools and a gate that the scheduler controls.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::world::{ALONE, SINGLE, WRITE, World};
 
-/// Lets others go on for a while.
+/// Yields to other tasks for a while.
 pub(crate) async fn dawdle(most: usize) {
     for _ in 0..choose(most) {
         yield_now().await;
@@ -70,10 +70,10 @@ pub(crate) fn toolbox(world: &World) -> Toolbox {
     .unwrap()
 }
 
-/// Somebody who may say anything, soon, late or never.
-pub(crate) struct Somebody;
+/// A gate with any answer, soon, late or never.
+pub(crate) struct RandomGate;
 
-impl Gate for Somebody {
+impl Gate for RandomGate {
     fn decide<'a>(&'a self, _: &'a Request) -> GateFuture<'a> {
         Box::pin(async {
             dawdle(4).await;

@@ -25,7 +25,7 @@ pub(crate) struct World {
     running: Arc<Mutex<BTreeMap<u32, String>>>,
     /// The calls whose tool has returned.
     returned: Arc<Mutex<BTreeSet<String>>>,
-    heard: Arc<Mutex<Vec<RunEvent>>>,
+    events: Arc<Mutex<Vec<RunEvent>>>,
 }
 
 /// A tool is running as long as this lives.
@@ -47,11 +47,11 @@ impl World {
             disk: Arc::default(),
             running: Arc::default(),
             returned: Arc::default(),
-            heard: Arc::default(),
+            events: Arc::default(),
         }
     }
 
-    /// The same world for the run that takes up this one's record. Its log is a file, and nobody listens.
+    /// The same world for the run that resumes from the log of this one. Its log is a file, without observers.
     pub(crate) fn again(&self) -> Self {
         Self {
             log: None,
@@ -109,8 +109,8 @@ impl World {
     /// What has to hold when all tasks have ended.
     pub(crate) fn check_end(&self) {
         assert!(self.running.lock().unwrap().is_empty(), "a tool still runs");
-        let heard = self.heard.lock().unwrap();
-        check_story(&heard, true);
+        let events = self.events.lock().unwrap();
+        check_story(&events, true);
         if self.log.is_some() {
             let disk = self.disk.lock().unwrap();
             if disk.has_failed && !disk.has_a_line() {
@@ -125,13 +125,17 @@ impl World {
                     disk.written.len(),
                     "not all of the log is safe"
                 );
-                assert_eq!(record.events.len(), heard.len(), "not all was written down");
+                assert_eq!(
+                    record.events.len(),
+                    events.len(),
+                    "some events are not in the log"
+                );
             }
         }
     }
 
-    /// What was told was written down before.
-    fn check_told(&self, event: &RunEvent, count: usize) {
+    /// Checks that a reported event was logged before.
+    fn check_logged(&self, event: &RunEvent, count: usize) {
         let disk = self.disk.lock().unwrap();
         // How the run began is no secret.
         if self.log.is_none() || disk.has_failed || count < 2 {
@@ -149,22 +153,22 @@ impl World {
             disk.flushed()
         };
         let lines = safe.split(|byte| *byte == b'\n').count() - 1;
-        assert!(lines >= count, "told before it was safe: {event:?}");
+        assert!(lines >= count, "reported before it was durable: {event:?}");
     }
 }
 
 impl Observer for World {
     fn observe(&mut self, event: &RunEvent) {
         let count = {
-            let mut heard = self.heard.lock().unwrap();
-            heard.push(event.clone());
-            heard.len()
+            let mut events = self.events.lock().unwrap();
+            events.push(event.clone());
+            events.len()
         };
-        self.check_told(event, count);
+        self.check_logged(event, count);
     }
 }
 
-/// A turn as its events tell it.
+/// The events of a turn.
 #[derive(Default)]
 struct Turn {
     calls: usize,
@@ -174,7 +178,7 @@ struct Turn {
 
 /// Every call that appears has one result and nothing after it; a turn ends once, after the results of its calls; an echo
 /// starts only after the gate itself has let it pass. A turn that was dropped may end after the next one has begun, or has
-/// ended. What is told behind a failure of the log is what was not written; whether a tool then starts, `World::start` sees.
+/// ended. Events after a failure of the log are not in it; whether a tool then starts, `World::start` sees.
 pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
     let mut turns: Vec<Turn> = Vec::new();
     let mut turn_of = BTreeMap::new();

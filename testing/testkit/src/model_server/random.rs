@@ -19,11 +19,11 @@ pub struct Drawn {
 /// What comes of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The answer is complete, whatever goes wrong behind it.
+    /// The answer is complete, even if something fails after it.
     Complete,
-    /// It is not, or nobody can read it.
+    /// It is not, or is unreadable.
     Failed,
-    /// There is none, but an error that is told with this status.
+    /// There is none, but an error with this status.
     Refused(u16),
     /// It depends on who is faster, or on how much is forgiven.
     Either,
@@ -32,7 +32,7 @@ pub enum Verdict {
 /// How many bytes a giant line has: more than the tests allow.
 pub const GIANT: usize = 100_000;
 
-/// What a model says. The tools are `add`, `write` and `now` of `spec/gateway.md` 8; no call waits for another.
+/// The text of a model. The tools are `add`, `write` and `now` of `spec/gateway.md` 8; no call waits for another.
 const TEXTS: &[&str] = &[
     "Let me ",
     "see.\n",
@@ -155,12 +155,12 @@ fn refused(random: &mut Random) -> Drawn {
     if random.one_in(3) {
         break_off(&mut script, random);
     }
-    let told = if status == 302 { 502 } else { status };
+    let mapped = if status == 302 { 502 } else { status };
     Drawn {
-        // What breaks off at once may take the status with it.
+        // A connection that closes immediately may lose the status.
         verdict: match script.then {
             Then::Reset => Verdict::Either,
-            _ => Verdict::Refused(told),
+            _ => Verdict::Refused(mapped),
         },
         script,
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// What a model's server does with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// What comes before the body. Without it nothing comes but what [`then`](Self::then) says.
+    /// What comes before the body. Without it, only [`then`](Self::then) happens.
     pub head: Option<Head>,
     /// The body.
     pub pieces: Vec<Piece>,
@@ -22,13 +22,13 @@ pub struct Head {
     pub after: Duration,
     /// The HTTP status.
     pub status: u16,
-    /// The headers, beside those that tell the length of the body.
+    /// The headers, except those for the length of the body.
     pub headers: Vec<(&'static str, String)>,
     /// How the other side knows where the body ends.
     pub framing: Framing,
 }
 
-/// A part of the body, which goes out by itself.
+/// A part of the body, which is sent separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// How long the server waits before it.
@@ -68,7 +68,7 @@ impl Script {
         Self::new(head, vec![body.to_string().into_bytes()])
     }
 
-    /// A stream that says these texts, and stops for this reason.
+    /// A stream with these texts, and stops for this reason.
     pub fn stream(texts: &[&str], reason: &str) -> Self {
         let texts = texts.iter().map(|text| json!({"content": text}));
         let mut pieces: Vec<Vec<u8>> = texts.map(|delta| chunk(&delta, &Value::Null)).collect();
@@ -117,7 +117,7 @@ impl Script {
         self
     }
 
-    /// With another way to tell the end of the body.
+    /// With another framing of the body.
     pub fn framing(mut self, framing: Framing) -> Self {
         if let Some(head) = &mut self.head {
             head.framing = framing;

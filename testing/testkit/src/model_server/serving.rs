@@ -179,9 +179,9 @@ impl Drop for Counted<'_> {
 enum Ended {
     /// The connection can be used again.
     Well,
-    /// It is to be closed.
+    /// Close it.
     Close,
-    /// It is to be reset.
+    /// Reset it.
     Reset,
     /// The other side has gone.
     Dropped,
@@ -333,7 +333,7 @@ mod tests {
     use crate::model_server::Head;
 
     /// What comes over the wire, and whether the connection is closed in peace.
-    async fn heard(script: Script) -> (String, bool) {
+    async fn received(script: Script) -> (String, bool) {
         let server = ModelServer::start(vec![script]).await;
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let asked = b"POST /v1/x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
@@ -346,9 +346,9 @@ mod tests {
         assert_eq!(server.seen().requests[0].json(), serde_json::json!({}));
         // Closes connections that are kept, too.
         drop(server);
-        let mut heard = Vec::new();
-        let is_peaceful = stream.read_to_end(&mut heard).await.is_ok();
-        (String::from_utf8(heard).unwrap(), is_peaceful)
+        let mut received = Vec::new();
+        let is_peaceful = stream.read_to_end(&mut received).await.is_ok();
+        (String::from_utf8(received).unwrap(), is_peaceful)
     }
 
     #[tokio::test]
@@ -398,18 +398,18 @@ mod tests {
                 true,
             ),
         ] {
-            let (heard, was_peaceful) = heard(script(framing, then)).await;
+            let (received, was_peaceful) = received(script(framing, then)).await;
             assert_eq!(was_peaceful, is_peaceful, "{framing:?} {then:?}");
             if is_peaceful {
-                assert_eq!(heard, format!("{first}{expected}"));
+                assert_eq!(received, format!("{first}{expected}"));
             } else {
                 // A reset may take what was on its way with it.
-                assert!(format!("{first}{expected}").starts_with(&heard));
+                assert!(format!("{first}{expected}").starts_with(&received));
             }
         }
         for (then, is_peaceful) in [(Then::Break, true), (Then::Reset, false)] {
             assert_eq!(
-                heard(Script::nothing(then)).await,
+                received(Script::nothing(then)).await,
                 (String::new(), is_peaceful)
             );
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// A call as somebody tells it.
 #[derive(Clone, Debug)]
-struct Told {
+struct Sample {
     name: String,
     id: Option<String>,
     dependencies: Vec<String>,
@@ -177,7 +177,7 @@ fn given() -> impl Strategy<Value = Given> {
     ]
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn sample() -> impl Strategy<Value = Sample> {
     let names = prop_oneof![
         4 => prop::sample::select(vec!["Everything", "Line", "Body", "Open", "Unknown"]).prop_map(str::to_owned),
         1 => texts(),
@@ -189,7 +189,7 @@ fn told() -> impl Strategy<Value = Told> {
         prop::collection::vec(ids(), 0..2),
         given(),
     )
-        .prop_map(|(name, id, dependencies, arguments)| Told {
+        .prop_map(|(name, id, dependencies, arguments)| Sample {
             name,
             id,
             dependencies,
@@ -231,16 +231,16 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-fn past(told: &Told) -> PastCall<'_> {
-    let name = Untrusted::new(&*told.name);
-    let mut call = match &told.arguments {
+fn past(sample: &Sample) -> PastCall<'_> {
+    let name = Untrusted::new(&*sample.name);
+    let mut call = match &sample.arguments {
         Given::Object(object) => PastCall::new(name, object),
         Given::Text(text) => PastCall::from_text(name, Untrusted::new(&**text)),
     };
-    if let Some(id) = &told.id {
+    if let Some(id) = &sample.id {
         call = call.id(Untrusted::new(&**id));
     }
-    call.depends_on(told.dependencies.iter().map(|id| Untrusted::new(&**id)))
+    call.depends_on(sample.dependencies.iter().map(|id| Untrusted::new(&**id)))
 }
 
 /// The object that the arguments are, if they are one that keeps every digit and member.
@@ -255,8 +255,8 @@ fn object_of(given: &Given) -> Option<Map<String, Value>> {
     }
 }
 
-/// What the text of a turn must be: its own parts are calls, one each, equal to those told; the rest gives no call.
-fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
+/// What the text of a turn must be: its own parts are calls, one each, equal to those sample; the rest gives no call.
+fn check(words: &str, calls: &[Sample], texts: &[String]) -> usize {
     let mut dialect = dialect(words);
     if words.contains("in-reasoning") {
         dialect = Dialect::auto().escaped().reasoning("<think>", "</think>");
@@ -293,8 +293,8 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
 
     // Which of the calls were rendered is seen by telling each alone.
     let mut found = read.iter();
-    for told in calls {
-        let alone = history(&[TurnPart::Called(past(told))], &dialect, find).expect("a dialect");
+    for sample in calls {
+        let alone = history(&[TurnPart::Called(past(sample))], &dialect, find).expect("a dialect");
         let is_call = alone
             .parts()
             .iter()
@@ -307,9 +307,9 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
         );
         if !is_call {
             let json = json_of(alone.text(), &dialect);
-            assert_eq!(json["name"], told.name.as_str());
-            assert_eq!(json.get("id").and_then(Value::as_str), told.id.as_deref());
-            match (&told.arguments, object_of(&told.arguments)) {
+            assert_eq!(json["name"], sample.name.as_str());
+            assert_eq!(json.get("id").and_then(Value::as_str), sample.id.as_deref());
+            match (&sample.arguments, object_of(&sample.arguments)) {
                 (Given::Text(text), _) if json["arguments"].is_string() => {
                     assert_eq!(json["arguments"], text.as_str());
                 }
@@ -318,16 +318,16 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
             continue;
         }
         let call = found.next().expect("a call for each that was rendered");
-        let object = object_of(&told.arguments).expect("what is rendered is an object");
-        assert_eq!(call.name, told.name);
+        let object = object_of(&sample.arguments).expect("what is rendered is an object");
+        assert_eq!(call.name, sample.name);
         assert!(call.is_closed(), "{words}\n{}", prompt_text.text());
         if call.syntax == Syntax::Block {
-            match told.id.as_deref().filter(|id| !id.is_empty()) {
+            match sample.id.as_deref().filter(|id| !id.is_empty()) {
                 Some(id) => assert_eq!(call.id, id),
                 None => assert!(call.is_id_automatic),
             }
         }
-        match (find(&told.name), call.syntax) {
+        match (find(&sample.name), call.syntax) {
             (Some(tool), _) => match bind(tool, call) {
                 Ok(bound) => assert_eq!(bound.to_value(), Value::Object(object), "{words}"),
                 Err(problems) => {
@@ -346,7 +346,7 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
     rendered.len()
 }
 
-/// The JSON of a call that is told as JSON.
+/// The JSON of a call that is sample as JSON.
 fn json_of(text: &str, dialect: &Dialect) -> Value {
     let escaper = plaincall_syntax::Escaper::new(dialect).expect("a dialect that works");
     let plain = escaper.unescape(text);
@@ -362,7 +362,7 @@ fn any_calls_come_back_or_stand_as_json() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(600));
     let turns = (
         prop::sample::select(FORMS),
-        prop::collection::vec(told(), 1..4),
+        prop::collection::vec(sample(), 1..4),
         prop::collection::vec(texts(), 0..4),
     );
     let (rendered, all) = (std::cell::Cell::new(0), std::cell::Cell::new(0));

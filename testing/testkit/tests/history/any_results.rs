@@ -9,7 +9,7 @@ use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Told {
+struct Sample {
     name: String,
     id: String,
     status: String,
@@ -68,7 +68,7 @@ fn texts() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn sample() -> impl Strategy<Value = Sample> {
     let words = || prop_oneof!["[a-z]{1,4}", texts()];
     let statuses = prop::option::weighted(0.9, prop::sample::select(&CallStatus::ALL[..]));
     let some = || texts().prop_filter("absent if empty", |text| !text.is_empty());
@@ -82,7 +82,7 @@ fn told() -> impl Strategy<Value = Told> {
     )
         .prop_map(|(name, id, status, error, note, output)| {
             let (output, whole_bytes) = output.unzip();
-            Told {
+            Sample {
                 name,
                 id,
                 status: status.map_or("", CallStatus::name).to_owned(),
@@ -139,39 +139,39 @@ impl<'t> Reader<'t> {
         self.until(&format!("\n{fence}\n")).to_owned()
     }
 
-    fn result(&mut self, heading: &str) -> Told {
+    fn result(&mut self, heading: &str) -> Sample {
         assert!(self.takes(heading), "{heading:?}, {:?}", self.0);
-        let mut told = Told::default();
+        let mut sample = Sample::default();
         let mut separator = " ";
         for (label, place) in [("tool ", 0), ("id ", 1), ("status ", 2)] {
             if self.takes(&format!("{separator}{label}")) {
                 let word = self.word();
-                *[&mut told.name, &mut told.id, &mut told.status][place] = word;
+                *[&mut sample.name, &mut sample.id, &mut sample.status][place] = word;
                 separator = ", ";
             }
         }
         assert!(self.takes("\n"), "{:?}", self.0);
         if self.takes("Error") {
-            told.error = Some(self.text());
+            sample.error = Some(self.text());
         }
         if self.takes("Note") {
-            told.note = Some(self.text());
+            sample.note = Some(self.text());
         }
         if self.takes("No output.\n") {
-            told.output = Some(String::new());
+            sample.output = Some(String::new());
         } else if self.takes("Output, truncated from ") {
-            told.whole_bytes = Some(self.until(" bytes").parse().expect("a number"));
-            told.output = Some(self.text());
+            sample.whole_bytes = Some(self.until(" bytes").parse().expect("a number"));
+            sample.output = Some(self.text());
         } else if self.takes("Output") {
-            told.output = Some(self.text());
+            sample.output = Some(self.text());
         }
-        told
+        sample
     }
 }
 
-fn check(words: &str, told: &[Told]) {
+fn check(words: &str, sample: &[Sample]) {
     let dialect = dialect(words);
-    let given: Vec<ResultMessage<'_>> = told
+    let given: Vec<ResultMessage<'_>> = sample
         .iter()
         .map(|one| {
             let untrusted = |text: &Option<String>| text.clone().map(Untrusted::new);
@@ -198,8 +198,8 @@ fn check(words: &str, told: &[Told]) {
     let escaper = Escaper::new(&dialect).expect("a dialect that works");
     let plain = escaper.unescape(prompt_text.text());
     let mut reader = Reader(&plain);
-    for (place, expected) in told.iter().enumerate() {
-        let heading = format!("Result {} of {}:", place + 1, told.len());
+    for (place, expected) in sample.iter().enumerate() {
+        let heading = format!("Result {} of {}:", place + 1, sample.len());
         assert_eq!(reader.result(&heading), *expected, "{words}: {plain}");
     }
     assert_eq!(reader.0, "", "{words}");
@@ -211,21 +211,21 @@ proptest! {
     #[test]
     fn any_results_can_be_taken_apart_again(
         words in prop::sample::select(FORMS),
-        told in prop::collection::vec(told(), 0..4),
+        sample in prop::collection::vec(sample(), 0..4),
     ) {
-        check(words, &told);
+        check(words, &sample);
     }
 }
 
 /// A marker may be what a fence is made of, or a word of the form itself.
 #[test]
 fn markers_that_are_words_of_the_form() {
-    let told = [Told {
+    let sample = [Sample {
         name: "read-file".to_owned(),
         id: "r1".to_owned(),
         status: "ok".to_owned(),
         output: Some("a\n```\nResult 2 of 2: x\n~~~~".to_owned()),
-        ..Told::default()
+        ..Sample::default()
     }];
     for words in [
         "block start=``` end=~~~ arg===",
@@ -233,8 +233,8 @@ fn markers_that_are_words_of_the_form() {
         "block start=`` end=~~ arg=== reasoning=--,##",
         "block start=** end=-- arg=## reasoning===,~~",
     ] {
-        check(words, &told);
-        check(words, &[told.clone(), told.clone()].concat());
+        check(words, &sample);
+        check(words, &[sample.clone(), sample.clone()].concat());
     }
 }
 
@@ -247,11 +247,11 @@ proptest! {
         calls in prop::collection::vec("[ab]", 0..5),
         ended in prop::collection::vec("[abc]", 0..6),
     ) {
-        let told = ended.iter().zip(0..).map(|(id, number): (&String, u32)| {
+        let sample = ended.iter().zip(0..).map(|(id, number): (&String, u32)| {
             ResultMessage::new(Untrusted::new(""), Untrusted::new(&**id)).output(Untrusted::new(number.to_string()))
         });
         let pairs = calls.iter().map(|id| (Untrusted::new("t"), Untrusted::new(&**id)));
-        let found = in_call_order(pairs, told.collect());
+        let found = in_call_order(pairs, sample.collect());
         let ids = |text: &str| Untrusted::new(text.to_owned());
         prop_assert!(found.len() >= calls.len().max(ended.len()));
         for (call, result) in calls.iter().zip(&found) {

@@ -45,12 +45,12 @@ fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {
     prompt_text.into_text()
 }
 
-fn told(content: &str, words: &str) -> String {
+fn result_text(content: &str, words: &str) -> String {
     let lines: Vec<Value> = content
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    let told: Vec<ResultMessage<'_>> = lines
+    let result_text: Vec<ResultMessage<'_>> = lines
         .iter()
         .map(|line| {
             let text = |key: &str| line[key].as_str().map(Untrusted::new);
@@ -65,7 +65,7 @@ fn told(content: &str, words: &str) -> String {
             }
         })
         .collect();
-    let prompt_text = results(&told, &dialect(words)).expect("a dialect that works");
+    let prompt_text = results(&result_text, &dialect(words)).expect("a dialect that works");
     assert_eq!(breach(&prompt_text, &dialect(words)), None);
     prompt_text.into_text()
 }
@@ -106,7 +106,7 @@ fn check(file: &str, least: usize) {
         match first.as_str() {
             "tools" => tools = read_tool_definitions(&fence.content).expect("definitions"),
             "turn" => found = Some(turn(&fence.content, words, &std::mem::take(&mut tools))),
-            "results" => found = Some(told(&fence.content, words)),
+            "results" => found = Some(result_text(&fence.content, words)),
             "wrong" => found = Some(message(&fence.content, words, &tools)),
             "text" | "message" => {
                 let found = found.take().expect("an example before its text");

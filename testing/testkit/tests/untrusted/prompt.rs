@@ -59,7 +59,7 @@ const PIECES: &[&str] = &[
     "\u{0}",
 ];
 
-/// Where a hostile text stands in a tool.
+/// The position of a hostile text in a tool.
 const PLACES: usize = 9;
 
 fn tool(place: usize, text: &str) -> ToolSpec {
@@ -92,10 +92,10 @@ fn forms() -> Vec<Dialect> {
 
 fn check(tools: &[ToolSpec]) {
     for form in forms() {
-        // Whoever reads it in the dialect that it teaches.
+        // Parsed in the dialect that it teaches.
         let own = made(tools, &form);
         assert_eq!(breach(own.prompt_text(), &form), None, "{form:?}");
-        // No tool forges another one, and none stands where our own words do.
+        // No tool forges another one, and none replaces our own text.
         let list = own.part(PromptPart::Tools).expect("a list");
         let heads = list
             .lines()
@@ -139,8 +139,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn hostile_soup_does_nothing(soups in prop::collection::vec((0..PLACES, prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..8)), 1..4)) {
-        let tools: Vec<ToolSpec> = soups.iter().map(|(place, pieces)| tool(*place, &pieces.concat())).collect();
+    fn arbitrary_hostile_texts_do_nothing(samples in prop::collection::vec((0..PLACES, prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..8)), 1..4)) {
+        let tools: Vec<ToolSpec> = samples.iter().map(|(place, pieces)| tool(*place, &pieces.concat())).collect();
         check(&tools);
     }
 }

@@ -10,7 +10,7 @@ use plaincall_testkit::untrusted::{
     FORMS, Text, breach, build, dialect, headers_in, markers_in, naive_escape, overlap,
 };
 
-/// Texts of markers, pieces of markers and what stands around them.
+/// Texts of markers, pieces of markers and surrounding text.
 fn sharp(dialects: &[Dialect]) -> impl Strategy<Value = String> + use<> {
     let mut pool: Vec<String> = [
         "\n", "\n", "\r\n", "\r", " ", "A", "x", ":", "]", "/end]", "[", "\\", "\\\\", "!", "é",
@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_counts_in_a_foreign_part((dialects, texts) in forms()) {
+    fn nothing_counts_in_an_untrusted_part((dialects, texts) in forms()) {
         let prompt_text = build(&dialects, &texts);
         for dialect in &dialects {
             prop_assert_eq!(breach(&prompt_text, dialect), None);
@@ -122,7 +122,7 @@ fn names_stay_on_their_line() {
 }
 
 #[test]
-fn definitions_are_foreign() {
+fn definitions_are_untrusted() {
     let schema = serde_json::json!({"description": "!!!ARG:x", "enum": ["🛠️[a]"]});
     let mut builder = PromptTextBuilder::new(&[]).expect("the default dialect");
     builder.untrusted(&Untrusted::json(&schema).expect("JSON"));
@@ -133,7 +133,7 @@ fn definitions_are_foreign() {
 }
 
 #[test]
-fn a_foreign_text_tells_nothing_of_itself() {
+fn debug_output_hides_untrusted_text() {
     let untrusted = Untrusted::new("secret k3v9q2x8");
     assert_eq!(format!("{untrusted:?}"), "Untrusted(15 bytes)");
     assert!(untrusted.holds("k3v9q2x8") && !untrusted.holds("other"));
