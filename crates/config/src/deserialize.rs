@@ -1,5 +1,4 @@
-//! A tree as types, through serde. Reading goes on behind a problem: the value that has it is left out, and the rest is
-//! read again.
+//! Deserialization of a tree. After an error, the invalid value is skipped and the rest is deserialized again.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,30 +12,30 @@ use serde::forward_to_deserialize_any;
 use crate::document::Place;
 use crate::node::{Node, Value, child, last_key};
 
-/// How many values of a part are found wrong at most, each in one pass. Unknown keys are found in any number.
+/// The maximum number of invalid values reported in a part, one per pass. Unknown keys are not limited.
 const MOST_PASSES: usize = 50;
 
-/// The forms of the key `retry`.
-const RETRY: &str = "a number of starts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }";
+/// The expected forms of the key `retry`.
+const RETRY: &str = "a number of attempts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }";
 
-/// A problem and its place.
-pub(crate) type Fault = (Place, String);
+/// A message and its location.
+pub(crate) type LocatedMessage = (Place, String);
 
-/// What reading has found so far.
+/// The errors found so far.
 struct Found<'f> {
     wrong: &'f mut BTreeSet<String>,
-    faults: Vec<Fault>,
+    errors: Vec<LocatedMessage>,
 }
 
-/// Reads a value. `wrong` are the pointers to values that are left out, as they have a problem.
+/// Deserializes a value. `wrong` contains the pointers to values that are skipped because they are invalid.
 pub(crate) fn read<T: DeserializeOwned>(
     node: &Node,
     pointer: &str,
     wrong: &mut BTreeSet<String>,
-) -> (Option<T>, Vec<Fault>) {
-    let faults = Vec::new();
-    let found = RefCell::new(Found { wrong, faults });
-    // The elements of a list go by the name of the list.
+) -> (Option<T>, Vec<LocatedMessage>) {
+    let errors = Vec::new();
+    let found = RefCell::new(Found { wrong, errors });
+    // Array elements are named after the array.
     let mut names = pointer.rsplit('/').map(last_key);
     let name = names.find(|name| name.parse::<usize>().is_err());
     let name = name.unwrap_or_default();
@@ -55,36 +54,36 @@ pub(crate) fn read<T: DeserializeOwned>(
             }
             Err(error) => reader.place(error),
         };
-        let Found { wrong, faults } = &mut *found.borrow_mut();
-        // What is missing may be what was left out.
+        let Found { wrong, errors } = &mut *found.borrow_mut();
+        // The missing value may be one that was skipped.
         let lacks_wrong = is_wrong(wrong, place.pointer());
         wrong.insert(place.pointer().to_owned());
         let is_whole = place.pointer() == pointer;
         if !lacks_wrong {
-            faults.push((place, message));
+            errors.push((place, message));
         }
         if is_whole {
             break;
         }
     }
-    (value, found.into_inner().faults)
+    (value, found.into_inner().errors)
 }
 
-/// Whether a value or a part of it is wrong.
+/// Returns whether a value or a part of it is invalid.
 pub(crate) fn is_wrong(wrong: &BTreeSet<String>, pointer: &str) -> bool {
     let below = format!("{pointer}/");
     let first = wrong.range(below.clone()..).next();
     wrong.contains(pointer) || first.is_some_and(|first| first.starts_with(&below))
 }
 
-/// Why a value cannot be read.
+/// Why a value cannot be deserialized.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// What should be there.
+    /// The expected kind of value.
     Wanted(String),
-    /// What is wrong with a table, such as a missing key.
+    /// An error of a table, such as a missing key.
     OfTable(String),
-    /// A whole message.
+    /// A complete message with its location.
     Placed(Place, String),
 }
 
@@ -101,13 +100,13 @@ impl de::Error for Error {
     fn custom<T: fmt::Display>(wanted: T) -> Self {
         let wanted = wanted.to_string();
         Self::Wanted(match wanted.as_str() {
-            "a string" => "a text".to_owned(),
+            "a string" => "a string".to_owned(),
             "a boolean" => "true or false".to_owned(),
-            "a sequence" => "a list".to_owned(),
+            "a sequence" => "an array".to_owned(),
             "a map" => "a table".to_owned(),
             "f64" => "a number".to_owned(),
-            "u32" | "u64" | "usize" => "an integer from 0 on".to_owned(),
-            "a nonzero u32" => "an integer from 1 on".to_owned(),
+            "u32" | "u64" | "usize" => "an integer of at least 0".to_owned(),
+            "a nonzero u32" => "an integer of at least 1".to_owned(),
             name if name.starts_with("struct ") => "a table".to_owned(),
             _ => wanted,
         })
@@ -134,15 +133,17 @@ impl de::Error for Error {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::OfTable(format!("`{field}` is missing here"))
+        Self::OfTable(format!("missing key `{field}`"))
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::OfTable(format!("`{field}` is set already, under another name"))
+        Self::OfTable(format!(
+            "duplicate key `{field}`, also set under another name"
+        ))
     }
 }
 
-/// The words of which one must be written.
+/// Lists the allowed strings.
 fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.as_slice() {
@@ -151,7 +152,7 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The message about a key that a table does not have.
+/// The message about an unknown key.
 pub(crate) fn unknown(key: &str, known: &[&str]) -> String {
     let mut end = did_you_mean(key, known.iter().copied());
     if end.is_empty() {
@@ -160,18 +161,18 @@ pub(crate) fn unknown(key: &str, known: &[&str]) -> String {
     format!("unknown key `{key}`{end}")
 }
 
-/// Reads one node.
+/// Deserializes one node.
 struct Reader<'n, 'f> {
     node: &'n Node,
     pointer: String,
-    /// The innermost key on the way here.
+    /// The innermost key of the pointer.
     key: &'n str,
     found: &'n RefCell<Found<'f>>,
 }
 
 impl<'n> Reader<'n, '_> {
-    /// The place of an error, which is here if it is not known, and its message.
-    fn place(&self, error: Error) -> Fault {
+    /// Returns the location of an error, which defaults to this node, and its message.
+    fn place(&self, error: Error) -> LocatedMessage {
         match error {
             Error::Placed(place, message) => (place, message),
             Error::OfTable(message) => (Place::key(&self.pointer), message),
@@ -208,7 +209,7 @@ impl<'n> Reader<'n, '_> {
         };
         let result = visitor.visit_map(&mut entries);
         match (result, entries.next) {
-            // The key whose value was not asked for is unknown, or one too many.
+            // The key whose value was not deserialized is unknown or a duplicate.
             (Err(Error::OfTable(message)), Some(entry)) => {
                 Err(Error::Placed(Place::Key(entry.pointer), message))
             }
@@ -216,7 +217,7 @@ impl<'n> Reader<'n, '_> {
         }
     }
 
-    /// Everything but a table.
+    /// Deserializes anything but a table.
     fn other<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value, Error> {
         match &self.node.value {
             Value::List(items) => visitor.visit_seq(Elements {
@@ -227,11 +228,11 @@ impl<'n> Reader<'n, '_> {
             Value::Null => visitor.visit_unit(),
             Value::Boolean(value) => visitor.visit_bool(*value),
             Value::Text(text) => visitor.visit_str(text),
-            Value::Moment(_) => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
+            Value::DateTime(_) => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
             Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>(), text.parse()) {
                 (Ok(number), ..) => visitor.visit_u64(number),
                 (_, Ok(number), _) => visitor.visit_i64(number),
-                // An integer of more digits would lose some.
+                // An integer with more digits would lose precision.
                 (.., Ok(number)) if f64::is_finite(number) && text.contains(['.', 'e', 'E']) => {
                     visitor.visit_f64(number)
                 }
@@ -240,7 +241,7 @@ impl<'n> Reader<'n, '_> {
         }
     }
 
-    /// The part of this value at a pointer below it; `None` if it is left out.
+    /// Returns the reader for a part of this value; `None` if it is skipped.
     fn below(&self, node: &'n Node, pointer: String, key: &'n str) -> Option<Self> {
         let is_left_out = self.found.borrow().wrong.contains(&pointer);
         (!is_left_out).then_some(Self {
@@ -292,7 +293,7 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let text = match (name, &self.node.value) {
-            ("AsText", Value::Number(text) | Value::Moment(text)) => text,
+            ("AsText", Value::Number(text) | Value::DateTime(text)) => text,
             ("AsText", Value::Boolean(value)) => &value.to_string(),
             ("OneOrMore", Value::Text(text)) => {
                 let items = std::iter::once(text.as_str());
@@ -303,7 +304,7 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
                 return visitor.visit_newtype_struct(de::value::MapDeserializer::new(all));
             }
             ("OneOrMore", value) if !matches!(value, Value::List(_)) => {
-                return Err(Error::Wanted("a text or a list of texts".to_owned()));
+                return Err(Error::Wanted("a string or an array of strings".to_owned()));
             }
             _ => return visitor.visit_newtype_struct(self),
         };
@@ -323,7 +324,7 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
             Value::Text(text) => {
                 let near = did_you_mean(text, words.iter().copied());
                 let (key, words) = (self.key, one_of(words));
-                let message = format!("`{key}` cannot be `{text}`; write {words}{near}");
+                let message = format!("`{key}` cannot be `{text}`; it must be {words}{near}");
                 Err(Error::Placed(Place::value(&self.pointer), message))
             }
             _ => Err(Error::Wanted(one_of(words))),
@@ -363,8 +364,8 @@ impl<'de> de::MapAccess<'de> for &mut Entries<'_, '_, '_> {
             if let Some(known) = self.known.filter(|known| !known.contains(&key.as_str())) {
                 let mut found = self.table.found.borrow_mut();
                 found.wrong.insert(entry.pointer.clone());
-                let fault = (Place::Key(entry.pointer), unknown(key, known));
-                found.faults.push(fault);
+                let error = (Place::Key(entry.pointer), unknown(key, known));
+                found.errors.push(error);
                 continue;
             }
             self.next = Some(entry);
@@ -376,7 +377,7 @@ impl<'de> de::MapAccess<'de> for &mut Entries<'_, '_, '_> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         match self.next.take() {
             Some(entry) => entry.deserialize(seed),
-            None => Err(de::Error::custom("a key before its value")),
+            None => Err(de::Error::custom("a key without a value")),
         }
     }
 }

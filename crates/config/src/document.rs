@@ -1,4 +1,4 @@
-//! A file: its tree, and the problems found in it.
+//! A file: its tree and its problems.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use crate::deserialize::{self, unknown};
 use crate::error::{FileError, Problem};
 use crate::node::{Node, child};
-use crate::parse::{self, Faults};
+use crate::parse::{self, SyntaxErrors};
 
-/// A file that is being read.
+/// A parsed file and the problems found so far.
 #[derive(Clone, Debug)]
 pub struct Document {
     file: Arc<str>,
@@ -19,33 +19,33 @@ pub struct Document {
     root: Node,
     is_well_formed: bool,
     problems: Vec<(Range<usize>, String, String)>,
-    /// Pointers to values that have a problem already.
+    /// Pointers to invalid values.
     wrong: BTreeSet<String>,
 }
 
-/// Where a problem is.
+/// The location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The key at a JSON Pointer, or the innermost key on the way to it.
+    /// The key at a JSON Pointer, or the nearest existing key above it.
     Key(String),
-    /// The value at a JSON Pointer; if there is none, the innermost value on the way to it, or its key if that is a table.
+    /// The value at a JSON Pointer, or the nearest existing value above it, or its key if that is a table.
     Value(String),
-    /// A part of the value at a JSON Pointer: a text that is in it, and how many of these come before the one.
+    /// A part of the value at a JSON Pointer: a substring, and the number of earlier occurrences to skip.
     Within(String, String, usize),
 }
 
 impl Place {
-    /// The key at a pointer.
+    /// Creates the location of a key.
     pub fn key(pointer: impl Into<String>) -> Self {
         Self::Key(pointer.into())
     }
 
-    /// The value at a pointer.
+    /// Creates the location of a value.
     pub fn value(pointer: impl Into<String>) -> Self {
         Self::Value(pointer.into())
     }
 
-    /// The pointer of the value that it is about.
+    /// Returns the pointer.
     pub fn pointer(&self) -> &str {
         match self {
             Self::Key(pointer) | Self::Value(pointer) | Self::Within(pointer, ..) => pointer,
@@ -54,17 +54,17 @@ impl Place {
 }
 
 impl Document {
-    /// Reads the text of a TOML file. If it is not TOML, the document is empty and [`finish`](Self::finish) says why.
+    /// Parses a TOML file. If it is invalid, the document is empty and [`finish`](Self::finish) returns the errors.
     pub fn toml(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
         Self::new(file.into(), text.into(), parse::toml)
     }
 
-    /// Reads the text of a JSON file, with comments, trailing commas and the other freedoms of JSON5.
+    /// Parses a JSON file, with comments, trailing commas and the other extensions of JSON5.
     pub fn json(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
         Self::new(file.into(), text.into(), parse::json)
     }
 
-    /// Reads JSON if the text begins with an object or a comment of JSON, else TOML.
+    /// Parses JSON if the text begins with an object or a JSON comment, else TOML.
     pub fn json_or_toml(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
         let text = text.into();
         let begin = text.trim_start_matches('\u{feff}').trim_start();
@@ -75,22 +75,22 @@ impl Document {
         }
     }
 
-    /// A tree that was put together of layers. Its problems have no place in a text.
+    /// Creates a document of a merged tree. Its problems have no location in a text.
     pub fn of(root: Node) -> Self {
-        let text = |_: &Arc<str>, _: &str| (root, Faults::default());
+        let text = |_: &Arc<str>, _: &str| (root, SyntaxErrors::default());
         Self::new("".into(), String::new(), text)
     }
 
     fn new(
         file: Arc<str>,
         text: String,
-        parse: impl FnOnce(&Arc<str>, &str) -> (Node, Faults),
+        parse: impl FnOnce(&Arc<str>, &str) -> (Node, SyntaxErrors),
     ) -> Self {
-        let (root, faults) = parse(&file, &text);
+        let (root, errors) = parse(&file, &text);
         let problem = |(span, message)| (span, String::new(), message);
         Self {
-            is_well_formed: faults.is_empty(),
-            problems: faults.into_iter().map(problem).collect(),
+            is_well_formed: errors.is_empty(),
+            problems: errors.into_iter().map(problem).collect(),
             file,
             text,
             root,
@@ -98,24 +98,24 @@ impl Document {
         }
     }
 
-    /// The tree. It is empty if the syntax is wrong.
+    /// Returns the tree, which is empty after a syntax error.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// Whether the syntax is right.
+    /// Returns whether the syntax is valid.
     pub fn is_well_formed(&self) -> bool {
         self.is_well_formed
     }
 
-    /// The names of the entries of the table at a pointer, in the order of the file.
+    /// Returns the keys of the table at a pointer, in file order.
     pub fn keys(&self, pointer: &str) -> Vec<String> {
         let table = self.root.get(pointer).and_then(Node::table);
         table.map_or_else(Vec::new, |entries| entries.keys().cloned().collect())
     }
 
-    /// Reports the keys of the table at a pointer that are not known.
-    pub fn refuse_other_keys(&mut self, pointer: &str, known: &[&str]) {
+    /// Reports unknown keys of the table at a pointer.
+    pub fn deny_unknown_keys(&mut self, pointer: &str, known: &[&str]) {
         for key in self.keys(pointer) {
             if !known.contains(&key.as_str()) {
                 let place = Place::Key(child(pointer, &key));
@@ -124,40 +124,40 @@ impl Document {
         }
     }
 
-    /// Reports these keys of the table at a pointer, which stand with blanks between, each with its message.
-    pub(crate) fn refuse_keys(
+    /// Reports these keys, separated by spaces, of the table at a pointer.
+    pub(crate) fn deny_keys(
         &mut self,
         pointer: &str,
-        refused: &str,
+        denied: &str,
         message: impl Fn(&str) -> String,
     ) {
         for key in self.keys(pointer) {
-            if refused.split(' ').any(|it| it == key) {
+            if denied.split(' ').any(|it| it == key) {
                 self.problem(&Place::Key(child(pointer, &key)), message(&key));
             }
         }
     }
 
-    /// Reads the value at a pointer. Everything wrong with it is a problem of the document, and absent from the value.
-    /// `None` if there is no value, if it has a problem, or if what is left of it cannot be one.
+    /// Deserializes the value at a pointer. Invalid parts are reported and skipped. Returns `None` if there is no value, or if
+    /// it is invalid without the skipped parts.
     pub fn read<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
         if self.wrong.contains(pointer) {
             return None;
         }
         let node = self.root.get(pointer)?;
-        let (value, faults) = deserialize::read(node, pointer, &mut self.wrong);
-        for (place, message) in faults {
+        let (value, errors) = deserialize::read(node, pointer, &mut self.wrong);
+        for (place, message) in errors {
             self.problem(&place, message);
         }
         value
     }
 
-    /// Takes an entry out of the table at a pointer.
-    pub fn leave_out(&mut self, pointer: &str, key: &str) {
+    /// Removes an entry from the table at a pointer.
+    pub fn remove(&mut self, pointer: &str, key: &str) {
         self.root.remove(pointer, key);
     }
 
-    /// Gives the entry of a table at a pointer another name, under which it is read; a problem if there is one of that name.
+    /// Renames a key of the table at a pointer. Reports a problem if the new name exists already.
     pub fn rename(&mut self, pointer: &str, from: &str, to: &str) {
         let Some(entries) = self.root.table_mut(pointer) else {
             return;
@@ -165,23 +165,26 @@ impl Document {
         if !entries.contains_key(from) {
         } else if entries.contains_key(to) {
             let place = Place::Key(child(pointer, from));
-            self.problem(&place, format!("`{to}` is set already, and means the same"));
+            self.problem(
+                &place,
+                format!("`{to}` is already set and means the same; remove one"),
+            );
         } else if let Some(node) = entries.shift_remove(from) {
             entries.insert(to.to_owned(), node);
         }
     }
 
-    /// Whether the value at a pointer, or a part of it, has a problem already.
+    /// Returns whether the value at a pointer, or a part of it, is invalid.
     pub fn is_wrong(&self, pointer: &str) -> bool {
         deserialize::is_wrong(&self.wrong, pointer)
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     pub fn count(&self) -> usize {
         self.problems.len()
     }
 
-    /// Adds a problem that the caller found. Its value is not read any more.
+    /// Reports a problem. Its value is skipped from then on.
     pub fn problem(&mut self, place: &Place, message: impl Into<String>) {
         let pointer = place.pointer();
         let (node, is_it) = self.root.nearest(pointer);
@@ -203,16 +206,16 @@ impl Document {
             .push((span, pointer.to_owned(), message.into()));
     }
 
-    /// The value, if there is no problem.
+    /// Returns the value if there are no problems.
     ///
     /// # Errors
-    /// All problems in the order of the text.
+    /// Returns all problems, in the order of the text.
     pub fn finish<T>(mut self, value: T) -> Result<T, FileError> {
         if self.problems.is_empty() {
             return Ok(value);
         }
         self.problems.sort_by_key(|(span, ..)| span.start);
-        // The text is gone through once, however many there are.
+        // A single pass over the text, however many there are.
         let (mut place, mut line, mut column) = (0, 1, 1);
         let problems = self.problems.into_iter().map(|(span, pointer, message)| {
             let passed = self.text.get(place..span.start).unwrap_or_default();

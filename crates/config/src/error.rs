@@ -1,21 +1,21 @@
-//! What is wrong with a file.
+//! Errors of files.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A problem in a file that a person wrote.
+/// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line it begins in, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// The character of the line it begins at, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The part of the text to show, in bytes.
+    /// The byte range in the text.
     pub span: Range<usize>,
-    /// The value it is about, as a JSON Pointer. Empty for the whole file, and for its syntax.
+    /// The JSON Pointer to the value. Empty for the whole file and for syntax errors.
     pub pointer: String,
-    /// What was found and what to do, in one sentence.
+    /// The problem and its fix.
     pub message: String,
 }
 
@@ -26,14 +26,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a file cannot be used. It displays as one line for each problem.
+/// The problems of a file. Displayed as one line for each problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     /// The name of the file, for messages.
     pub file: Arc<str>,
-    /// All problems, in the order of the text; at least one.
+    /// All problems, in text order; at least one.
     pub problems: Vec<Problem>,
-    /// Whether the syntax of the file is right. If not, one problem often leads to others behind it.
+    /// Whether the syntax is valid. A syntax error often causes further ones.
     pub is_well_formed: bool,
 }
 

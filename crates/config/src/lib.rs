@@ -48,8 +48,8 @@ pub use error::{FileError, Problem};
 pub use node::{Node, Origin, Value, child, dotted};
 pub use secret::{Address, Hide, names_a_secret, not_shown, redacted, redacted_prose, starred};
 pub use settings::{
-    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp, Model,
-    Reasoning, Settings, Syntax, WithoutCall, read_models, read_settings, reference, schema,
+    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MAX_REPAIR_ROUNDS, Mcp, Model,
+    OnNoToolCall, Reasoning, Settings, Syntax, read_models, read_settings, reference, schema,
     untrusted, variables, with_markers,
 };
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

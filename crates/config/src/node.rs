@@ -1,4 +1,4 @@
-//! A tree of values that know where they come from.
+//! A tree of values with their origins.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -10,19 +10,19 @@ use serde::de::DeserializeOwned;
 
 use crate::deserialize;
 
-/// How many characters of a text a message shows.
+/// The maximum number of characters of a string in a message.
 const SHOWN: usize = 40;
 
-/// A value and where it comes from.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where the value is in its file, in bytes.
+    /// The byte range of the value in its file.
     pub span: Range<usize>,
-    /// Where its key is; the same as `span` for an element of a list.
+    /// The byte range of its key; the same as `span` for an array element.
     pub key: Range<usize>,
-    /// What set it.
+    /// Where it was set.
     pub origin: Origin,
 }
 
@@ -35,17 +35,17 @@ pub enum Value {
     Boolean(bool),
     /// A number, in decimal digits.
     Number(String),
-    /// A text.
+    /// A string.
     Text(String),
     /// A date or time of TOML.
-    Moment(String),
-    /// A list.
+    DateTime(String),
+    /// An array.
     List(Vec<Node>),
     /// A table, in the order of the file.
     Table(IndexMap<String, Node>),
 }
 
-/// What set a value.
+/// Where a value was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A line of a file.
@@ -55,11 +55,11 @@ pub enum Origin {
         /// The line of the key, from 1.
         line: usize,
     },
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(Arc<str>),
     /// An option of the command line.
     Option(Arc<str>),
-    /// Nothing: it is the default.
+    /// Nowhere: it is the default.
     #[default]
     Default,
 }
@@ -68,19 +68,19 @@ impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { file, line } => write!(formatter, "{file}, line {line}"),
-            Self::Variable(name) => write!(formatter, "the variable {name}"),
+            Self::Variable(name) => write!(formatter, "the environment variable {name}"),
             Self::Option(name) => write!(formatter, "the option {name}"),
             Self::Default => formatter.write_str("the default"),
         }
     }
 }
 
-/// The pointer of a key or an index below another.
+/// Appends a key or an index to a pointer.
 pub fn child(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A pointer as the key is written in TOML, for people: `models.a.url`, `rules[0].tools`.
+/// Formats a pointer as a dotted TOML key: `models.a.url`, `rules[0].tools`.
 pub fn dotted(pointer: &str) -> String {
     let mut text = String::new();
     for segment in pointer.split('/').skip(1) {
@@ -107,7 +107,7 @@ pub(crate) fn last_key(pointer: &str) -> String {
 }
 
 impl Value {
-    /// The text that it is.
+    /// Returns the string; `None` for any other value.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -124,7 +124,7 @@ impl Default for Node {
 }
 
 impl Node {
-    /// A value that no file has, such as one of an option or a variable.
+    /// Creates a value that is not from a file, such as one of an option or a variable.
     pub fn new(value: serde_json::Value, origin: Origin) -> Self {
         use serde_json::Value as Json;
         let node = |value| Self::new(value, origin.clone());
@@ -147,7 +147,7 @@ impl Node {
         }
     }
 
-    /// The entries of a table; `None` for any other value.
+    /// Returns the entries of a table; `None` for any other value.
     pub fn table(&self) -> Option<&IndexMap<String, Self>> {
         match &self.value {
             Value::Table(entries) => Some(entries),
@@ -155,7 +155,7 @@ impl Node {
         }
     }
 
-    /// The value at a pointer.
+    /// Returns the value at a pointer.
     pub fn get(&self, pointer: &str) -> Option<&Self> {
         match self.nearest(pointer) {
             (node, true) => Some(node),
@@ -163,7 +163,7 @@ impl Node {
         }
     }
 
-    /// The entries of the table at a pointer that leads through tables alone.
+    /// Returns the entries of the table at a pointer through tables only.
     pub(crate) fn table_mut(&mut self, pointer: &str) -> Option<&mut IndexMap<String, Self>> {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
@@ -178,7 +178,7 @@ impl Node {
         }
     }
 
-    /// The value at a pointer, or the innermost there is on the way to it; whether it is the one that was asked for.
+    /// Returns the value at a pointer, or its nearest existing ancestor; and whether it is the value itself.
     pub(crate) fn nearest(&self, pointer: &str) -> (&Self, bool) {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
@@ -195,7 +195,7 @@ impl Node {
         (node, true)
     }
 
-    /// Sets a value, and makes the tables on the way to it.
+    /// Sets a value and creates missing tables.
     pub fn set(&mut self, pointer: &str, node: Self) {
         let Some((first, rest)) = pointer.strip_prefix('/').map(|rest| match rest.find('/') {
             Some(end) => rest.split_at(end),
@@ -214,12 +214,12 @@ impl Node {
         }
     }
 
-    /// Takes an entry out of the table at a pointer.
+    /// Removes an entry from the table at a pointer.
     pub fn remove(&mut self, pointer: &str, key: &str) -> Option<Self> {
         self.table_mut(pointer)?.shift_remove(key)
     }
 
-    /// Puts another tree over this one: its tables add to those here, all else takes the place of what was here.
+    /// Merges another tree into this one: tables are merged, all other values are replaced.
     pub fn overlay(&mut self, upper: Self) {
         match (&mut self.value, upper.value) {
             (Value::Table(entries), Value::Table(above)) => {
@@ -234,10 +234,10 @@ impl Node {
         }
     }
 
-    /// Reads a tree that is no document's, such as one that was put together of layers.
+    /// Deserializes a tree that is not a document, such as merged layers.
     ///
     /// # Errors
-    /// All problems, each with the pointer to what it is about.
+    /// Returns all problems, each with the pointer to its value.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<(String, String)>> {
         let (value, faults) = deserialize::read(self, "", &mut BTreeSet::new());
         let faults = faults.into_iter();
@@ -247,19 +247,19 @@ impl Node {
         value.filter(|_| problems.is_empty()).ok_or(problems)
     }
 
-    /// What the value is, in words for a message.
+    /// Describes the value for a message.
     pub fn kind(&self) -> String {
         match &self.value {
             Value::Null => "null".to_owned(),
             Value::Boolean(value) => value.to_string(),
             Value::Number(number) => format!("the number {number}"),
             Value::Text(text) => match text.char_indices().nth(SHOWN) {
-                Some((end, _)) => format!("the text `{}…`", text.get(..end).unwrap_or_default()),
-                None => format!("the text `{text}`"),
+                Some((end, _)) => format!("the string `{}…`", text.get(..end).unwrap_or_default()),
+                None => format!("the string `{text}`"),
             },
-            Value::Moment(moment) => format!("the time {moment}"),
-            Value::List(items) if items.is_empty() => "an empty list".to_owned(),
-            Value::List(_) => "a list".to_owned(),
+            Value::DateTime(moment) => format!("the date or time {moment}"),
+            Value::List(items) if items.is_empty() => "an empty array".to_owned(),
+            Value::List(_) => "an array".to_owned(),
             Value::Table(_) => "a table".to_owned(),
         }
     }

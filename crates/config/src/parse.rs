@@ -1,4 +1,4 @@
-//! The text of a file as a tree.
+//! Parsing of a file into a tree.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,28 +11,28 @@ use toml::de::{DeTable, DeValue};
 
 use crate::node::{Node, Origin, Value};
 
-/// What is wrong with the syntax, and where.
-pub(crate) type Faults = Vec<(Range<usize>, String)>;
+/// Syntax errors with their byte ranges.
+pub(crate) type SyntaxErrors = Vec<(Range<usize>, String)>;
 
-/// Reads TOML.
-pub(crate) fn toml(file: &Arc<str>, text: &str) -> (Node, Faults) {
+/// Parses TOML.
+pub(crate) fn toml(file: &Arc<str>, text: &str) -> (Node, SyntaxErrors) {
     let mut parser = Parser::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or_default();
         match (error.message(), text.get(span.clone())) {
             ("duplicate key", Some(key)) => parser.duplicate(span, key),
-            (message, _) => parser.fault(span, message),
+            (message, _) => parser.error(span, message),
         }
     }
     let root = parser.toml_table(document.get_ref());
     parser.result(root)
 }
 
-/// JSON as people write it: with comments, commas behind last elements, and what else JSON5 adds.
-pub(crate) fn json(file: &Arc<str>, text: &str) -> (Node, Faults) {
+/// Parses JSON with comments, trailing commas and the other extensions of JSON5.
+pub(crate) fn json(file: &Arc<str>, text: &str) -> (Node, SyntaxErrors) {
     let mut parser = Parser::new(file, text);
-    // An editor's mark at the beginning is not part of the JSON; in blanks' place it keeps all spans.
+    // A byte order mark is not part of the JSON. Replacing it with spaces preserves all spans.
     let without_mark = text.strip_prefix('\u{feff}');
     let text = without_mark.map_or(text.into(), |rest| Cow::Owned(format!("   {rest}")));
     let options = ParseOptions {
@@ -46,7 +46,7 @@ pub(crate) fn json(file: &Arc<str>, text: &str) -> (Node, Faults) {
             }
             other => {
                 let span = other.map_or(0..0, |value| range(&value));
-                parser.fault(span, "the file must hold a JSON object or list");
+                parser.error(span, "the file must contain a JSON object or array");
                 Value::Null
             }
         },
@@ -56,19 +56,19 @@ pub(crate) fn json(file: &Arc<str>, text: &str) -> (Node, Faults) {
                 first.make_ascii_lowercase();
             }
             let at = error.range().start;
-            parser.fault(at..at, format!("this is not JSON: {message}"));
+            parser.error(at..at, format!("invalid JSON: {message}"));
             Value::Null
         }
     };
     parser.result(root)
 }
 
-/// Makes nodes: knows the name of the file and where its lines begin.
+/// Creates nodes with their file names and lines.
 struct Parser<'t> {
     text: &'t str,
     file: Arc<str>,
     line_ends: Vec<usize>,
-    faults: Faults,
+    errors: SyntaxErrors,
 }
 
 impl<'t> Parser<'t> {
@@ -77,7 +77,7 @@ impl<'t> Parser<'t> {
             text,
             file: Arc::clone(file),
             line_ends: text.match_indices('\n').map(|(at, _)| at).collect(),
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -92,13 +92,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An empty table, and what is wrong.
-    fn result(self, root: Value) -> (Node, Faults) {
+    /// Returns the tree, which is empty after a syntax error, and the errors.
+    fn result(self, root: Value) -> (Node, SyntaxErrors) {
         let value = match root {
-            Value::Table(_) | Value::List(_) if self.faults.is_empty() => root,
+            Value::Table(_) | Value::List(_) if self.errors.is_empty() => root,
             _ => Value::Table(IndexMap::new()),
         };
-        (self.node(0..0, 0..self.text.len(), value), self.faults)
+        (self.node(0..0, 0..self.text.len(), value), self.errors)
     }
 
     fn toml_table(&self, table: &DeTable<'_>) -> Value {
@@ -118,7 +118,7 @@ impl<'t> Parser<'t> {
             }
             DeValue::Float(number) => Value::Number(number.to_string()),
             DeValue::Boolean(value) => Value::Boolean(*value),
-            DeValue::Datetime(moment) => Value::Moment(moment.to_string()),
+            DeValue::Datetime(moment) => Value::DateTime(moment.to_string()),
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.toml_node(item.span(), item));
                 Value::List(items.collect())
@@ -128,12 +128,12 @@ impl<'t> Parser<'t> {
         self.node(key, value.span(), plain)
     }
 
-    fn fault(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.faults.push((span, message.into()));
+    fn error(&mut self, span: Range<usize>, message: impl Into<String>) {
+        self.errors.push((span, message.into()));
     }
 
     fn duplicate(&mut self, span: Range<usize>, key: &str) {
-        self.fault(span, format!("duplicate key `{key}`"));
+        self.error(span, format!("duplicate key `{key}`"));
     }
 
     fn json_table(&mut self, object: ast::Object<'_>) -> Value {

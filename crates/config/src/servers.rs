@@ -1,4 +1,4 @@
-//! Files with MCP servers, as many programs write them.
+//! Files with MCP servers, in the formats of other programs.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::node::last_key;
 use crate::secret::{hide_arguments, hide_values};
 use crate::{Address, AsText, Document, FilePath, Place, Time, child};
 
-/// The names of the table of servers at the top of a file.
+/// The names of the top-level table of servers.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
 
-/// Other names that programs have for keys.
+/// Names that other programs use for keys.
 const OTHER_NAMES: [(&str, &str); 5] = [
     ("url", "serverUrl httpUrl"),
     ("type", "transport"),
@@ -23,10 +23,10 @@ const OTHER_NAMES: [(&str, &str); 5] = [
     ("exclude_tools", "excludeTools disabledTools disabled_tools"),
 ];
 
-/// Keys for other programs. `alwaysAllow` and the like are what a user allowed to another program; here rules say that.
+/// Keys of other programs, which are ignored. `alwaysAllow` and the like grant permissions to other programs; here, rules do.
 const FOR_OTHERS: &str = "alwaysAllow autoAllow autoApprove description dev gallery icon icons note startup_timeout_ms startup_timeout_sec title trust version";
 
-/// The table of a server: a command to start, or an address. What serde writes of it holds no secret.
+/// The table of a server: a command to start, or a URL. Serializing it hides secrets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerTable {
@@ -35,78 +35,74 @@ pub struct ServerTable {
     /// Its arguments.
     #[serde(serialize_with = "hide_arguments")]
     pub args: Vec<String>,
-    /// Variables of its environment. `${NAME}` stands for a variable of this environment.
+    /// Its environment variables. `${NAME}` is replaced with the value of your environment variable.
     #[serde(serialize_with = "hide_values")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: IndexMap<String, AsText>,
     /// Its working directory.
     pub cwd: Option<FilePath>,
-    /// The address of a server that runs already.
+    /// The URL of a running server.
     pub url: Option<Address>,
-    /// `stdio` or `http`.
+    /// The transport: `stdio` or `http`. Default: `stdio` with `command`, `http` with `url`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Headers of each request to it. `${NAME}` stands for a variable of this environment.
+    /// HTTP headers of each request. `${NAME}` is replaced with the value of your environment variable.
     #[serde(serialize_with = "hide_values")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub headers: IndexMap<String, AsText>,
-    /// Whether it is not used.
+    /// Whether the server is ignored.
     pub disabled: Option<bool>,
-    /// Whether it is used, if `disabled` is not set.
+    /// The opposite of `disabled`, which takes precedence.
     pub enabled: Option<bool>,
-    /// The effects of its tools, by patterns of their names; the first that fits decides. Without it each tool counts as one
-    /// that may change something, whatever the server says.
+    /// The effects of its tools, by name pattern; the first match decides. Default: every tool may change something, regardless
+    /// of the server's hints.
     #[schemars(with = "BTreeMap<String, McpEffect>")]
     pub effects: Effects,
-    /// Patterns of the names of the tools that are taken. Default: all.
+    /// Name patterns of the tools to offer. Default: all.
     pub tools: Vec<String>,
-    /// Patterns of the names of tools that are not taken.
+    /// Name patterns of tools to exclude.
     pub exclude_tools: Vec<String>,
-    /// How long a call of one of its tools may take.
+    /// The timeout for calls of its tools.
     pub timeout: Option<Time>,
 }
 
 impl ServerTable {
-    /// Reports which keys of the table at this pointer do not go together. Whether it is clear how the server is reached.
-    pub fn goes_together(&self, at: &str, document: &mut Document) -> bool {
+    /// Reports keys that cannot be combined in the table at this pointer. Returns whether the transport is known.
+    pub fn check_keys(&self, at: &str, document: &mut Document) -> bool {
         let is_http = self.is_http(at, document);
         let mut problem = |key: &str, message: &str| {
             document.problem(&Place::Key(child(at, key)), message);
         };
         match (&self.command, &self.url, is_http) {
             (Some(_), Some(_), _) => {
-                let message =
-                    "a server has `command` or `url`, not both: it is started, or it runs already";
+                let message = "a server has either `command` or `url`, not both; remove one";
                 problem("url", message);
             }
             (Some(_), None, Some(true)) => {
-                problem("command", "`command` does not go with the server's `type`");
+                problem("command", "`command` cannot be used with this `type`");
             }
             (None, Some(_), Some(false)) => {
-                problem("url", "`url` does not go with the server's `type`");
+                problem("url", "`url` cannot be used with this `type`");
             }
             (Some(_), None, _) => {
                 if !self.headers.is_empty() {
-                    let message =
-                        "a server that is started has no `headers`; `env` sets its variables";
+                    let message = "`headers` is only for servers with a `url`; use `env` to pass variables to a command";
                     problem("headers", message);
                 }
                 return true;
             }
             (None, Some(_), _) => {
-                document.refuse_keys(at, "args env cwd", |key| {
-                    format!(
-                        "a server at an address has no `{key}`: that is for one that is started"
-                    )
+                document.deny_keys(at, "args env cwd", |key| {
+                    format!("`{key}` is only for servers with a `command`")
                 });
                 return true;
             }
-            // A key that is misspelled may be the one that is missing.
+            // The missing key may be a misspelled one.
             (None, None, _) if document.is_wrong(at) => {}
             (None, None, _) => {
                 let name = last_key(at);
                 let message = format!(
-                    "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"
+                    "the server `{name}` needs `command` (the program to start) or `url` (the address of a running server)"
                 );
                 document.problem(&Place::key(at), message);
             }
@@ -121,9 +117,9 @@ impl ServerTable {
             "http" | "streamable-http" | "streamablehttp" | "streamable_http" | "remote" => {
                 return Some(true);
             }
-            "sse" => "the transport `sse` of MCP's first version is not supported; most servers that offer it also offer streamable HTTP, often at an address that ends with `/mcp`: write that address, with `type` `http`".to_owned(),
+            "sse" => "the deprecated transport `sse` is not supported; most of its servers also offer streamable HTTP, often at a URL that ends with `/mcp`: use that URL with `type` `http`".to_owned(),
             _ => format!(
-                "there is no transport `{kind}`; write `stdio` (a program that is started) or `http` (a server that runs already)"
+                "unknown transport `{kind}`; it must be `stdio` (a program to start) or `http` (a running server)"
             ),
         };
         document.problem(&Place::Value(child(at, "type")), message);
@@ -131,26 +127,25 @@ impl ServerTable {
     }
 }
 
-/// The effects of a server's tools, by patterns of their names. One word is the effect of all.
+/// The effects of a server's tools, by name pattern. A single string is the effect of all tools.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Effects(pub IndexMap<String, McpEffect>);
 
-/// The effect of a tool of a server, as the user sets it.
+/// The effect of an MCP tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpEffect {
     /// It changes nothing.
     Read,
-    /// Twice is the same as once.
+    /// Calling it twice has the same effect as calling it once.
     Idempotent,
     /// It may change something.
     Write,
-    /// Its server's hint is taken for true.
+    /// The effect is taken from the server's hints.
     Hinted,
 }
 
-/// The pointers to the tables of the servers in a file, whose keys have one name each from then on. Keys that are for other
-/// programs are left out.
+/// Returns the pointers to the tables of all servers in a file. Renames aliases of keys and removes keys of other programs.
 pub fn servers(document: &mut Document) -> Vec<String> {
     let mut servers = Vec::new();
     let Some(table) = table(document) else {
@@ -164,14 +159,14 @@ pub fn servers(document: &mut Document) -> Vec<String> {
             }
         }
         for key in FOR_OTHERS.split(' ') {
-            document.leave_out(&at, key);
+            document.remove(&at, key);
         }
         servers.push(at);
     }
     servers
 }
 
-/// The pointer to the table of servers.
+/// Returns the pointer to the table of servers.
 fn table(document: &mut Document) -> Option<String> {
     if !document.is_well_formed() {
         return None;
@@ -191,7 +186,7 @@ fn table(document: &mut Document) -> Option<String> {
             ),
             None => (
                 String::new(),
-                "the file names no MCP servers: it has no key `mcpServers`".to_owned(),
+                "the file has no MCP servers: the key `mcpServers` is missing".to_owned(),
             ),
         };
         document.problem(&Place::Key(key), message);
@@ -199,18 +194,18 @@ fn table(document: &mut Document) -> Option<String> {
     };
     if node.table().is_none() {
         let kind = node.kind();
-        let message =
-            format!("the servers are {kind}; they must be a table with a table for each server");
+        let message = format!(
+            "the servers are {kind}; they must be a table that contains a table for each server"
+        );
         document.problem(&Place::value(&at), message);
     }
     Some(at)
 }
 
-/// Puts variables into a text: `${NAME}`, `${env:NAME}`, `${NAME:-default}`. A dollar sign without a brace stands for
-/// itself.
+/// Expands variables in a text: `${NAME}`, `${env:NAME}`, `${NAME:-default}`. A dollar sign without a brace is literal.
 ///
 /// # Errors
-/// What is wrong with each variable.
+/// Returns a message for each invalid or unset variable.
 pub fn expand(
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -238,7 +233,7 @@ fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Stri
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains([':', '=', '\0']) {
         return Err(format!(
-            "`${{{inside}}}` means nothing here; write `${{NAME}}` for a variable of the environment"
+            "invalid `${{{inside}}}`; use `${{NAME}}` for an environment variable"
         ));
     }
     match (variable(name), default) {
@@ -247,7 +242,7 @@ fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Stri
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
         (None, None) => Err(format!(
-            "the variable `{name}` is not set; set it, or write `${{{name}:-default}}`"
+            "the environment variable `{name}` is not set; set it, or use `${{{name}:-default}}`"
         )),
     }
 }

@@ -1,9 +1,9 @@
-//! The settings of `ask` and `chat`: `config.toml` of the user and `plaincall.toml` of a project. The comments on these types
-//! are the reference that people read.
+//! The settings of `ask` and `chat`: the user's `config.toml` and a project's `plaincall.toml`. The comments on these types
+//! become docs/configuration.md.
 
 #![allow(
     clippy::doc_markdown,
-    reason = "the comments are a page for people, with proper names as they are"
+    reason = "the comments become a page of documentation, with plain product names"
 )]
 
 mod check;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use check::read_settings;
 pub use layers::{Layers, untrusted};
 pub use model::{
-    Api, Arguments, MOST_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models, with_markers,
+    Api, Arguments, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models, with_markers,
 };
 pub use model_name::KeySource;
 pub use paths::FilePath;
@@ -32,45 +32,45 @@ use crate::Time;
 use crate::servers::ServerTable;
 use crate::tools::RuleTable;
 
-/// The settings. What serde writes of them is for people to see: it holds no secret.
+/// The settings. Serializing them hides secrets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The model that is asked: the name of a table `[models.NAME]`, or one of `ollama:ID`, `openai:ID`, `anthropic:ID`
-    /// and `replay:FILE`, which need no table. In a file such a path is relative to where the command is started.
+    /// The model to use: the name of a table `[models.NAME]`, or one of `ollama:ID`, `openai:ID`, `anthropic:ID` and
+    /// `replay:FILE`, which need no table. The path of `replay:FILE` is relative to the working directory.
     pub model: Option<String>,
 
-    /// The system prompt, before the tools: what the model is for, and how it should answer.
+    /// The system prompt, before the tools: the purpose of the model, and how it should answer.
     pub system: Option<String>,
 
-    /// A file with the system prompt, in the place of `system`.
+    /// A file with the system prompt, instead of `system`.
     pub system_file: Option<FilePath>,
 
-    /// Files with tools that are commands (`tools.toml`).
+    /// Files that define commands as tools (`tools.toml`).
     pub tools: Vec<FilePath>,
 
-    /// Where sessions are kept. Default: `plaincall/sessions` in the directory that `XDG_STATE_HOME` names, or in
-    /// `~/.local/state`. Not in a project's file.
+    /// The directory for sessions. Default: `plaincall/sessions` in `$XDG_STATE_HOME` or `~/.local/state`. Not allowed in a
+    /// project's file.
     pub sessions: Option<FilePath>,
 
-    /// The built-in tools. Without `directory` there are none.
+    /// The built-in tools. They are off unless `directory` is set.
     pub builtin: Builtin,
 
     /// Tools of MCP servers.
     pub mcp: Mcp,
 
-    /// How far an answer may go. A time is seconds, or a number with its unit, such as `"500ms"`, `"1.5s"`, `"2m"`, `"1h"`.
+    /// The limits of one answer. A duration is a number of seconds, or a number with a unit: `"500ms"`, `"1.5s"`, `"2m"`, `"1h"`.
     pub limits: Limits,
 
-    /// Models by the names that are used for them here.
+    /// Models, by the names that you use for them.
     pub models: BTreeMap<String, Model>,
 
-    /// What may run, what may not, and which calls need an answer from you: the first rule that fits a call decides. Where none
-    /// does, tools that only read may run, and you are asked about others.
+    /// Rules that allow or deny calls, or require your approval. The first rule that matches a call decides. By default, tools
+    /// that only read may run, and you are asked about all others.
     ///
-    /// Rules of a project's file that deny come before your own, and its other rules behind them: it can forbid, and cannot
-    /// lift what you forbid. Rules in a tools file hold for the tools of that file alone, and come last. The table `[run]`
-    /// of such a file holds for all tools if the file is the first that is named.
+    /// The `deny` rules of a project's file are checked before your own rules, and its other rules after them, so a project can
+    /// deny more but cannot override what you deny. Rules in a tools file apply only to the tools of that file, and are
+    /// checked last. The table `[run]` of the first tools file applies to all tools.
     pub rules: Vec<RuleTable>,
 }
 
@@ -78,81 +78,81 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Builtin {
-    /// The directory that they work in and cannot leave.
+    /// The directory in which they work, and which they cannot leave.
     pub directory: Option<FilePath>,
 
-    /// Which of them there are. Default: all.
+    /// The names of the tools to offer. Default: all.
     pub tools: Option<Vec<String>>,
 
-    /// The hosts from which `fetch_url` may fetch pages; `*.example.org` means all below `example.org`. With it, fetching
-    /// counts as reading, which needs no answer from you. Without it, pages may come from anywhere, and you are asked.
+    /// The hosts that `fetch_url` may access; `*.example.org` matches all subdomains. If set, fetching counts as reading,
+    /// which needs no approval. Default: all hosts, with your approval.
     pub fetch_hosts: Option<Vec<String>>,
 
-    /// How long a command of `run_command` may run. Default: 2 minutes.
+    /// The timeout for commands of `run_command`. Default: 2 minutes.
     pub command_timeout: Option<Time>,
 
-    /// The names of variables of this environment that commands of `run_command` may see, besides the usual ones. Not in a
+    /// The names of additional environment variables that are passed to commands of `run_command`. Not allowed in a
     /// project's file.
     pub command_environment: Vec<String>,
 }
 
-/// Where tools of MCP servers come from.
+/// The MCP servers.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mcp {
-    /// Files with `mcpServers`, as many programs have them (JSON), or with `[mcp.servers.NAME]` (TOML).
+    /// Files with MCP servers: JSON with `mcpServers`, as in other programs, or TOML with `[mcp.servers.NAME]`.
     pub files: Vec<FilePath>,
 
     /// Servers by name.
     pub servers: BTreeMap<String, ServerTable>,
 }
 
-/// How far the answer to one question may go.
+/// The limits of one answer.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// How many replies the model may write. Default: 50.
+    /// The maximum number of replies of the model. Default: 50.
     pub turns: Option<NonZeroU32>,
 
-    /// How many calls it may write. Default: 500.
+    /// The maximum number of calls. Default: 500.
     pub calls: Option<NonZeroU32>,
 
-    /// How long it may take, tools and questions to you too. Default: an hour.
+    /// The maximum time, including tools and questions to you. Default: 1 hour.
     pub time: Option<Time>,
 
-    /// How many tokens may be read and written, all replies together. Default: any number.
+    /// The maximum number of tokens, input and output, of all replies together. Default: unlimited.
     pub tokens: Option<NonZeroU32>,
 
-    /// How many replies in a row may hold calls that are wrong or not allowed, with none that ends well, before the answer
-    /// fails. The model reads each time what is wrong. Default: 5.
+    /// The maximum number of replies in a row in which calls are invalid or denied and none succeeds. After each one the model
+    /// receives a message about the problem. Default: 5.
     pub repairs: Option<u32>,
 
-    /// How often the very same call may fail before the answer fails. Default: 3.
+    /// The number of failures of one identical call after which the answer fails. Default: 3.
     pub same_failure: Option<NonZeroU32>,
 
-    /// How often the model is reminded after an empty reply, or one without the call that it needs. Default: 2.
+    /// The maximum number of reminders after an empty reply or one without a required call. Default: 2.
     pub reminders: Option<u32>,
 
-    /// What a reply without a call means. Default: `"answer"`.
-    pub without_call: Option<WithoutCall>,
+    /// The meaning of a reply without a tool call. Default: `"answer"`.
+    pub on_no_tool_call: Option<OnNoToolCall>,
 
-    /// How many tokens the model can read. When a conversation comes near, the oldest large results are shortened, with a
-    /// note in their place. Default: not known, and they are shortened only when its server says that the conversation is
-    /// too long. Servers on your own machine often do not say so: docs/local-models.md.
+    /// The context length of the model, in tokens. When a conversation approaches it, the oldest large results are replaced with
+    /// a note. Default: unknown; results are replaced only after the server rejects the conversation as too long. Local
+    /// servers often do not report that: see docs/local-models.md.
     pub context: Option<NonZeroU32>,
 
-    /// How many calls may run at the same time; 0 is any number. Default: 32, or what `[run]` of a tools file says.
+    /// The maximum number of concurrent calls; 0 is unlimited. Default: the value in `[run]` of a tools file, else 32.
     pub concurrent: Option<u32>,
 }
 
-/// What a reply without a call means.
+/// The meaning of a reply without a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum WithoutCall {
+pub enum OnNoToolCall {
     /// It is the answer.
     Answer,
-    /// It is a question to you, and your answer goes back to the model; only a tool that finishes the work ends it.
+    /// It is a question to you, and your reply is sent to the model. Only a tool with `finishes` ends the answer.
     Ask,
-    /// The model has forgotten to call: it is reminded that only a tool that finishes ends the work.
+    /// It is a mistake: the model is reminded that only a tool with `finishes` ends the answer.
     Remind,
 }

@@ -13,44 +13,44 @@ use crate::document::Place;
 use crate::node::child;
 use crate::values::{OneOrMore, Size, Time, TimeOrZero};
 
-/// How long a pattern may be, in bytes.
+/// The maximum length of a pattern, in bytes.
 const LONGEST_PATTERN: usize = 1 << 10;
 
 /// A table `[tools.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ToolTable {
-    /// What the tool does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// What it takes: a JSON Schema, or the short form with a kind or a schema for each name.
+    /// The parameters: a JSON Schema, or the short form with a type or schema for each name.
     pub parameters: Option<Map<String, Value>>,
     /// The program and its arguments.
     pub command: Option<Vec<String>>,
-    /// A script, in the place of `command`.
+    /// A shell script, instead of `command`.
     pub shell: Option<String>,
-    /// What it may change.
+    /// The effect of a call.
     pub effect: Option<Effect>,
-    /// How long a call may run.
+    /// The timeout of a call.
     pub timeout: Option<Time>,
-    /// How long a command that is cancelled may take to end.
+    /// How long a cancelled command may take to exit.
     pub grace: Option<TimeOrZero>,
-    /// How often a failed call is started again.
+    /// How often a failed call is retried.
     pub retry: Option<RetryTable>,
-    /// What happens to the calls that depend on a failed one.
+    /// The handling of calls that depend on a failed call.
     pub dependents: Option<Dependents>,
-    /// The output of a failed call for the calls that depend on it.
+    /// The output that replaces that of a failed call for its dependents.
     pub fallback: Option<String>,
     /// Whether a call that succeeds ends the run.
     pub finishes: bool,
-    /// How many calls of it run at the same time.
+    /// The maximum number of concurrent calls of this tool.
     pub max_concurrent: Option<NonZeroU32>,
-    /// Whether a call of it runs alone.
+    /// Whether no other call runs at the same time.
     pub exclusive: bool,
-    /// How much output of the command is kept.
+    /// The maximum size of the kept output.
     pub output_limit: Option<Size>,
     /// The working directory.
     pub directory: Option<String>,
-    /// The names of environment variables that the command sees.
+    /// The names of environment variables passed to the command.
     pub environment: Vec<String>,
     /// The parameters on the line of an emoji call.
     pub positional: Option<Vec<String>>,
@@ -58,68 +58,68 @@ pub struct ToolTable {
     pub body: Option<String>,
 }
 
-/// `retry` of a tool: a number of starts, or a table that also says how long to wait.
+/// `retry` of a tool: a number of attempts, or a table that also sets the delays.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct RetryTable {
-    /// How often the tool is started at most, the first start counted.
+    /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// The wait before the second start.
+    /// The delay before the second attempt.
     pub first_wait: Option<Time>,
-    /// The longest wait.
+    /// The maximum delay.
     pub longest_wait: Option<Time>,
 }
 
-/// What happens to the calls that depend on a failed one.
+/// The handling of calls that depend on a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependents {
     /// They are skipped.
     Skip,
-    /// They run, and see that it failed.
+    /// They run and receive the failure.
     Run,
 }
 
-/// The table `[run]`: limits and order of all calls of a run.
+/// The table `[run]`: limits and order of the calls of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct RunTable {
-    /// How many calls run at the same time; 0 is any number.
+    /// The maximum number of concurrent calls; 0 is unlimited.
     pub concurrent: Option<u32>,
-    /// How many calls a reply may hold.
+    /// The maximum number of calls in a reply.
     pub calls_per_turn: Option<NonZeroU32>,
-    /// What orders the calls of a reply in the block syntax.
+    /// The order of the calls of a reply in the block syntax.
     pub block_order: Option<Order>,
-    /// What orders the calls of a reply in the emoji syntax.
+    /// The order of the calls of a reply in the emoji syntax.
     pub emoji_order: Option<Order>,
-    /// How long a reply and all its calls may take.
+    /// The timeout for a reply and all its calls.
     pub turn_timeout: Option<Time>,
-    /// How long an approval may take.
+    /// The timeout for an approval.
     pub gate_timeout: Option<Time>,
     /// When calls of tools that write run.
     pub writes: Option<Writes>,
-    /// What happens to calls without an end marker.
+    /// The handling of calls without an end marker.
     pub unclosed: Option<Unclosed>,
-    /// The longest result that the model gets whole.
+    /// The maximum size of a result; longer ones are shortened.
     pub result_limit: Option<Size>,
-    /// What happens to calls that are copied from untrusted text.
+    /// The handling of calls that appear in untrusted text.
     pub echoes: Option<Echoes>,
-    /// How much untrusted text is kept.
+    /// The maximum size of untrusted text kept for comparison.
     pub untrusted_limit: Option<Size>,
-    /// How much the dependencies of a call pass on to it.
+    /// The maximum size of the dependency outputs passed to a call.
     pub dependency_limit: Option<Size>,
-    /// How much is passed on to all calls of a run together.
+    /// The maximum size of all passed outputs of a run together.
     pub dependency_total: Option<Size>,
 }
 
-/// What orders the calls of a reply (`spec/running.md`, "Order of writing").
+/// The order of the calls of a reply (`spec/running.md`, "Order of writing").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Their dependencies alone.
+    /// By dependencies only.
     Graph,
-    /// The order in which they are written.
+    /// In the order of writing.
     Sequential,
-    /// The same, and the rest is skipped after a failure.
+    /// In the order of writing; the rest is skipped after a failure.
     StopOnError,
 }
 
@@ -130,47 +130,47 @@ pub enum Writes {
     /// As soon as they are complete.
     #[default]
     AtOnce,
-    /// When the reply ends, and only if it is complete.
+    /// When the reply has ended, and only if it is complete.
     AtEndOfTurn,
 }
 
-/// What happens to calls that are copied from untrusted text (`spec/running.md`, "Echoes").
+/// The handling of calls that appear in untrusted text (`spec/running.md`, "Echoes").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Echoes {
-    /// Only an approval of this very call lets them run.
+    /// They run only after an approval.
     #[default]
     Held,
-    /// They run like all others: a text from outside can then call tools as the model can.
+    /// They run like all others: untrusted text can then trigger calls.
     LikeOthers,
 }
 
-/// A table `[[rules]]`: whether calls may run.
+/// A table `[[rules]]`, which allows or denies calls.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleTable {
-    /// The names of the tools it is about, one or several. `*` stands for any characters.
+    /// The names of the tools, as one string or several. `*` matches any characters.
     pub tools: OneOrMore,
-    /// The effect that the tool must have.
+    /// The effect that the tool must have for the rule to match.
     #[serde(default)]
     pub effect: Option<Effect>,
-    /// What the arguments must be: a pattern for each, by its name or JSON Pointer. `*` stands for any characters but
-    /// `/`, `**` for any characters. A path is relative to `builtin.directory`. A command is compared word by word, and a last
-    /// word `*` stands for any further words: `rm *` denies `rm -rf a/b` and `true; rm x`. A rule that denies a command is a
-    /// convenience and no security boundary; one that allows, such as `git log *`, fits one simple command only, and
-    /// all that this program runs itself.
+    /// Patterns for the arguments, by name or JSON Pointer. `*` matches any characters except `/`, `**` any characters. Paths
+    /// are relative to `builtin.directory`. Commands are compared word by word, and `*` as the last word matches any further
+    /// words: `rm *` denies `rm -rf a/b` and `true; rm x`. Denying a command is a convenience, not a security boundary.
+    /// Allowing one, such as `git log *`, matches only a single simple command, and with it everything that this program
+    /// runs itself.
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub arguments: Option<IndexMap<String, String>>,
-    /// What it decides.
+    /// The decision.
     pub verdict: Verdict,
-    /// Why not, in words for the model, for a rule that denies.
+    /// The reason for a denial, written for the model.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
 impl RuleTable {
-    /// What is wrong with a rule at a pointer, whatever its tools are.
+    /// Checks the rule at a pointer, without knowing its tools.
     pub fn problems(&self, at: &str) -> Vec<(Place, String)> {
         let mut problems = Vec::new();
         let tools = self.tools.0.iter().enumerate();
@@ -181,23 +181,23 @@ impl RuleTable {
             let below = child(&format!("{at}/arguments"), pointer);
             let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
             if pointer.split('/').any(str::is_empty) {
-                let message = format!("`{pointer}` leads to no argument: it has an empty part");
+                let message = format!("invalid pointer `{pointer}`: it has an empty segment");
                 problems.push((Place::key(&below), message));
             }
             patterns.push((below, text));
         }
         patterns.retain(|(_, text)| text.len() > LONGEST_PATTERN);
         problems.extend(patterns.into_iter().map(|(pointer, _)| {
-            let message = format!("a pattern has at most {LONGEST_PATTERN} bytes");
+            let message = format!("patterns have at most {LONGEST_PATTERN} bytes");
             (Place::Value(pointer), message)
         }));
         match (self.verdict, &self.reason) {
             (Verdict::Deny, None) => {
-                let message = "a rule that denies needs a `reason`, in words for the model: it reads why, and what to do instead";
+                let message = "a rule that denies needs a `reason`, which explains to the model why, and what to do instead";
                 problems.push((Place::value(format!("{at}/verdict")), message.to_owned()));
             }
             (Verdict::Allow | Verdict::Ask, Some(_)) => {
-                let message = "only a rule that denies has a `reason`; nobody reads this one";
+                let message = "only rules that deny have a `reason`; remove it";
                 problems.push((Place::key(format!("{at}/reason")), message.to_owned()));
             }
             _ => {}
@@ -206,14 +206,14 @@ impl RuleTable {
     }
 }
 
-/// What a rule decides.
+/// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The call runs.
     Allow,
-    /// You are asked.
+    /// You are asked for approval.
     Ask,
-    /// The call does not run.
+    /// The call is rejected.
     Deny,
 }

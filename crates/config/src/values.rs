@@ -18,10 +18,10 @@ const SIZES: [(&str, u64); 4] = [
 /// The longest time: about a century.
 const LONGEST: Duration = Duration::from_hours(24 * 36_525);
 
-const TIME: &str = "a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
-const TIME_OR_ZERO: &str = "a time: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
+const TIME: &str = "a duration above 0: seconds, such as 10, or a number with a unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
+const TIME_OR_ZERO: &str = "a duration: seconds, such as 10, or a number with a unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
 const SIZE: &str =
-    "a size above 0: bytes, such as 4096, or a number with its unit, such as \"64 KiB\", \"1 MiB\"";
+    "a size above 0: bytes, such as 4096, or a number with a unit, such as \"64 KiB\", \"1 MiB\"";
 
 /// A text; anything else that is one word stands for itself as it is written, such as the number of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -89,48 +89,50 @@ fn problems_and_places() {
     check(
         "name = 1\neffect = 'raed'\ntimeout = true\ngrace = -1\nlimit = '1.5 MiB'\ntries = 0\ncount = -1\nfreedom = 'x'\nfinishes = 'no'\n",
         &[
-            "line 1, column 8: `name` is the number 1; it must be a text",
-            "line 2, column 10: `effect` cannot be `raed`; write `read`, `idempotent` or `write`; did you mean `read`?",
-            "line 3, column 11: `timeout` is true; it must be a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
-            "line 4, column 9: `grace` is the number -1; it must be a time: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
-            "line 5, column 9: `limit` is the text `1.5 MiB`; it must be a size above 0: bytes, such as 4096, or a number with its unit, such as \"64 KiB\", \"1 MiB\"",
-            "line 6, column 9: `tries` is the number 0; it must be an integer from 1 on",
-            "line 7, column 9: `count` is the number -1; it must be an integer from 0 on",
-            "line 8, column 11: `freedom` is the text `x`; it must be a number",
-            "line 9, column 12: `finishes` is the text `no`; it must be true or false",
+            "line 1, column 8: `name` is the number 1; it must be a string",
+            "line 2, column 10: `effect` cannot be `raed`; it must be `read`, `idempotent` or `write`; did you mean `read`?",
+            "line 3, column 11: `timeout` is true; it must be a duration above 0: seconds, such as 10, or a number with a unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
+            "line 4, column 9: `grace` is the number -1; it must be a duration: seconds, such as 10, or a number with a unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
+            "line 5, column 9: `limit` is the string `1.5 MiB`; it must be a size above 0: bytes, such as 4096, or a number with a unit, such as \"64 KiB\", \"1 MiB\"",
+            "line 6, column 9: `tries` is the number 0; it must be an integer of at least 1",
+            "line 7, column 9: `count` is the number -1; it must be an integer of at least 0",
+            "line 8, column 11: `freedom` is the string `x`; it must be a number",
+            "line 9, column 12: `finishes` is the string `no`; it must be true or false",
         ],
     );
     check(
         "command = ['a', 3, 'b', []]\ntools = [1]\npair = ['a']\neffect = 5\n[env]\nA = 1\nB = []\n",
         &[
-            "line 1, column 17: an element of `command` is the number 3; it must be a text",
-            "line 1, column 25: an element of `command` is an empty list; it must be a text",
-            "line 2, column 10: an element of `tools` is the number 1; it must be a text",
-            "line 3, column 8: `pair` is a list; it must be an array of length 2",
+            "line 1, column 17: an element of `command` is the number 3; it must be a string",
+            "line 1, column 25: an element of `command` is an empty array; it must be a string",
+            "line 2, column 10: an element of `tools` is the number 1; it must be a string",
+            "line 3, column 8: `pair` is an array; it must be an array of length 2",
             "line 4, column 10: `effect` is the number 5; it must be `read`, `idempotent` or `write`",
-            "line 7, column 5: `B` is an empty list; it must be a text",
+            "line 7, column 5: `B` is an empty array; it must be a string",
         ],
     );
     // What is missing is told at the table, unless it may be what is misspelled or wrong.
     check(
         "[[rules]]\nreason = 'x'\n[[rules]]\nverdit = 'y'\n[[rules]]\nverdict = 1\n",
         &[
-            "line 1, column 1: `verdict` is missing here",
+            "line 1, column 1: missing key `verdict`",
             "line 4, column 1: unknown key `verdit`; did you mean `verdict`?",
-            "line 6, column 11: `verdict` is the number 1; it must be a text",
+            "line 6, column 11: `verdict` is the number 1; it must be a string",
         ],
     );
     check(
         "rules = 5",
-        &["line 1, column 9: `rules` is the number 5; it must be a list"],
+        &["line 1, column 9: `rules` is the number 5; it must be an array"],
     );
     check(
         "rules = [1979-05-27]",
-        &["line 1, column 10: an element of `rules` is the time 1979-05-27; it must be a table"],
+        &[
+            "line 1, column 10: an element of `rules` is the date or time 1979-05-27; it must be a table",
+        ],
     );
     check(
         "env = {}\nenvironment = {}",
-        &["line 2, column 1: `env` is set already, under another name"],
+        &["line 2, column 1: duplicate key `env`, also set under another name"],
     );
 }
 
@@ -146,24 +148,24 @@ fn json() {
     );
     check(
         "{\"ä\": \"ä\",\n \"name\": \"ä\" 5}",
-        &["line 2, column 13: this is not JSON: expected comma"],
+        &["line 2, column 13: invalid JSON: expected comma"],
     );
     check(
         "{",
-        &["line 1, column 1: this is not JSON: unterminated object"],
+        &["line 1, column 1: invalid JSON: unterminated object"],
     );
     check(
         "/* only */",
-        &["line 1, column 1: the file must hold a JSON object or list"],
+        &["line 1, column 1: the file must contain a JSON object or array"],
     );
     check(
         "{'name': 'x', \"count\": \"0x1\"}",
-        &["line 1, column 24: `count` is the text `0x1`; it must be an integer from 0 on"],
+        &["line 1, column 24: `count` is the string `0x1`; it must be an integer of at least 0"],
     );
     check("{\"name\": null}", &[]);
     check(
         "{\"timeout\": null, \"command\": null}",
-        &["line 1, column 30: `command` is null; it must be a list"],
+        &["line 1, column 30: `command` is null; it must be an array"],
     );
     let (_, file) = problems(Document::json(
         "file",
@@ -228,7 +230,7 @@ fn layers() {
             "a.toml, line 2",
             "a.toml, line 4",
             "b.toml, line 4",
-            "the variable PLAINCALL_C",
+            "the environment variable PLAINCALL_C",
             "the option --limit"
         ]
     );
@@ -320,8 +322,8 @@ fn variables() {
     assert_eq!(
         expand("${B} ${input:key} ${A", &variable).unwrap_err(),
         [
-            "the variable `B` is not set; set it, or write `${B:-default}`",
-            "`${input:key}` means nothing here; write `${NAME}` for a variable of the environment",
+            "the environment variable `B` is not set; set it, or use `${B:-default}`",
+            "invalid `${input:key}`; use `${NAME}` for an environment variable",
             "`${` has no `}`",
         ]
     );

@@ -152,12 +152,12 @@ fn problems_of_models() {
         (
             "[models.a]\nsyntax = 'json'",
             (2, 10),
-            "write `block` or `emoji`",
+            "it must be `block` or `emoji`",
         ),
         (
             "[models.a]\narguments = 'streamed'",
             (2, 13),
-            "write `checked` or `stream`",
+            "it must be `checked` or `stream`",
         ),
         (
             "[models.a]\nunclosed = true",
@@ -169,7 +169,11 @@ fn problems_of_models() {
             (2, 10),
             "it must be `block` or `emoji`",
         ),
-        ("[models.a]\nstart_prefix = 1", (2, 16), "it must be a text"),
+        (
+            "[models.a]\nstart_prefix = 1",
+            (2, 16),
+            "it must be a string",
+        ),
         (
             "[models.a]\nkeyed = 'yes'",
             (2, 9),
@@ -178,22 +182,22 @@ fn problems_of_models() {
         (
             "[models.a]\nreasoning = ['<t>']",
             (2, 13),
-            "a list of two texts, or true or false",
+            "an array of two strings, or true or false",
         ),
         (
             "[models.a]\nreasoning = '<t>'",
             (2, 13),
-            "a list of two texts, or true or false",
+            "an array of two strings, or true or false",
         ),
         (
             "[models.a]\nreasoning = false\nin_reasoning = true",
             (3, 1),
-            "set `reasoning` to its two markers",
+            "set it to the two markers",
         ),
         (
             "[models.a]\nrepair_rounds = -1",
             (2, 17),
-            "an integer from 0",
+            "an integer of at least 0",
         ),
         (
             "[models.a]\nrepair_rounds = 21",
@@ -209,7 +213,7 @@ fn problems_of_models() {
         (
             "[models.a]\nurl = 'http://a'",
             (2, 1),
-            "whose `--upstream` says where",
+            "not supported by `plaincall serve`",
         ),
         (
             "[models]\nkeyed = true",
@@ -248,36 +252,36 @@ fn problems_of_models() {
 #[test]
 fn problems_of_servers() {
     for (lines, position, words) in [
-        ("", (1, 14), "has neither `command`"),
+        ("", (1, 14), "needs `command`"),
         (
             "command = 'x'\nurl = 'http://x'",
             (3, 1),
-            "`command` or `url`, not both",
+            "either `command` or `url`, not both",
         ),
         (
             "command = 'x'\nheaders = { a = 'b' }",
             (3, 1),
-            "a server that is started has no `headers`",
+            "`headers` is only for servers with a `url`",
         ),
         (
             "url = 'http://x'\nargs = []",
             (3, 1),
-            "a server at an address has no `args`",
+            "`args` is only for servers with a `command`",
         ),
         (
             "url = 'http://x'\ncwd = 'a'",
             (3, 1),
-            "a server at an address has no `cwd`",
+            "`cwd` is only for servers with a `command`",
         ),
         (
             "url = 'http://x'\ntype = 'stdio'",
             (2, 1),
-            "`url` does not go with the server's `type`",
+            "`url` cannot be used with this `type`",
         ),
         (
             "url = 'http://x'\ntype = 'ftp'",
             (3, 8),
-            "there is no transport `ftp`",
+            "unknown transport `ftp`",
         ),
         (
             "comand = 'x'",

@@ -69,8 +69,7 @@ impl Exchange {
             self.end = step(&event, &mut self.joiner, &mut self.reply);
         }
         self.joiner = SurrogateJoiner::default();
-        let cut =
-            || GatewayError::upstream("the model server ended its answer before it was complete");
+        let cut = || GatewayError::upstream("the model server's answer is incomplete");
         let end = self.end.take();
         let end = end.unwrap_or_else(|| Err(broken.unwrap_or_else(cut)));
         let next = self.reply.end(end);

@@ -39,13 +39,13 @@ impl InvalidCallMark {
     }
 
     pub(crate) fn sentence(self) -> String {
-        let fault = match self {
-            Self::UnknownTool => "whose name is not that of an available tool",
-            Self::Arguments => "whose arguments did not fit the tool",
-            Self::Form => "which was incomplete or not written correctly",
+        let problem = match self {
+            Self::UnknownTool => "which named no available tool",
+            Self::Arguments => "which had invalid arguments",
+            Self::Form => "which was incomplete or malformed",
         };
         format!(
-            "\nYour reply was ended before its next call, {fault}. That call was not run. If it is still needed, write it again, corrected.\n"
+            "\nYour reply was stopped before its next call, {problem}. That call was not executed. If you still need it, write it again, corrected.\n"
         )
     }
 }

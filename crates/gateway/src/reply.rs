@@ -246,7 +246,7 @@ impl<O: ResponseSink> Reply<O> {
             let content = choice.content();
             self.round.length += content.len();
             if self.round.length > MAX_TEXT {
-                let message = format!("the model's reply has more than {MAX_TEXT} bytes");
+                let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
                 return self.fail_here(GatewayError::upstream(message));
             }
             if let Some(before) = self.read(&content) {
@@ -302,7 +302,7 @@ impl<O: ResponseSink> Reply<O> {
                 Some(error) => {
                     GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
                 }
-                None => GatewayError::upstream("the model server has given no answer"),
+                None => GatewayError::upstream("the model server returned no choices"),
             };
             return self.end(Err(refusal));
         };
@@ -680,6 +680,6 @@ impl<O: ResponseSink> Reply<O> {
 /// The server has found a call although it was offered no tools: then it has taken out of the text what we should read.
 fn native_call() -> GatewayError {
     GatewayError::upstream(
-        "the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off",
+        "the model server returned a native tool call although it was offered no tools: turn off its tool parsing",
     )
 }

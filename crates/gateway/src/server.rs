@@ -72,7 +72,7 @@ pub(crate) struct Shared {
 }
 
 /// What a log says of a request that no path of the gateway has: nothing of its own.
-const WRONG_ADDRESS: &str = "there is no such path or method";
+const WRONG_ADDRESS: &str = "unknown path or method";
 
 /// The gateway: requests in, answers out.
 ///
@@ -121,7 +121,7 @@ impl Gateway {
         config.check()?;
         let is_over = watch::Sender::new(false);
         let fresh = Fresh::new()
-            .map_err(|error| ConfigError(format!("the system gives no random numbers: {error}")))?;
+            .map_err(|error| ConfigError(format!("no random numbers from the system: {error}")))?;
         let shared = Arc::new(Shared {
             keys: Keys::new(&config.keys, &config.origins, fresh.seed()),
             fresh,
@@ -229,7 +229,7 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
     let words = match nearest(request.uri().path()) {
         Some(meant) => {
-            format!("; did you mean {meant}? The base URL of clients ends with one /v1")
+            format!("; did you mean {meant}? The client's base URL must end with a single /v1")
         }
         None => String::new(),
     };
@@ -237,7 +237,7 @@ async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Re
 }
 
 async fn no_such_method(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    reject(&shared, 405, request, ", but another method for it").await
+    reject(&shared, 405, request, "; this path has another method").await
 }
 
 /// The path that is meant where `/v1` is missing, or stands there twice.
@@ -256,7 +256,7 @@ async fn reject(
     let (method, path) = (request.method(), request.uri().path());
     let paths = passthrough::paths();
     let message = format!(
-        "there is no {method} {path}{words}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and passes on {paths}"
+        "unknown endpoint {method} {path}{words}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and forwards {paths}"
     );
     let error = GatewayError::invalid_request(message, None).status(status);
     request::reject_unknown_path(shared, request, &error.log(WRONG_ADDRESS)).await

@@ -161,9 +161,7 @@ impl OfferedTools {
 }
 
 fn too_much(limit: &str) -> GatewayError {
-    let message = format!(
-        "`tools` has more than {limit}: no model can choose among so much, offer those that this turn may need"
-    );
+    let message = format!("`tools` exceeds {limit}; offer only the tools that this turn may need");
     GatewayError::invalid_request(message, Some("tools"))
 }
 
@@ -186,7 +184,7 @@ impl Choice {
             },
             Some(Choose::Allowed { names, is_required }) if names.is_empty() => {
                 if is_required {
-                    return refused("`tool_choice` wants a call, but allows no tool".to_owned());
+                    return refused("`tool_choice` requires a call but allows no tool".to_owned());
                 }
                 Self::None
             }
@@ -196,7 +194,7 @@ impl Choice {
             },
             Some(Choose::Other) => {
                 return refused(
-                    "`tool_choice` is not understood: give `none`, `auto`, `required` or a function"
+                    "invalid `tool_choice`; it must be `none`, `auto`, `required` or a function"
                         .to_owned(),
                 );
             }
@@ -206,18 +204,22 @@ impl Choice {
         {
             return refused(match offer.why_dropped(name) {
                 Some(reason) => {
-                    format!("`tool_choice` names `{name}`, which cannot be offered: {reason}")
+                    format!(
+                        "`tool_choice` names the tool `{name}`, which cannot be offered: {reason}"
+                    )
                 }
-                None => format!("`tool_choice` names `{name}`, which is not one of `tools`"),
+                None => format!(
+                    "`tool_choice` names the unknown tool `{name}`; it must be one of `tools`"
+                ),
             });
         }
         if choice.is_required() && offer.is_empty() {
             return refused(match offer.changed.first() {
                 Some(dropped) => format!(
-                    "`tool_choice` wants a call, but none of `tools` can be offered: {}",
+                    "`tool_choice` requires a call, but none of `tools` can be offered: {}",
                     dropped.reason
                 ),
-                None => "`tool_choice` wants a call, but there are no `tools`".to_owned(),
+                None => "`tool_choice` requires a call, but there are no `tools`".to_owned(),
             });
         }
         if offer.is_empty() {

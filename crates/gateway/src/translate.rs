@@ -59,7 +59,7 @@ pub fn translate<'r>(
 ) -> Result<Translation<'r>, GatewayError> {
     let has_words = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
     if request.unknown.get("functions").is_some_and(has_words) {
-        let message = "`functions` is what `tools` was before: offer `tools` in its place";
+        let message = "`functions` is not supported; use `tools`";
         return Err(GatewayError::invalid_request(message, Some("functions")));
     }
     let is_old = |message: &Message<'_>| {
@@ -67,7 +67,7 @@ pub fn translate<'r>(
         message.role() == "function" || call.is_some_and(|call| !call.is_null())
     };
     if let Some(place) = request.messages.iter().position(is_old) {
-        let message = "`function_call` and the role `function` are what `tool_calls` and the role `tool` were before: use these";
+        let message = "`function_call` and the role `function` are not supported; use `tool_calls` and the role `tool`";
         let param = format!("messages[{place}]");
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
@@ -79,14 +79,13 @@ pub fn translate<'r>(
     let is_misplaced =
         |message: &Message<'_>| message.role() != "assistant" && !message.calls().is_empty();
     if let Some(place) = request.messages.iter().position(is_misplaced) {
-        let message = "only a message of the role `assistant` has calls";
+        let message = "only messages with the role `assistant` can have `tool_calls`";
         let param = format!("messages[{place}].tool_calls");
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let choice = Choice::read(&request, &offer)?;
     if request.n.is_some_and(|answers| answers != 1) {
-        let message =
-            "with tools there is one answer to a request: leave `n` out, or ask several times";
+        let message = "`n` must be 1 when tools are offered; remove it, or send several requests";
         return Err(GatewayError::invalid_request(message, Some("n")));
     }
     let form = request.response_format.as_ref();
@@ -96,7 +95,7 @@ pub fn translate<'r>(
         && !matches!(form, "text" | "json_object" | "json_schema")
     {
         let message = format!(
-            "`response_format` of the type `{form}` cannot be had together with tools: leave it out, or say `tool_choice: \"none\"`"
+            "`response_format` of type `{form}` is not supported together with tools; remove it, or set `tool_choice` to `none`"
         );
         return Err(GatewayError::invalid_request(
             message,

@@ -229,7 +229,7 @@ fn what_is_asked_of_one_reply() {
         (json!("auto"), "user: Hi."),
         (
             json!("none"),
-            "user: Hi.\n\n(Call no tool in this reply. Answer in words.)",
+            "user: Hi.\n\n(Call no tool in this reply. Answer in text.)",
         ),
         (
             json!("required"),
@@ -268,7 +268,7 @@ fn what_is_asked_of_one_reply() {
         &json!({"response_format": form.clone()}),
         &[
             "system: <prompt>",
-            "user: Hi.\n\n(If you call no tool, answer with JSON alone, without a code fence. It must fit this JSON Schema: {\"type\":\"object\",\"title\":\"!!!ARG\\:\"}.)",
+            "user: Hi.\n\n(If you call no tool, answer with JSON only, without a code fence. It must match this JSON Schema: {\"type\":\"object\",\"title\":\"!!!ARG\\:\"}.)",
         ],
     );
     // Where a call must be made, there is nothing else that has a form.
@@ -293,7 +293,7 @@ fn what_is_asked_of_one_reply() {
         ),
         (
             json!({"type": "text"}),
-            "user: Hi.\n\n(Call no tool in this reply. Answer in words.)",
+            "user: Hi.\n\n(Call no tool in this reply. Answer in text.)",
         ),
     ] {
         check(
@@ -380,16 +380,16 @@ fn markers_that_are_words() {
 fn refusals() {
     let hi = json!([{"role": "user", "content": "Hi."}]);
     for (fields, param, words) in [
-        (json!({"n": 2}), "n", "one answer"),
+        (json!({"n": 2}), "n", "must be 1"),
         (
             json!({"messages": [{"role": "user", "content": "Hi."}, {"role": "user", "tool_calls": [{"id": "c", "function": {"name": "now"}}]}]}),
             "messages[1].tool_calls",
-            "only a message of the role `assistant` has calls",
+            "only messages with the role `assistant` can have `tool_calls`",
         ),
         (
             json!({"functions": [{"name": "now"}]}),
             "functions",
-            "offer `tools`",
+            "use `tools`",
         ),
         (
             json!({"messages": [{"role": "user"}, {"role": "assistant", "function_call": {"name": "now", "arguments": "{}"}}]}),
@@ -414,12 +414,12 @@ fn refusals() {
         (
             json!({"tool_choice": {"type": "function", "function": {"name": "gone"}}}),
             "tool_choice",
-            "`gone`, which is not one of `tools`",
+            "the unknown tool `gone`; it must be one of `tools`",
         ),
         (
             json!({"tool_choice": "sometimes"}),
             "tool_choice",
-            "not understood",
+            "invalid `tool_choice`",
         ),
         (json!({"tools": "x"}), "tools", "expected a list"),
         // A tool that cannot be offered cannot be chosen.

@@ -98,7 +98,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
             document.problem(&Place::value(pointer), message);
         }
     }
-    document.refuse_other_keys("", &["tools", "run", "rules"]);
+    document.deny_unknown_keys("", &["tools", "run", "rules"]);
     let mut known = Vec::new();
     for name in document.keys("/tools") {
         let at = child("/tools", &name);

@@ -185,7 +185,7 @@ fn concurrency(text: &str) -> Result<u32, &'static str> {
 }
 
 fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
-    text.parse().map_err(|_| "write an integer from 1 on")
+    text.parse().map_err(|_| "write an integer of at least 1")
 }
 
 /// Runs the command.

@@ -161,7 +161,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,
         None => Secret::random().map_err(|error| {
-            Failure::Broken(format!("the system gives no random numbers: {error}"))
+            Failure::Broken(format!("no random numbers from the system: {error}"))
         })?,
     };
     let keys = source(&options.keys, CLIENT_KEYS)?;

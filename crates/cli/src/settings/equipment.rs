@@ -212,10 +212,10 @@ impl Configuration {
 
     /// What a reply without a call means.
     pub(crate) fn without_call(&self) -> OnNoToolCall {
-        match self.settings.limits.without_call {
-            None | Some(config::WithoutCall::Answer) => OnNoToolCall::Answer,
-            Some(config::WithoutCall::Ask) => OnNoToolCall::AskUser,
-            Some(config::WithoutCall::Remind) => OnNoToolCall::Remind,
+        match self.settings.limits.on_no_tool_call {
+            None | Some(config::OnNoToolCall::Answer) => OnNoToolCall::Answer,
+            Some(config::OnNoToolCall::Ask) => OnNoToolCall::AskUser,
+            Some(config::OnNoToolCall::Remind) => OnNoToolCall::Remind,
         }
     }
 

@@ -364,7 +364,7 @@ fn mistakes() {
     run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
     for pace in ["0", "fast"] {
         run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())
-            .assert(2, &["--pace", "an integer from 1 on"]);
+            .assert(2, &["--pace", "an integer of at least 1"]);
     }
     run(&[&["reply.txt", "--key", "a b"], &tools[..]].concat()).assert(2, &["key"]);
     run(&[&["reply.txt", "--start-prefix", "x"], &tools[..]].concat()).assert(2, &[]);

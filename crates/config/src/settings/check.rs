@@ -35,12 +35,12 @@ pub fn read_settings(
         document.problem(&place, message);
     }
     for (name, server) in &settings.mcp.servers {
-        server.goes_together(&child("/mcp/servers", name), &mut document);
+        server.check_keys(&child("/mcp/servers", name), &mut document);
     }
     for name in document.keys("/models") {
         let pointer = child("/models", &name);
-        document.refuse_keys(&pointer, SERVED, |key| {
-            format!("`{key}` is for the models of `plaincall serve --models FILE`")
+        document.deny_keys(&pointer, SERVED, |key| {
+            format!("`{key}` is only for the file of `plaincall serve --models FILE`")
         });
     }
     let layer = document.root().clone();
@@ -60,19 +60,19 @@ fn advise(problem: &mut Problem) {
         _ if !pointer.starts_with("/models/") => {}
         "api_key" | "apiKey" | "key" | "token" => {
             *message = format!(
-                "unknown key `{key}`: a configuration holds no secrets; write `key_env = \"VARIABLE\"` or `key_file = \"FILE\"`"
+                "unknown key `{key}`: a configuration cannot contain secrets; use `key_env = \"VARIABLE\"` or `key_file = \"FILE\"`"
             );
         }
         "num_ctx" | "context" | "context_length" => {
             *message = format!(
-                "unknown key `{key}`: set how much the model can read at its server, and also as `context` in `[limits]`; docs/local-models.md says how"
+                "unknown key `{key}`: set the context length on the model server, and as `context` in `[limits]`; see docs/local-models.md"
             );
         }
         "kind" => {
             let small = message.to_ascii_lowercase();
             let is_it = |server: &&str| small.contains(&format!("cannot be `{server}`"));
             if let Some(server) = COMPATIBLE.split(' ').find(is_it) {
-                let _ = write!(message, "; {server} has the API `openai`");
+                let _ = write!(message, "; {server} uses `openai`");
             }
         }
         _ => {}
@@ -84,7 +84,7 @@ impl Settings {
     pub fn problems(&self) -> Problems {
         let mut problems = Vec::new();
         if self.system.is_some() && self.system_file.is_some() {
-            let message = "`system` and `system_file` are the same in two ways; leave one out";
+            let message = "`system` and `system_file` cannot both be set; remove one";
             problems.push((Place::key("/system_file"), message.to_owned()));
         }
         for (name, entry) in &self.models {
@@ -103,7 +103,7 @@ impl Settings {
         let mut own = |is_set: bool, table: &str, key: &str| {
             if is_set {
                 let message = format!(
-                    "a project's file may not set `{key}`, since it comes with the project and not from you: it belongs into your own file (`plaincall config` says which)"
+                    "`{key}` is not allowed in a project's file; set it in your own file (`plaincall config` shows its path)"
                 );
                 problems.push((Place::key(child(table, key)), message));
             }
@@ -126,7 +126,7 @@ impl Settings {
             let cwd = server.cwd.as_ref().and_then(|cwd| cwd.0.to_str());
             let cwd = cwd.map(|cwd| (child(&at, "cwd"), cwd));
             for (pointer, _) in pairs.chain(cwd).filter(|(_, value)| value.contains("${")) {
-                let message = "a project's file cannot pass on variables of your environment, since keys may be among them; put this server into your own file";
+                let message = "a project's file cannot use your environment variables, because they may contain keys; put this server into your own file";
                 problems.push((Place::key(pointer), message.to_owned()));
             }
         }
@@ -134,7 +134,7 @@ impl Settings {
             if !is_below(&path.resolve(folder, home), folder) {
                 let path = path.0.display();
                 let message = format!(
-                    "`{path}` lies outside the project, and a project's file reads nothing there; put it into your own file"
+                    "`{path}` is outside the project, which a project's file cannot access; put it into your own file"
                 );
                 problems.push((Place::value(pointer), message));
             }
@@ -148,27 +148,26 @@ fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
     let (key, message) = match (&model.url, &model.replay) {
         _ if PROVIDERS.contains(&name) || name.contains(':') => {
             let message = format!(
-                "a model cannot be called `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` name models without a table; choose a name without a colon"
+                "invalid model name `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` are reserved; choose a name without a colon"
             );
             return Some(("url", message));
         }
         (Some(url), None) if !is_web(url) => {
-            let message = format!(
-                "`{url}` is not the address of a server: it begins with `http://` or `https://`"
-            );
+            let message =
+                format!("invalid URL `{url}`; it must begin with `http://` or `https://`");
             return Some(("url", message));
         }
         (None, None) => (
             "url",
-            "this model has no `url`; it is the address of its server, such as \"http://localhost:11434/v1\"",
+            "missing `url`, the base URL of the model server, such as \"http://localhost:11434/v1\"",
         ),
         (Some(_), Some(_)) => (
             "replay",
-            "a model has either a `url` or recorded replies (`replay`); leave one out",
+            "`url` and `replay` cannot both be set; remove one",
         ),
         _ if model.key_env.is_some() && model.key_file.is_some() => (
             "key_file",
-            "the key comes from one place: `key_env` or `key_file`; leave one out",
+            "`key_env` and `key_file` cannot both be set; remove one",
         ),
         _ if !(0.0..=2.0).contains(&model.temperature.unwrap_or_default()) => {
             ("temperature", "`temperature` must be a number from 0 to 2")

@@ -1,5 +1,4 @@
-//! Models: where they are, how they are taught, and where their keys come from. One description for `ask`, `chat`, `probe`
-//! and `serve`.
+//! Models: their servers, syntax and keys, for `ask`, `chat`, `probe` and `serve`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -14,52 +13,52 @@ use super::FilePath;
 use crate::secret::{Address, hide_values};
 use crate::{Document, FileError, Place, child};
 
-/// More rounds of repair than this help no model.
-pub const MOST_REPAIR_ROUNDS: u32 = 20;
+/// The maximum number of repair rounds.
+pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
-/// The keys that `plaincall serve` alone has a use for.
+/// The keys that only `plaincall serve` supports.
 pub(super) const SERVED: &str = "arguments repair_rounds developer_role";
-/// The keys that it has no use for.
+/// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "url replay kind model key_env key_file temperature max_tokens extra";
 
-/// A model: where it is, and how to talk to it.
+/// A model: its server, syntax and key.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Model {
-    /// The address of its server, up to `/v1`.
+    /// The base URL of the server, including `/v1`.
     pub url: Option<Address>,
 
-    /// A file with recorded replies that answers in the place of a server; one JSON document a line: a text, or an
-    /// object with `content` and perhaps `finish_reason`.
+    /// A file with recorded replies, used instead of a server. Each line is a JSON string, or an object with `content` and
+    /// optionally `finish_reason`.
     pub replay: Option<FilePath>,
 
-    /// The API of its server. Ollama, llama.cpp, LM Studio and vLLM have `openai`. Default: `"openai"`.
+    /// The API of the server. Ollama, llama.cpp, LM Studio and vLLM use `openai`. Default: `"openai"`.
     pub kind: Option<Api>,
 
-    /// The name that its server has for it. Default: the name of the table.
+    /// The name of the model on the server. Default: the name of the table.
     pub model: Option<String>,
 
-    /// The variable of the environment with the key. Without `key_env` and `key_file`, and for the servers of OpenAI and
-    /// Anthropic alone: `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`. A key itself has no place in a configuration. Not in a
+    /// The environment variable that contains the key. Default, only for the servers of OpenAI and Anthropic and without
+    /// `key_file`: `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`. A configuration cannot contain the key itself. Not allowed in a
     /// project's file.
     pub key_env: Option<String>,
 
-    /// A file with the key. Not in a project's file.
+    /// A file that contains the key. Not allowed in a project's file.
     pub key_file: Option<FilePath>,
 
-    /// How freely it chooses its words. Default: that of its server.
+    /// The sampling temperature. Default: set by the server.
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
 
-    /// How many tokens a reply may have, reasoning too. Default: what its server allows.
+    /// The maximum number of tokens of a reply, including reasoning. Default: set by the server.
     pub max_tokens: Option<NonZeroU32>,
 
-    /// Fields that are added to each request as they are, for what a server knows besides. `num_ctx` is none that Ollama reads
-    /// here: docs/local-models.md says how to let a model read more.
+    /// Additional fields of each request, for example for options of one server. Ollama ignores `num_ctx` here: see
+    /// docs/local-models.md.
     #[serde(serialize_with = "hide_values", skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 
-    /// The syntax in which it is taught to write calls. Default: `"block"`.
+    /// The syntax in which the model writes calls. Default: `"block"`.
     pub syntax: Option<Syntax>,
 
     /// The start marker of the block syntax.
@@ -71,46 +70,46 @@ pub struct Model {
     /// The argument marker of the block syntax.
     pub arg_prefix: Option<String>,
 
-    /// The two markers around the reasoning at the beginning of its replies; or `false` if there is none. Default:
+    /// The two markers around the reasoning at the beginning of a reply, or `false` for none. Default:
     /// `["<think>","</think>"]`.
     pub reasoning: Option<Reasoning>,
 
-    /// Its prompt opens the reasoning, so that a reply begins inside it. Default: `false`.
+    /// Whether replies begin inside the reasoning, because the model's prompt template opens it. Default: `false`.
     pub in_reasoning: Option<bool>,
 
-    /// What to do with its calls that have no end marker. Default: what the tools file says, else `"reject"`.
+    /// The handling of calls without an end marker. Default: the value in the tools file, else `"reject"`.
     pub unclosed: Option<Unclosed>,
 
-    /// Put a random key into the markers of each conversation, so that no text from outside can hold a call. Default: `false`.
+    /// Whether markers include a random key for each conversation, so that untrusted text cannot contain a call. Default: `false`.
     pub keyed: Option<bool>,
 
-    /// When `plaincall serve` sends the arguments of a call. Only in a file of `--models`.
+    /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
     pub arguments: Option<Arguments>,
 
-    /// How often `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. Only in a
-    /// file of `--models`.
+    /// How many times `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. Only in
+    /// the file of `--models`.
     #[schemars(range(max = 20))]
     pub repair_rounds: Option<u32>,
 
-    /// Its server knows messages of the role `developer`, which `plaincall serve` otherwise sends as `system`. Only in a file of
-    /// `--models`.
+    /// Whether the server supports the role `developer`. Otherwise `plaincall serve` sends such messages as `system`. Only in
+    /// the file of `--models`.
     pub developer_role: Option<bool>,
 }
 
-/// The API of a model's server.
+/// The API of a model server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
 pub enum Api {
-    /// Chat completions, as OpenAI, Ollama, llama.cpp, vLLM, LM Studio and Gemini have them.
+    /// The Chat Completions API: OpenAI, Ollama, llama.cpp, vLLM, LM Studio, Gemini.
     #[default]
     OpenAi,
-    /// Messages, as Anthropic has them.
+    /// The Messages API: Anthropic.
     Anthropic,
 }
 
-/// The syntax that a model is taught.
+/// The syntax in which a model writes calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -127,7 +126,7 @@ pub enum Syntax {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Arguments {
-    /// When the call has ended and is valid.
+    /// When the call is complete and valid.
     #[default]
     Checked,
     /// While the model writes them.
@@ -136,17 +135,17 @@ pub enum Arguments {
 
 /// The reasoning of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged, expecting = "a list of two texts, or true or false")]
+#[serde(untagged, expecting = "an array of two strings, or true or false")]
 #[schemars(inline)]
 pub enum Reasoning {
-    /// It is between these markers.
+    /// Reasoning is between these markers.
     Between([String; 2]),
-    /// Whether it is between the usual markers, or there is none.
+    /// `true`: between the default markers; `false`: no reasoning.
     Is(bool),
 }
 
 impl Model {
-    /// The syntax that it is taught, and its markers, without those of reasoning.
+    /// Returns the dialect without reasoning markers.
     pub fn dialect(&self) -> Dialect {
         let dialect = match self.syntax.unwrap_or_default() {
             Syntax::Block => Dialect::block(),
@@ -158,7 +157,7 @@ impl Model {
         )
     }
 
-    /// The markers of its reasoning.
+    /// Returns the markers of the reasoning.
     pub fn reasoning(&self) -> Option<[String; 2]> {
         match &self.reasoning {
             Some(Reasoning::Between(markers)) => Some(markers.clone()),
@@ -167,7 +166,7 @@ impl Model {
         }
     }
 
-    /// The dialect of a conversation with it, reasoning and all. Its prompt teaches the escape too.
+    /// Returns the dialect of a conversation, including reasoning markers and the escape.
     pub fn conversation(&self) -> Dialect {
         let mut dialect = self.dialect();
         if let Some([open, close]) = self.reasoning() {
@@ -179,7 +178,7 @@ impl Model {
         dialect.escaped()
     }
 
-    /// Why it cannot be taught so: the key that is wrong, and a sentence.
+    /// Checks the dialect. Returns the invalid key and a message.
     pub fn teaching_problem(&self) -> Option<(&'static str, String)> {
         let markers = [
             ("start_prefix", &self.start_prefix),
@@ -189,19 +188,19 @@ impl Model {
         let marker = markers.into_iter().find(|(_, marker)| marker.is_some());
         if let (Some(Syntax::Emoji), Some((key, _))) = (self.syntax, marker) {
             let message = format!(
-                "`{key}` is a marker of the block syntax, and the model is taught the emoji syntax; leave one out"
+                "`{key}` is a marker of the block syntax, but `syntax` is `emoji`; remove one"
             );
             return Some((key, message));
         }
         if self.in_reasoning == Some(true) && self.reasoning().is_none() {
-            let message = "a reply cannot begin in reasoning if there is none: set `reasoning` to its two markers";
+            let message = "`in_reasoning` requires `reasoning`: set it to the two markers";
             return Some(("in_reasoning", message.to_owned()));
         }
         let refused = self.conversation().check().err()?;
-        Some(("syntax", format!("these markers cannot work: {refused}")))
+        Some(("syntax", format!("invalid markers: {refused}")))
     }
 
-    /// How it is taught, and nothing else, with all defaults.
+    /// Returns only the settings of the dialect, with all defaults.
     pub fn teaching(&self) -> Self {
         let reasoning = self.reasoning();
         Self {
@@ -216,14 +215,14 @@ impl Model {
         }
     }
 
-    /// This model, taught as another one.
+    /// Replaces the settings of the dialect with those of another model.
     pub fn taught_as(self, teaching: &Self) -> Self {
         let mut bare = self;
         (bare.start_prefix, bare.end_prefix, bare.arg_prefix) = (None, None, None);
         teaching.clone().over(&bare)
     }
 
-    /// What this sets of how a model is taught and served, over another model. A syntax has its own markers.
+    /// Applies these settings of the dialect and of `serve` on top of another model. If the syntax changes, so do the markers.
     pub fn over(self, base: &Self) -> Self {
         let is_other = |syntax: Syntax| syntax != base.syntax.unwrap_or_default();
         let has_own = self.syntax.is_some_and(is_other);
@@ -247,7 +246,7 @@ impl Model {
     }
 }
 
-/// A dialect with the start, end and argument markers that are set.
+/// Sets the start, end and argument markers of a dialect.
 pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect {
     let [start, end, arg] = markers;
     if let Some(marker) = start {
@@ -262,7 +261,7 @@ pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dial
     dialect
 }
 
-/// Reads a file of `plaincall serve --models`: tables `[models.NAME]`, each over what holds for all models.
+/// Parses the file of `plaincall serve --models`: tables `[models.NAME]`, each on top of the settings for all models.
 ///
 /// # Errors
 /// All problems of the file.
@@ -280,16 +279,16 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
         let Some(own) = document.read::<Model>(&pointer) else {
             continue;
         };
-        document.refuse_keys(&pointer, NOT_SERVED, |key| {
+        document.deny_keys(&pointer, NOT_SERVED, |key| {
             format!(
-                "`{key}` is not for `plaincall serve`, whose `--upstream` says where all models are"
+                "`{key}` is not supported by `plaincall serve`; its `--upstream` is the server of all models"
             )
         });
         let model = own.over(all);
         let mut problem = model.teaching_problem();
-        if problem.is_none() && model.repair_rounds > Some(MOST_REPAIR_ROUNDS) {
+        if problem.is_none() && model.repair_rounds > Some(MAX_REPAIR_ROUNDS) {
             let message =
-                format!("`repair_rounds` must be an integer from 0 to {MOST_REPAIR_ROUNDS}");
+                format!("`repair_rounds` must be an integer from 0 to {MAX_REPAIR_ROUNDS}");
             problem = Some(("repair_rounds", message));
         }
         if let Some((key, message)) = problem {

@@ -1,4 +1,4 @@
-//! The JSON Schema of the settings, and their reference as Markdown, both made of the types and their comments.
+//! The JSON Schema and Markdown reference of the settings, generated from the types and their comments.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Settings;
 use crate::node::child;
 
-/// The JSON Schema of a configuration file.
+/// Returns the JSON Schema of a configuration file.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<Settings>();
@@ -18,7 +18,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Takes out what is true of the types and not of TOML: null, how wide a number is, and defaults that are nothing.
+/// Removes what applies to the Rust types but not to TOML: null, integer widths and empty defaults.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Array(list) => list.iter_mut().for_each(tidy),
@@ -53,7 +53,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// The pointers of the single values that a variable of the environment can set: at the top, and in tables of fixed keys.
+/// Returns the pointers of the single values that environment variables can set: at the top level and in tables with fixed keys.
 pub fn variables() -> Vec<String> {
     let schema = schema();
     let mut variables = Vec::new();
@@ -70,7 +70,7 @@ fn is_single(part: &Value) -> bool {
     !matches!(part["type"].as_str(), Some("object" | "array"))
 }
 
-/// The reference: every key, what it means and what it may hold.
+/// Returns the reference as Markdown: every key with its type and meaning.
 pub fn reference() -> String {
     let mut text = include_str!("reference.md").to_owned();
     let schema = schema();
@@ -86,7 +86,7 @@ fn properties(part: &Value) -> impl Iterator<Item = (&String, &Value)> {
     properties.into_iter().flat_map(Map::iter)
 }
 
-/// A table, tables by names, or a list of tables: how its heading is written, and what it holds.
+/// Returns the heading and schema of a table, of tables by name, or of an array of tables.
 fn inside<'s>(name: &str, part: &'s Value) -> Option<(String, &'s Value)> {
     let candidates = [
         (format!("[{name}]"), part),
@@ -112,7 +112,7 @@ fn table(text: &mut String, name: &str, part: &Value) {
     }
 }
 
-/// The keys that hold no tables.
+/// Writes the keys that are not tables.
 fn keys(text: &mut String, part: &Value) {
     for (name, part) in properties(part).filter(|(name, part)| inside(name, part).is_none()) {
         let (kind, about) = (kind(part), one_line(description(part)));
@@ -124,37 +124,41 @@ fn keys(text: &mut String, part: &Value) {
     }
 }
 
-/// What a value is, in words.
+/// Describes the type of a value.
 fn kind(part: &Value) -> String {
     let number = |key: &str| part.get(key).map_or(String::new(), Value::to_string);
     let types = &part["type"];
     match (part["format"].as_str(), types.as_str()) {
-        (Some("time"), _) => "a time".to_owned(),
+        (Some("time"), _) => "a duration".to_owned(),
         (Some("path"), _) => "a path".to_owned(),
         (_, Some("object")) if part["additionalProperties"].is_object() => {
-            "a table of texts".to_owned()
+            "a table of strings".to_owned()
         }
         (_, Some("object")) => "a table".to_owned(),
-        (_, Some("array")) if part["maxItems"] == 2 => "a list of two texts".to_owned(),
+        (_, Some("array")) if part["maxItems"] == 2 => "an array of two strings".to_owned(),
         (_, Some("array")) => {
             let item = kind(&part["items"]);
-            format!("a list of {}s", item.trim_start_matches("a "))
+            format!("an array of {}s", item.trim_start_matches("a "))
         }
         (_, Some("integer")) if part.get("maximum").is_none() => {
-            format!("an integer from {} on", number("minimum"))
+            format!("an integer of at least {}", number("minimum"))
         }
         (_, Some(kind @ ("integer" | "number"))) => {
-            let whole = if kind == "integer" { "whole " } else { "" };
+            let kind = if kind == "integer" {
+                "an integer"
+            } else {
+                "a number"
+            };
             let (least, most) = (number("minimum"), number("maximum"));
-            format!("a {whole}number from {least} to {most}")
+            format!("{kind} from {least} to {most}")
         }
         (_, Some("boolean")) => "true or false".to_owned(),
-        _ if types.is_array() => "a text or a list of texts".to_owned(),
-        _ if part.get("oneOf").is_some() => "one of the words below".to_owned(),
+        _ if types.is_array() => "a string or an array of strings".to_owned(),
+        _ if part.get("oneOf").is_some() => "one of the values below".to_owned(),
         _ if part["const"] == false => "false".to_owned(),
         _ => match part["anyOf"].as_array() {
             Some(choices) => choices.iter().map(kind).collect::<Vec<_>>().join(" or "),
-            None => "a text".to_owned(),
+            None => "a string".to_owned(),
         },
     }
 }

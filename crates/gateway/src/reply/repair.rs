@@ -36,14 +36,14 @@ impl RepairReason {
         let is_quoted = plan.guard().mentions(&call.name).is_some();
         let error = match (is_quoted, plan.repair_rounds) {
             (true, _) => {
-                "the model has written an invalid call that also appears in a text of the conversation, so it was not asked to correct it"
+                "the model wrote an invalid call that also appears in a text of the conversation, so it was not asked to correct it"
             }
-            (false, 0) => "the model has written an invalid call",
-            _ => "the model has written an invalid call, also after it was asked to correct it",
+            (false, 0) => "the model wrote an invalid call",
+            _ => "the model wrote an invalid call, even after it was asked to correct it",
         };
         Self {
             text: message
-                + "\nYour reply was ended here, and nothing of it was run. Write this call again, corrected, and then any calls that follow it.\n",
+                + "\nYour reply was stopped here, and no call was executed. Write this call again, corrected, then any calls that follow it.\n",
             error: GatewayError::model(error, "invalid_tool_call"),
             is_missing: plan.choice.is_required(),
             can_be_asked: !is_quoted,
@@ -66,8 +66,8 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReas
         return None;
     }
     let error = match plan.repair_rounds {
-        0 => "the model has written no call that can be read",
-        _ => "the model has written no call that can be read, also after it was asked again",
+        0 => "the model wrote no valid call",
+        _ => "the model wrote no valid call, even after it was asked again",
     };
     Some(RepairReason {
         text: near.unwrap_or_else(|| {

@@ -46,8 +46,7 @@ impl Keys {
             // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
             let origin = headers.get(ORIGIN);
             if origin.is_some_and(|origin| !is_allowed(origin, &self.origins)) {
-                let words =
-                    "pages of this origin may not ask this gateway; whoever runs it can allow it";
+                let words = "web pages from this origin may not use this gateway; its operator can allow the origin";
                 let error = ErrorObject::new("permission_error", words);
                 return Err(GatewayError::new(403, error.code("origin_not_allowed")));
             }
@@ -76,8 +75,8 @@ impl Keys {
                 key,
                 position: (self.codes.len() > 1).then_some(place),
             }),
-            (Some(_), None) => refused("the API key is not known to this gateway"),
-            (None, _) => refused("an API key is needed: send it as `Authorization: Bearer KEY`"),
+            (Some(_), None) => refused("unknown API key"),
+            (None, _) => refused("missing API key: send it as `Authorization: Bearer KEY`"),
         }
     }
 

@@ -36,7 +36,8 @@ fn can_be_read(head: &Parts) -> Result<(), GatewayError> {
     if encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Ok(());
     }
-    let message = "the body of the request is encoded, and the gateway has to read it: send it without `Content-Encoding`";
+    let message =
+        "the request body has a `Content-Encoding`, which is not supported here: send it unencoded";
     let mut error = GatewayError::invalid_request(message, None).status(415);
     let identity = (ACCEPT_ENCODING.to_string(), "identity".to_owned());
     error.headers.push(identity);

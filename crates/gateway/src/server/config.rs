@@ -195,7 +195,7 @@ impl GatewayConfig {
             return Ok(());
         }
         Err(ConfigError(format!(
-            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
+            "{address} is reachable from other machines and clients need no key: set client keys, or listen on 127.0.0.1"
         )))
     }
 
@@ -204,7 +204,7 @@ impl GatewayConfig {
         let mut names = HashSet::new();
         for (name, settings) in &self.models {
             if !names.insert(name) {
-                return wrong(format!("the model {name} is set twice"));
+                return wrong(format!("duplicate settings for the model `{name}`"));
             }
             if let Err(error) = settings.check() {
                 return wrong(format!("the model {name}: {error}"));
@@ -218,14 +218,15 @@ impl GatewayConfig {
         }
         if !self.keys.iter().all(|key| is_valid_key(key)) {
             return wrong(
-                "a key of a client is empty, or has characters that no header can hold".to_owned(),
+                "a client key is empty or contains characters that are not allowed in a header"
+                    .to_owned(),
             );
         }
         let limits = &self.limits;
         if !HEADS.contains(&limits.head) {
             let (head, least, most) = (limits.head, HEADS.start(), HEADS.end());
             return wrong(format!(
-                "the head of a request may have {head} bytes: let it have from {least} to {most}"
+                "the limit for request heads is {head} bytes; it must be between {least} and {most}"
             ));
         }
         let counts = [
@@ -234,13 +235,15 @@ impl GatewayConfig {
         ];
         for (count, what) in counts {
             if !(1..=Semaphore::MAX_PERMITS).contains(&count) {
-                return wrong(format!("{count} {what} at one time cannot be served"));
+                return wrong(format!(
+                    "the limit of {count} concurrent {what} is out of range"
+                ));
             }
         }
         if !(limits.body..=Semaphore::MAX_PERMITS).contains(&limits.bodies) {
             let (body, bodies) = (limits.body, limits.bodies);
             return wrong(format!(
-                "all requests together may have {bodies} bytes: let them have as many as the body of one may, {body}, or more"
+                "the limit for all request bodies is {bodies} bytes; it must be at least the limit for one body, {body}"
             ));
         }
         let times = self.timeouts;
@@ -248,13 +251,13 @@ impl GatewayConfig {
             (times.head, "the head of a request"),
             (times.connection_idle, "the next request of a connection"),
             (times.body, "the body of a request"),
-            (times.connect, "a connection to the model server"),
+            (times.connect, "connecting to the model server"),
             (times.first_byte, "the beginning of an answer"),
             (times.idle, "a piece of an answer"),
-            (times.keep_alive, "a sign of life"),
+            (times.keep_alive, "keep-alive messages"),
         ] {
             if time.is_zero() {
-                return wrong(format!("nothing can come in no time: let {what} have some"));
+                return wrong(format!("the timeout for {what} must not be 0"));
             }
         }
         Ok(())

@@ -50,7 +50,7 @@ pub(super) async fn outgoing(
         && let Some(mut filter) = filter.take()
     {
         let Ok(whole) = to_bytes(body, usize::MAX).await else {
-            return response::refused(&GatewayError::upstream("the answer could not be made"));
+            return response::refused(&GatewayError::upstream("the response could not be created"));
         };
         let mut bytes = filter.feed(&whole);
         bytes.extend(filter.finish());

@@ -29,9 +29,9 @@ pub(super) fn check(origin: &str) -> Result<(), String> {
     match bare {
         _ if origin == ANY => Ok(()),
         Some(bare) if bare == origin => Ok(()),
-        Some(bare) => Err(format!("{origin} is no origin; did you mean {bare}?")),
+        Some(bare) => Err(format!("invalid origin {origin}; did you mean {bare}?")),
         None => Err(format!(
-            "{origin} is no origin: write the beginning of the page's address, such as https://chat.example"
+            "invalid origin {origin}; use the scheme and host of the page, such as https://chat.example"
         )),
     }
 }

@@ -66,7 +66,7 @@ fn leads_nowhere_else(head: &Parts) -> Result<(), GatewayError> {
     match below_v1(head.uri.path()) {
         Some(_) => Ok(()),
         None => Err(GatewayError::invalid_request(
-            "the path of the request has a part that leads elsewhere",
+            "the request path contains a segment that is not allowed",
             None,
         )),
     }

@@ -17,17 +17,17 @@ impl Shared {
         let status = error.status;
         match status {
             404 if self.ask_for_models("/v1/models").await.is_ok() => Some(format!(
-                "there is no {base}/models, but there is {base}/v1/models: the address of the model server probably is {base}/v1"
+                "{base}/models does not exist, but {base}/v1/models does; did you mean {base}/v1?"
             )),
             404 => Some(format!(
-                "there is no {base}/models: is that the address of the model server?"
+                "{base}/models does not exist; check the URL of the model server"
             )),
             401 | 403 if self.config.upstream.key().is_some() => Some(format!(
-                "the model server does not take the key (status {status})"
+                "the model server rejected the key (status {status})"
             )),
             // It gets those of the clients.
             401 | 403 if self.keys.is_open() => None,
-            401 | 403 => Some("the model server wants a key, and there is none for it".to_owned()),
+            401 | 403 => Some("the model server requires a key, but none is set".to_owned()),
             _ => Some(error.message().to_owned()),
         }
     }
@@ -36,7 +36,7 @@ impl Shared {
         let asked = tokio::time::timeout(TIMEOUT, self.connection.fetch(path)).await;
         let late = |_| {
             let seconds = TIMEOUT.as_secs();
-            let words = "the model server has not answered in";
+            let words = "the model server did not answer within";
             Err(GatewayError::upstream(format!("{words} {seconds} seconds")))
         };
         asked.unwrap_or_else(late).map(drop)

@@ -115,7 +115,7 @@ impl LocalModel for Replay {
             (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
                 Ok(request) => self
                     .reply(&request)
-                    .ok_or_else(|| "there is no recorded reply".into()),
+                    .ok_or_else(|| "no recorded reply".into()),
                 Err(error) => Err(error.into()),
             },
             _ => Ok(response::with(404, JSON, Body::from(NOTHING_ELSE))),

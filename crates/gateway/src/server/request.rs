@@ -83,12 +83,11 @@ async fn admit(
     guard.caller(&caller);
     check(head)?;
     let place = Arc::clone(&shared.places).try_acquire_owned();
-    let place = place
-        .map_err(|_| overloaded("the gateway has as many requests as it takes: try again soon"))?;
+    let place = place.map_err(|_| overloaded("too many concurrent requests: try again soon"))?;
     let read = read_body(shared, body, &mut guard.body_permit);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
     let read = read.unwrap_or_else(|_| {
-        let words = "the body of the request has not come in time";
+        let words = "timed out while reading the request body";
         Err(GatewayError::invalid_request(words, None).status(REQUEST_TIMEOUT))
     });
     if read.is_err() {
@@ -179,7 +178,7 @@ async fn read_body(
 ) -> Result<Vec<u8>, GatewayError> {
     let limit = shared.config.limits.body;
     let too_long = || {
-        let message = format!("the body of the request has more than {limit} bytes");
+        let message = format!("the request body exceeds {limit} bytes");
         GatewayError::invalid_request(message, None).status(413)
     };
     if body.size_hint().lower() > limit as u64 {
@@ -192,9 +191,8 @@ async fn read_body(
         .map_or(limit, |length| usize::try_from(length).unwrap_or(limit));
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| {
-            GatewayError::invalid_request("the body of the request broke off", None)
-        })?;
+        let frame = frame
+            .map_err(|_| GatewayError::invalid_request("the request body is incomplete", None))?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
@@ -209,9 +207,7 @@ async fn read_body(
         };
         let permits = u32::try_from(grown - read.capacity()).unwrap_or(u32::MAX);
         let more = Arc::clone(&shared.body_limits).try_acquire_many_owned(permits);
-        let more = more.map_err(|_| {
-            overloaded("the gateway holds as much of requests as it may: try again soon")
-        })?;
+        let more = more.map_err(|_| overloaded("too many request bytes in use: try again soon"))?;
         match room {
             Some(room) => room.merge(more),
             None => *room = Some(more),

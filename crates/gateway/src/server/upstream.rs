@@ -157,11 +157,11 @@ impl Connection {
             return error;
         }
         let status = error.status;
-        let words = format!("the model server does not let the gateway ask (status {status})");
+        let words = format!("the model server rejected the gateway's request (status {status})");
         // What is said about a key may quote parts of it.
         let message = match status {
             403 => format!("{words}: {}", error.message()),
-            _ => format!("{words}; whoever runs the gateway can mend it"),
+            _ => format!("{words}; the operator of the gateway must fix this"),
         };
         let mut told = GatewayError::upstream(message).log(words).without_retry();
         told.headers = error.headers;
@@ -186,7 +186,7 @@ impl Connection {
         let response = asked.map_err(|_| {
             let seconds = wait.as_secs();
             late(format!(
-                "the model server has not started to answer for {seconds} seconds"
+                "the model server did not start to answer within {seconds} seconds"
             ))
         })??;
         let status = response.status();
@@ -207,7 +207,7 @@ impl Connection {
         let mut error = match page_title(response.header(&CONTENT_TYPE), &body) {
             Some(title) => {
                 let page = page(status, &title);
-                let words = format!("the model server answered with a page, {page}");
+                let words = format!("the model server answered with a web page, {page}");
                 ErrorObject::new("upstream_error", words)
             }
             None => read_error(&body),
@@ -215,7 +215,7 @@ impl Connection {
         if error.message.as_deref().is_none_or(str::is_empty) {
             error = ErrorObject::new(
                 "upstream_error",
-                format!("the model server has answered with the status {status}"),
+                format!("the model server answered with status {status}"),
             );
         }
         let mut error = GatewayError::from_upstream(status, error);
@@ -246,8 +246,8 @@ impl Connection {
             Way::Local(model) => {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
                 let failed = |error: &dyn fmt::Display| {
-                    GatewayError::upstream(format!("the model cannot answer: {error}"))
-                        .log("the model cannot answer")
+                    GatewayError::upstream(format!("the model failed: {error}"))
+                        .log("the model failed")
                 };
                 let mut request = request.body(body).map_err(|error| failed(&error))?;
                 *request.headers_mut() = headers;
@@ -272,7 +272,7 @@ impl Answer {
     pub(super) fn readable(self) -> Result<Self, GatewayError> {
         match self.header(&CONTENT_ENCODING) {
             Some(encoding) if *encoding != "identity" => Err(GatewayError::upstream(
-                "the model server has encoded its answer, which it was asked not to do",
+                "the model server encoded its answer although `identity` was requested",
             )),
             _ => Ok(self),
         }
@@ -345,9 +345,9 @@ fn page(status: u16, title: &str) -> String {
 
 /// A web page came with a status of success: the address is that of something else than the API.
 fn no_api(page: &str) -> GatewayError {
-    let words = "the model server answered with a web page, not with the API";
+    let words = "the model server answered with a web page instead of an API response";
     GatewayError::upstream(format!(
-        "{words} ({page}): check the URL of the model server; mostly it ends with /v1"
+        "{words} ({page}): check the URL of the model server; it usually ends with /v1"
     ))
     .log(words)
     .without_retry()

@@ -21,7 +21,7 @@ pub(super) fn ask(
         Choice::Auto => String::new(),
         Choice::None if offer.is_empty() => String::new(),
         Choice::None if has_form => "(Call no tool in this reply.)".to_owned(),
-        Choice::None => "(Call no tool in this reply. Answer in words.)".to_owned(),
+        Choice::None => "(Call no tool in this reply. Answer in text.)".to_owned(),
         Choice::Required => "(Call a tool in this reply.)".to_owned(),
         Choice::Only { names, is_required } => {
             let begin = match (is_required, names.len()) {
@@ -53,9 +53,9 @@ fn form_in_words(form: &ResponseFormat<'_>) -> Option<String> {
         _ => return None,
     };
     let schema = schema.map_or_else(String::new, |schema| {
-        format!(". It must fit this JSON Schema: {schema}")
+        format!(". It must match this JSON Schema: {schema}")
     });
     Some(format!(
-        "(If you call no tool, answer with JSON alone, without a code fence{schema}.)"
+        "(If you call no tool, answer with JSON only, without a code fence{schema}.)"
     ))
 }

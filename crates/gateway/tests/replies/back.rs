@@ -147,15 +147,15 @@ fn the_next_request_tells_of_an_invalid_call() {
     for (invalid, words) in [
         (
             "!!!GADGET_START:Now\n!!!GADGET_END\n",
-            "not that of an available tool",
+            "named no available tool",
         ),
         (
             "!!!GADGET_START:add\n!!!GADGET_END\n",
-            "did not fit the tool",
+            "had invalid arguments",
         ),
         (
             "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:a\n5\n!!!GADGET_END\n",
-            "not written correctly",
+            "incomplete or malformed",
         ),
         ("Then.\n", ""),
     ] {
@@ -165,7 +165,10 @@ fn the_next_request_tells_of_an_invalid_call() {
         let (_, behind) = told.split_once("Output: done\n").unwrap();
         assert!(behind.contains(words), "{behind:?}");
         assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
-        assert_eq!(behind.contains("That call was not run."), !words.is_empty());
+        assert_eq!(
+            behind.contains("That call was not executed."),
+            !words.is_empty()
+        );
         let is_untold = |secret: &str, change: fn(&mut HeardCall)| {
             let mut heard = heard.clone();
             change(&mut heard.calls[0]);

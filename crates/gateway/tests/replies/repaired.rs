@@ -49,7 +49,7 @@ fn rounds_of_repair() {
     check_rounds(
         &none,
         &[WRONG, WRONG, WRONG],
-        r#""" error: the model has written an invalid call, also after it was asked to correct it"#,
+        r#""" error: the model wrote an invalid call, even after it was asked to correct it"#,
         &[],
     );
     // What a round says stands on a line of its own, and makes no marker with what was said first.

@@ -260,7 +260,7 @@ fn ends_of_the_server() {
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
     let started = |text: &str| Stream::new().texts([text]);
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
-    let native = r#""Hi." error: the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off"#;
+    let native = r#""Hi." error: the model server returned a native tool call although it was offered no tools: turn off its tool parsing"#;
     let cases = [
         // `[DONE]` without a reason.
         (started("Hi.").done(), false, r#""Hi." stop"#),
@@ -275,7 +275,7 @@ fn ends_of_the_server() {
         (
             started("Hi."),
             false,
-            r#""Hi." error: the model server ended its answer before it was complete"#,
+            r#""Hi." error: the model server's answer is incomplete"#,
         ),
         (
             started(open),
@@ -321,7 +321,7 @@ fn ends_of_the_server() {
         (
             Stream::new().data(r#"{"error":""}"#),
             false,
-            r#""" error: the model server has failed, and does not say why"#,
+            r#""" error: the model server failed without an error message"#,
         ),
         // Something that is there to keep the connection.
         (
@@ -422,7 +422,7 @@ fn without_rounds_of_repair() {
         repair_rounds: 0,
         ..ModelSettings::default()
     };
-    let error = r#""" error: the model has written an invalid call"#;
+    let error = r#""" error: the model wrote an invalid call"#;
     check(&json!({}), &settings, WRONG, "stop", error);
 }
 
@@ -540,7 +540,7 @@ fn a_reply_without_end() {
     let Next::Failed(refusal) = reply.end(Ok(())) else {
         panic!("it has no end");
     };
-    assert!(refusal.message().contains("more than 67108864 bytes"));
+    assert!(refusal.message().contains("exceeds 67108864 bytes"));
 }
 
 #[test]

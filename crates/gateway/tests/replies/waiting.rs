@@ -52,9 +52,9 @@ fn whoever_waits_long_is_told() {
     let (heard, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
     assert_eq!(heard.content, "Yes.");
     let text = String::from_utf8(played.got.bytes).unwrap();
-    let comments = ": still there\n\n".repeat(2);
+    let comments = ": keep-alive\n\n".repeat(2);
     assert!(text.starts_with(&comments), "{text}");
-    assert_eq!(text.matches("still there").count(), 2);
+    assert_eq!(text.matches("keep-alive").count(), 2);
 }
 
 /// While a call is held back, or the model is asked again, chunks come that hold nothing.
@@ -84,7 +84,7 @@ fn empty_deltas_keep_a_client_waiting() {
         r#""choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}],"usage":null}"#;
     // The call is held back for 50 seconds, and the round takes 20: one for every 15 of them.
     assert_eq!(text.matches(empty).count(), 4, "{text}");
-    assert_eq!(text.matches("still there").count(), 0, "{text}");
+    assert_eq!(text.matches("keep-alive").count(), 0, "{text}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_is_not_waited_for_any_longer() {
         (
             Script::nothing(Then::Stall),
             504,
-            "has not started to answer",
+            "did not start to answer within",
             600,
         ),
         (started(0), 504, "has fallen silent", 300),

@@ -145,8 +145,8 @@ fn an_answer_is_checked_whatever_is_set() {
 
 #[test]
 fn an_answer_without_choices() {
-    let none = "the model server has given no answer";
-    let native = "the model server has answered with a call of its own, though it was offered no tools: turn its tool calls off";
+    let none = "the model server returned no choices";
+    let native = "the model server returned a native tool call although it was offered no tools: turn off its tool parsing";
     for (body, message) in [
         (r#"{"choices":null}"#, none),
         (r#"{"choices":[]}"#, none),

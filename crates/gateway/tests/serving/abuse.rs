@@ -94,21 +94,29 @@ async fn bodies_that_are_none() {
     );
     let many = format!("{{{}}}", r#""messages":[],"#.repeat(5000));
     let table: &[(&[u8], &str, Option<&str>)] = &[
-        (b"", "cannot be read", None),
-        (b"null", "cannot be read", None),
-        (b"{", "cannot be read", None),
-        (b"\xEF\xBB\xBF{}", "cannot be read", None),
-        (b"{\"messages\":[]}}", "cannot be read", None),
-        (b"{\"messages\":[],\"x\":\"\xFF\"}", "cannot be read", None),
+        (b"", "cannot be parsed", None),
+        (b"null", "cannot be parsed", None),
+        (b"{", "cannot be parsed", None),
+        (b"\xEF\xBB\xBF{}", "cannot be parsed", None),
+        (b"{\"messages\":[]}}", "cannot be parsed", None),
         (
-            b"{\"messages\":[],\"\xED\xA0\x80\":1}",
-            "cannot be read",
+            b"{\"messages\":[],\"x\":\"\xFF\"}",
+            "cannot be parsed",
             None,
         ),
-        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "cannot be read", None),
-        (deep.as_bytes(), "cannot be read", None),
-        (in_tool.as_bytes(), "cannot be read", Some("tools")),
-        (many.as_bytes(), "cannot be read", None),
+        (
+            b"{\"messages\":[],\"\xED\xA0\x80\":1}",
+            "cannot be parsed",
+            None,
+        ),
+        (
+            b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
+            "cannot be parsed",
+            None,
+        ),
+        (deep.as_bytes(), "cannot be parsed", None),
+        (in_tool.as_bytes(), "cannot be parsed", Some("tools")),
+        (many.as_bytes(), "cannot be parsed", None),
         (br#"{"messages":7}"#, "expected a list", Some("messages")),
         (
             br#"{"messages":[7]}"#,
@@ -142,7 +150,7 @@ async fn texts_that_are_none_are_marked_so() {
 async fn bodies_that_are_too_long() {
     let server = ModelServer::start(vec![]).await;
     let gateway = small(&server, |_| {}).await;
-    let words = "more than 100000 bytes";
+    let words = "exceeds 100000 bytes";
     // What is announced is believed, before any of it has come.
     let asking = format!("{CHAT}expect: 100-continue\r\n");
     let head = format!("{asking}content-length: 100001\r\n\r\n");
@@ -189,9 +197,9 @@ async fn what_is_no_request() {
             431,
             "",
         ),
-        (chunked("zz\r\n{}\r\n0\r\n\r\n"), 400, "broke off"),
-        (chunked("fffffffffffffffff\r\n"), 400, "broke off"),
-        (chunked("2\r\n{}{}{}\r\n0\r\n\r\n"), 400, "broke off"),
+        (chunked("zz\r\n{}\r\n0\r\n\r\n"), 400, "is incomplete"),
+        (chunked("fffffffffffffffff\r\n"), 400, "is incomplete"),
+        (chunked("2\r\n{}{}{}\r\n0\r\n\r\n"), 400, "is incomplete"),
     ];
     for (bytes, status, words) in table {
         check(&gateway, bytes, *status, words, None).await;
@@ -333,7 +341,10 @@ async fn what_comes_too_slowly() {
     for answer in [body, chunk] {
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-        assert!(answer.contains("has not come in time"), "{answer}");
+        assert!(
+            answer.contains("timed out while reading the request body"),
+            "{answer}"
+        );
     }
     nothing_is_left(&gateway, &server).await;
 }
@@ -496,7 +507,7 @@ async fn what_is_of_too_many_pieces() {
         &gateway,
         &chat(many),
         400,
-        "more than 1024 definitions",
+        "exceeds 1024 definitions",
         Some("tools"),
     )
     .await;
@@ -506,7 +517,7 @@ async fn what_is_of_too_many_pieces() {
         &gateway,
         &chat(long.to_string()),
         400,
-        "more than 4194304 bytes",
+        "exceeds 4194304 bytes",
         Some("tools"),
     )
     .await;
@@ -516,7 +527,14 @@ async fn what_is_of_too_many_pieces() {
             format!(r#"{{"messages":[{pieces}]}}"#),
             format!(r#"{{"messages":[],"any":[{pieces}]}}"#),
         ] {
-            check(&gateway, &chat(body), 400, "more than 250000 values", None).await;
+            check(
+                &gateway,
+                &chat(body),
+                400,
+                "more than 250000 JSON values",
+                None,
+            )
+            .await;
         }
     }
     // Each object, list and comma counts, but none in a string, and escapes do not end one.
@@ -527,7 +545,7 @@ async fn what_is_of_too_many_pieces() {
         (r#""{[,\"{[,\\\"[,""#, 0),
         (r#"["\\",1]"#, 2),
     ] {
-        for (left, words) in [(0, "expected a list"), (1, "more than 250000 values")] {
+        for (left, words) in [(0, "expected a list"), (1, "more than 250000 JSON values")] {
             // Beside these an object, its comma and a list.
             let others = ",1".repeat(249_997 - counted + left);
             let body = format!(r#"{{"messages":[{first}{others}]}}"#);

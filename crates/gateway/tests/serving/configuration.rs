@@ -23,7 +23,7 @@ fn what_cannot_work_is_told_before_it_begins() {
         ),
         (
             &|config| config.models = vec![("m".to_owned(), ModelSettings::default()); 2],
-            "the model m is set twice",
+            "duplicate settings for the model `m`",
         ),
         (
             &|config| config.upstream = upstream("ftp://a", None),
@@ -32,7 +32,7 @@ fn what_cannot_work_is_told_before_it_begins() {
         (&|config| config.upstream = upstream("a b", None), "a b: "),
         (
             &|config| config.upstream = upstream("http://a", Some("a\nb")),
-            "no header can hold",
+            "not allowed in a header",
         ),
         (
             &|config| config.upstream = upstream("http://a", Some("")),
@@ -41,18 +41,24 @@ fn what_cannot_work_is_told_before_it_begins() {
         (&|config| config.keys = vec![String::new()], "is empty"),
         (
             &|config| config.keys = vec!["a b".to_owned()],
-            "no header can hold",
+            "not allowed in a header",
         ),
         (&|config| config.limits.head = 100, "100 bytes"),
-        (&|config| config.limits.concurrent = 0, "0 requests"),
+        (
+            &|config| config.limits.concurrent = 0,
+            "0 concurrent requests",
+        ),
         (
             &|config| config.limits.concurrent = usize::MAX,
-            "requests at one time",
+            "concurrent requests",
         ),
-        (&|config| config.limits.connections = 0, "0 connections"),
+        (
+            &|config| config.limits.connections = 0,
+            "0 concurrent connections",
+        ),
         (
             &|config| config.limits.bodies = config.limits.body - 1,
-            "as the body of one may",
+            "at least the limit for one body",
         ),
         (
             &|config| config.timeouts.idle = Duration::ZERO,

@@ -52,13 +52,13 @@ async fn before_it_has_begun() {
         (
             Script::new(page, vec![b"<title>Closed</title><p>Today.".to_vec()]),
             503,
-            "answered with a page, status 503: Closed",
+            "answered with a web page, status 503: Closed",
         ),
         (Script::json(302, &json!("gone")), 502, ""),
         (
             Script::nothing(Then::Stall),
             504,
-            "has not started to answer",
+            "did not start to answer within",
         ),
         (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
@@ -95,10 +95,7 @@ async fn retry_after_is_told() {
 #[tokio::test]
 async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
-    for (then, words) in [
-        (Then::Break, "broke"),
-        (Then::End, "before it was complete"),
-    ] {
+    for (then, words) in [(Then::Break, "broke"), (Then::End, "is incomplete")] {
         let server = ModelServer::start(vec![script(then)]).await;
         let gateway = Started::before(&server, |_| {}).await;
         let heard = gateway.hear(&request(true)).await;

@@ -153,7 +153,10 @@ async fn web_pages_with_a_status_of_success() {
             let text = response.text().await.unwrap();
             if is_page {
                 assert_eq!(status, 502, "{path} {content_type} {body}");
-                assert!(text.contains("a web page, not with the API"), "{text}");
+                assert!(
+                    text.contains("a web page instead of an API response"),
+                    "{text}"
+                );
                 assert!(text.contains("check the URL"), "{text}");
                 assert!(retry.is_some_and(|value| value == "false"));
             } else {
@@ -342,7 +345,7 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     let plain = json!({"messages": []});
     for body in [&plain, &request(true), &request(false)] {
         let refused = |status| Script::json(status, &error);
-        let mend = "whoever runs the gateway can mend it";
+        let mend = "the operator of the gateway must fix this";
         check_refusal(refused(401), Some(OWN_KEY), body, 502, mend).await;
         check_refusal(
             refused(403),

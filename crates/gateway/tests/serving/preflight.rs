@@ -35,25 +35,25 @@ async fn what_is_said() {
     let list = || Script::json(200, &json!({"object": "list", "data": []}));
     check(vec![list()], "/v1", None, false, "").await;
     check(vec![list()], "/v1/", None, false, "").await;
-    let below = "the address of the model server probably is http://";
+    let below = "but http://";
     check(vec![status(404), list()], "", None, false, below).await;
     check(vec![status(404), list()], "/", None, false, below).await;
-    let none = "is that the address of the model server?";
+    let none = "does not exist; check the URL";
     check(vec![status(404), status(404)], "/v2", None, false, none).await;
     check(vec![status(401)], "/v1", None, false, "").await;
-    check(vec![status(401)], "/v1", None, true, "wants a key").await;
+    check(vec![status(401)], "/v1", None, true, "requires a key").await;
     check(
         vec![status(403)],
         "/v1",
         Some("k"),
         false,
-        "does not take the key",
+        "rejected the key",
     )
     .await;
     check(vec![status(500)], "/v1", None, false, "so it is").await;
     let head = Head::new(200).header("content-type", "text/html");
     let page = Script::new(head, vec![b"<html><title>My router".to_vec()]);
-    let words = "with a web page, not with the API (status 200: My router): check the URL";
+    let words = "with a web page instead of an API response (status 200: My router): check the URL";
     check(vec![page], "/v1", None, false, words).await;
     let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = Started::with(nobody, |_| {}).await;

@@ -181,7 +181,7 @@ async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16,
 async fn refusals() {
     let server = ModelServer::start(vec![]).await;
     let gateway = Started::before(&server, |config| config.limits.body = 1000).await;
-    refused(&gateway, "{", 400, "cannot be read").await;
+    refused(&gateway, "{", 400, "cannot be parsed").await;
     refused(
         &gateway,
         r#"{"messages":7}"#,
@@ -196,12 +196,12 @@ async fn refusals() {
         "tools",
     )
     .await;
-    refused(&gateway, " ".repeat(1001), 413, "more than 1000 bytes").await;
+    refused(&gateway, " ".repeat(1001), 413, "exceeds 1000 bytes").await;
     let (status, text) = gateway.get("/v1/chat/completions").await;
     assert_eq!(status, 405, "{text}");
     let (status, text) = gateway.get("/v1/other").await;
     assert_eq!(status, 404);
-    assert!(text.contains("there is no GET /v1/other"));
+    assert!(text.contains("unknown endpoint GET /v1/other"));
     assert_eq!(gateway.get("/health").await, (200, "ok\n".to_owned()));
     assert_eq!(gateway.get("/ready").await, (200, "ready\n".to_owned()));
 }
@@ -223,7 +223,7 @@ async fn what_fails_is_counted_and_told() {
     assert!(response.text().await.unwrap().contains("upstream_error"));
     gateway.reports(1).await;
     assert_eq!(gateway.post(&request(true)).await.status(), 400);
-    let base = "The base URL of clients ends with one /v1";
+    let base = "base URL must end with a single /v1";
     for (method, path, status, words) in [
         (
             "POST",
@@ -233,7 +233,7 @@ async fn what_fails_is_counted_and_told() {
         ),
         ("POST", "/v1/v1/chat/completions", 404, base),
         ("GET", "/models/m", 404, "did you mean /v1/models/m?"),
-        ("GET", "/secret", 404, "there is no GET /secret. "),
+        ("GET", "/secret", 404, "unknown endpoint GET /secret. "),
         ("GET", "/v1/chat/completions", 405, "another method"),
     ] {
         let asked = gateway

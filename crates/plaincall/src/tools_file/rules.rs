@@ -183,7 +183,7 @@ fn listed(known: &[Known]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("the tools are {}{more}", names.join(", "))
+    format!("available tools: {}{more}", names.join(", "))
 }
 
 /// Why a pointer leads to nothing that a call can have.

@@ -130,7 +130,7 @@ impl Reader<'_> {
 
     fn transport(&mut self, table: &ServerTable) -> Option<McpTransport> {
         match (&table.command, &table.url) {
-            _ if !table.goes_together(&self.at, self.document) => None,
+            _ if !table.check_keys(&self.at, self.document) => None,
             (Some(command), _) => self.stdio(command, table),
             (None, url) => self.http(&url.as_ref()?.0, table),
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::{Arguments, MOST_REPAIR_ROUNDS};
+use plaincall_config::{Arguments, MAX_REPAIR_ROUNDS};
 
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, from_to};
 use crate::options::{TeachingOptions, UnclosedChoice};
@@ -127,7 +127,7 @@ pub(crate) struct ServeOptions {
     pub(crate) unclosed: UnclosedChoice,
 
     /// How many times to ask the model to repair invalid calls, without the client noticing, before returning an error.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, MOST_REPAIR_ROUNDS.into()), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, MAX_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 
     /// The model server supports messages with the role `developer`. Default: they are sent as `system`.

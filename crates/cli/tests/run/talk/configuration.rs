@@ -236,8 +236,8 @@ fn mistakes_are_shown_where_they_stand() {
         (
             "[limits]\nturns = 0\ntime = '1 day'",
             &[
-                "an integer from 1 on",
-                "`time` is the text `1 day`",
+                "an integer of at least 1",
+                "`time` is the string `1 day`",
                 "2 mistakes",
             ],
         ),
@@ -261,7 +261,7 @@ fn mistakes_are_shown_where_they_stand() {
             "[[rules]]\ntools = 'a'\nverdict = 'alow'",
             &["did you mean `allow`?"],
         ),
-        ("[[rules]]\nverdict = 'ask'", &["`tools` is missing here"]),
+        ("[[rules]]\nverdict = 'ask'", &["missing key `tools`"]),
     ] {
         project(&scene, text);
         let ended = run(&scene, &["config"]);
@@ -401,15 +401,15 @@ fn what_a_reply_without_a_call_means() {
     };
     for (limits, variable, expected) in [
         ("", None, "I think about it."),
-        ("without_call = 'remind'", None, "All is done."),
+        ("on_no_tool_call = 'remind'", None, "All is done."),
         ("", Some("remind"), "All is done."),
         (
-            "without_call = 'remind'\nreminders = 1",
+            "on_no_tool_call = 'remind'\nreminders = 1",
             None,
             "I still do.",
         ),
         (
-            "without_call = 'remind'",
+            "on_no_tool_call = 'remind'",
             Some("answer"),
             "I think about it.",
         ),
@@ -418,7 +418,7 @@ fn what_a_reply_without_a_call_means() {
         assert_eq!(answer, expected, "{limits}: {ended:?}");
     }
     // Nobody is there to be asked.
-    let (_, ended) = ask("without_call = 'ask'", None);
+    let (_, ended) = ask("on_no_tool_call = 'ask'", None);
     assert!(
         ended.stderr.contains("nobody who can be asked"),
         "{ended:?}"

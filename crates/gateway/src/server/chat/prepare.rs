@@ -48,7 +48,7 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
     let wait = shared.config.timeouts.body;
     let turn = Arc::clone(&shared.long_bodies).acquire_owned();
     let Ok(Ok(turn)) = tokio::time::timeout(wait, turn).await else {
-        let words = "the gateway has too many long requests: try again soon";
+        let words = "too many large requests: try again soon";
         return refused(overloaded(words));
     };
     let shared = Arc::clone(shared);
@@ -60,7 +60,7 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
         prepared
     });
     preparing.await.unwrap_or_else(|_| {
-        let words = "something went wrong with the request in the gateway";
+        let words = "internal error while processing the request";
         refused(GatewayError::new(
             500,
             ErrorObject::new("gateway_error", words),
@@ -83,7 +83,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
     let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
         Ok(request) => request,
         Err(error) => {
-            let message = format!("the body of the request cannot be read: {error}");
+            let message = format!("the request body cannot be parsed: {error}");
             let param = Some(&*error.path).filter(|path| !path.is_empty());
             return refused(GatewayError::invalid_request(message, param));
         }
@@ -126,9 +126,7 @@ fn check_values(body: &[u8]) -> Result<(), GatewayError> {
     if values(body, MAX_VALUES) <= MAX_VALUES {
         return Ok(());
     }
-    let message = format!(
-        "the body of the request has more than {MAX_VALUES} values: it may be long, but not of so many pieces"
-    );
+    let message = format!("the request body has more than {MAX_VALUES} JSON values");
     Err(GatewayError::invalid_request(message, None))
 }
 

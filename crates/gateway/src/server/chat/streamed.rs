@@ -203,7 +203,7 @@ pub(super) async fn stream(run: Run) -> Response {
     match is_started.await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
         Ok(Err(error)) => response::refused(&error),
-        Err(_) => response::refused(&GatewayError::upstream("the answer could not be made")),
+        Err(_) => response::refused(&GatewayError::upstream("the response could not be created")),
     }
 }
 
@@ -213,7 +213,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, sender: BodySender) {
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let mut silent_until = Instant::now() + keep_alive;
     let mut comment = Vec::new();
-    encode_comment("still there", &mut comment);
+    encode_comment("keep-alive", &mut comment);
     loop {
         // What tells the client that it is not forgotten. A comment is not enough for those that wait for chunks.
         let still_there = run.exchange.empty_delta();

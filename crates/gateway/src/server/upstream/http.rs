@@ -40,7 +40,7 @@ impl HttpServer {
         let bearer = |key: &str| {
             let header = is_valid_key(key).then(|| HeaderValue::from_str(&format!("Bearer {key}")));
             let mut header = header.and_then(Result::ok).ok_or_else(|| {
-                let words = "the key of the model server is empty, or has characters that no header can hold";
+                let words = "the key for the model server is empty or contains characters that are not allowed in a header";
                 ConfigError(words.to_owned())
             })?;
             header.set_sensitive(true);
@@ -87,7 +87,7 @@ impl HttpServer {
             headers.insert(AUTHORIZATION, key.clone());
         }
         let address: Uri = format!("{}{path}", self.base).parse().map_err(|_| {
-            GatewayError::invalid_request("the path of the request cannot be an address", None)
+            GatewayError::invalid_request("the request path is not part of a valid URL", None)
         })?;
         let mut pause = FIRST_PAUSE;
         let mut left = self.retries.max_retries;
@@ -137,7 +137,7 @@ fn base(url: &str) -> Result<String, String> {
     let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
     if uri.query().is_some() || url.contains('#') {
         return Err(format!(
-            "{url}: an address without `?` and `#` is needed; paths such as /chat/completions are put behind it"
+            "{url}: a base URL cannot contain `?` or `#`; paths such as /chat/completions are appended to it"
         ));
     }
     if uri.scheme_str() == Some("https") {
