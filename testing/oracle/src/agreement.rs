@@ -72,7 +72,7 @@ impl<'e> Agreement<'e> {
     }
 
     /// Whether this event is what comes next. Its span is to begin where the last one ended, and its source to be
-    /// what stands there.
+    /// the input there.
     pub fn takes(&mut self, event: &Event<'_>) -> bool {
         let span = event.span.range();
         if let EventKind::Diagnostic(diagnostic) = &event.kind {
@@ -135,7 +135,7 @@ impl<'e> Agreement<'e> {
     }
 }
 
-/// Whether an event that is no content says this.
+/// Returns whether an event without content is of this kind.
 fn is_same(event: &EventKind<'_>, expected: &Kind) -> bool {
     match (event, expected) {
         (
@@ -168,7 +168,7 @@ fn is_same(event: &EventKind<'_>, expected: &Kind) -> bool {
     }
 }
 
-/// Whether what a parser says of these chunks, and at their end, is what is still expected. The events of a chunk are taken
+/// Returns whether the parser's events for these chunks, and at their end, are the remaining expected ones. The events of a chunk are taken
 /// all at once, as `for_each` does it.
 pub fn agrees<'t>(
     mut agreement: Agreement<'_>,

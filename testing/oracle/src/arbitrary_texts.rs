@@ -85,7 +85,7 @@ pub const REASONING: &[(&str, &str)] = &[
 ];
 
 /// What markers are drawn of, one set for all of a dialect: few letters, so that they overlap in all ways; blanks, what
-/// stands for invalid bytes, characters whose first bytes are the same.
+/// represents invalid bytes, characters whose first bytes are the same.
 const LETTERS: &[&[&str]] = &[
     &["a", "b"],
     &["a", "b", "#"],

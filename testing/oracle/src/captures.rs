@@ -17,7 +17,7 @@ pub struct Capture {
     pub place: String,
     /// The text.
     pub text: String,
-    /// In which dialects it says something.
+    /// The dialects in which it has events.
     pub dialects: Vec<Dialect>,
 }
 
@@ -126,12 +126,12 @@ pub fn others() -> Vec<Capture> {
             Dialect::emoji().escaped(),
             Dialect::block().markers_anywhere(),
         ];
-        let says_something = |dialect: &Dialect| {
+        let has_events = |dialect: &Dialect| {
             let merged = merged(text, dialect).unwrap_or_default();
             let mut kinds = merged.iter().map(|event| &event.kind);
             kinds.any(|kind| !matches!(kind, Kind::Text(_)))
         };
-        let dialects: Vec<_> = dialects.into_iter().filter(says_something).collect();
+        let dialects: Vec<_> = dialects.into_iter().filter(has_events).collect();
         if !dialects.is_empty() && text.len() <= LONGEST {
             captures.push(Capture {
                 place,

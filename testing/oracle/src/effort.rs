@@ -1,4 +1,4 @@
-//! How much a test computes: the ordinary share, or what the environment says.
+//! The size of a test: the default, or a value from the environment.
 
 /// A number from the environment.
 ///
@@ -12,7 +12,7 @@ pub fn setting(name: &str, ordinary: u64) -> u64 {
     })
 }
 
-/// How many random cases a test takes that never takes more than usual, but fewer where `ORACLE_CASES` says so.
+/// Returns the number of random cases, which `ORACLE_CASES` can reduce but not increase.
 pub fn at_most(ordinary: u64) -> u64 {
     setting("ORACLE_CASES", ordinary).min(ordinary)
 }

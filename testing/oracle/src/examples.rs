@@ -1,4 +1,4 @@
-//! The examples of the specification: fenced blocks in `spec/*.md`, read as `spec/README.md` says.
+//! The examples of the specification: fenced blocks in `spec/*.md`, in the format of `spec/README.md`.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ pub fn folder() -> PathBuf {
 /// All examples of the given files of `spec/`.
 ///
 /// # Panics
-/// When a file cannot be read or a fence is not of the form that `spec/README.md` tells.
+/// When a file cannot be read or a fence does not have the format of `spec/README.md`.
 pub fn all(files: &[&str]) -> Vec<Example> {
     files.iter().flat_map(|file| of_file(file)).collect()
 }

@@ -7,13 +7,13 @@ use plaincall_syntax::{Dialect, DialectError, Event, EventKind, Parser, Slot};
 /// One merged event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// What it says.
+    /// The kind.
     pub kind: Kind,
-    /// Where it stands, in bytes.
+    /// The span in bytes.
     pub span: Range<usize>,
 }
 
-/// What a merged event says.
+/// The kind of a merged event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text outside calls.
@@ -53,7 +53,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether both are of one kind, whatever they say.
+    /// Returns whether both are of the same kind, ignoring their content.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -87,7 +87,7 @@ pub fn merge<'e>(events: impl IntoIterator<Item = Event<'e>>) -> Vec<Merged> {
     }))
 }
 
-/// As [`merge`], for events of invalid bytes: there U+FFFD stands for fewer or more bytes than it has.
+/// As [`merge`], for events of invalid bytes: there U+FFFD can replace fewer or more bytes than its own length.
 ///
 /// # Panics
 /// When the spans do not tile: a gap or an overlap.

@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
             markers += 1;
             self.run(Kind::Text, at..found.span.start);
             at = found.span.end;
-            let refusal = match found.role {
+            let code = match found.role {
                 Role::ReasoningOpen if !is_leading && self.options.leading => {
                     "stray_reasoning_open"
                 }
@@ -145,12 +145,12 @@ impl<'t> Reader<'t> {
                 Role::BlockEnd | Role::BlockArgument | Role::EmojiEnd(_) => "stray_marker",
             };
             self.piece(Kind::Text, found.span.clone());
-            self.say(refusal, found.span);
+            self.say(code, found.span);
         }
         self.run(Kind::Text, at..self.text.len());
     }
 
-    /// Reasoning whose open marker stands at `open` and whose text begins at `from`; says where text goes on.
+    /// Reads reasoning with its open marker at `open` and its text from `from`. Returns where text continues.
     fn reasoning(&mut self, open: usize, from: usize) -> usize {
         let close = self.next_marker(from, |role| role == Role::ReasoningClose);
         let to = close
@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
             .retain(|(_, role)| role.syntax().is_none_or(|own| own == syntax));
     }
 
-    /// The longest of the wanted markers that stands here (`spec/common.md` 1.4).
+    /// Returns the longest of the wanted markers at this position (`spec/common.md` 1.4).
     fn marker_at(&self, at: usize, wanted: impl Fn(Role) -> bool) -> Option<Found> {
         let standing = self
             .markers
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         self.piece(kind, from..span.end);
     }
 
-    /// Content as written, joined to what stands directly before it in the sequence if that is of the same kind.
+    /// Content as written, joined to the previous event if that is of the same kind.
     fn piece(&mut self, kind: fn(String) -> Kind, mut span: Range<usize>) {
         if span.is_empty() {
             return;

@@ -19,7 +19,7 @@ pub struct Conversation {
 pub struct Turn {
     /// What orders its calls.
     pub order: Order,
-    /// Whether it broke off.
+    /// Whether it was truncated.
     pub reply: Reply,
     /// The calls as written.
     pub calls: Vec<Call>,
@@ -49,7 +49,7 @@ pub enum Fate {
     Denied,
     /// It runs, at last, and ends so.
     Ends(Outcome),
-    /// It was called off when it was not running. This comes before all else.
+    /// It was cancelled while it was not running. This comes before all else.
     Cancelled,
 }
 
@@ -58,7 +58,7 @@ pub trait Moments {
     /// Whether call `a` had started for the first time, or been denied, before call `b` ended.
     fn had_left(&self, a: usize, b: usize) -> bool;
 
-    /// Whether the call had ended before anyone heard that the reply of the turn was over.
+    /// Whether the call had ended before the end of the reply was known.
     fn had_ended(&self, call: usize, turn: usize) -> bool;
 }
 
@@ -118,7 +118,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// "What rejects a call", but for what is judged at the end of the turn or by the gate.
-    fn is_rejected_by_itself(&self, call: usize) -> bool {
+    fn is_rejected_alone(&self, call: usize) -> bool {
         let this = &self.0[call];
         let is_same = |at: &Written| at.turn == this.turn && at.call.id == this.call.id;
         let meanings = self.meanings(call);
@@ -136,7 +136,7 @@ impl<'a> Oracle<'a> {
         let all = 0..self.0.len();
         let at_once = all.clone().map(|call| match self.0[call].call.fate {
             Fate::Cancelled => Some(Status::Cancelled),
-            _ => self.is_rejected_by_itself(call).then_some(Status::Rejected),
+            _ => self.is_rejected_alone(call).then_some(Status::Rejected),
         });
         let mut statuses: Vec<Option<Status>> = at_once.collect();
 
@@ -181,7 +181,7 @@ impl<'a> Oracle<'a> {
 struct Decided<'a> {
     oracle: &'a Oracle<'a>,
     moments: &'a dyn Moments,
-    /// Those of calls that were called off or rejected for a fault of their own.
+    /// Those of calls that were cancelled or rejected for their own error.
     faults: Vec<Option<Status>>,
     statuses: Vec<Option<Status>>,
 }
@@ -233,7 +233,7 @@ impl Decided<'_> {
         })
     }
 
-    /// Whether a call that this one hangs on had failed when the reply broke off and what shows at the end of
+    /// Whether a call that this one hangs on had failed when the reply was truncated and what shows at the end of
     /// the turn had been judged.
     fn is_skipped_before_the_cut(&self, call: usize, turn: usize) -> Option<bool> {
         for at in self.hangs_on(call) {

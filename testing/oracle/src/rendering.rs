@@ -15,9 +15,9 @@ pub enum Rendered {
     Refused,
 }
 
-/// A call as the events tell it; or as it was to be written.
+/// The content of a call, from its events or before rendering.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Content {
     name: String,
     id: Option<String>,
     dependencies: Vec<String>,
@@ -27,7 +27,7 @@ struct Told {
     values: Vec<(Option<String>, String)>,
 }
 
-impl Told {
+impl Content {
     fn of(call: &Call<'_>) -> Self {
         let owned = |text: &str| text.to_owned();
         match call {
@@ -62,7 +62,7 @@ impl Told {
     /// The call of a text that is one closed call and at most a line end behind it.
     fn read(events: Vec<Merged>) -> Option<Self> {
         let mut events = events.into_iter().map(|event| event.kind);
-        let mut told = match events.next()? {
+        let mut content = match events.next()? {
             Kind::BlockCall {
                 name,
                 id,
@@ -82,16 +82,16 @@ impl Told {
         };
         for kind in events.by_ref() {
             match kind {
-                Kind::Argument(pointer) => told.values.push((Some(pointer), String::new())),
-                Kind::Body => told.values.push((None, String::new())),
-                Kind::Value(text) => told.values.last_mut()?.1.push_str(&text),
+                Kind::Argument(pointer) => content.values.push((Some(pointer), String::new())),
+                Kind::Body => content.values.push((None, String::new())),
+                Kind::Value(text) => content.values.last_mut()?.1.push_str(&text),
                 Kind::CallEnd("explicit") => {
                     let is_over = match events.next() {
                         None => true,
                         Some(Kind::Text(text)) => text == "\n" && events.next().is_none(),
                         Some(_) => false,
                     };
-                    return is_over.then_some(told);
+                    return is_over.then_some(content);
                 }
                 Kind::ValueEnd | Kind::Ignored(_) | Kind::Diagnostic(_) => {}
                 _ => return None,
@@ -162,19 +162,19 @@ fn is_refused_all_the_same(call: &Call<'_>) -> bool {
 /// Renders a call of the options' syntax, and holds it against both readers.
 ///
 /// # Errors
-/// Says what does not hold.
+/// Returns an error that describes the violation.
 ///
 /// # Panics
 /// When the options make no dialect.
 pub fn check(call: &Call<'_>, options: &Options) -> Result<Rendered, String> {
     let dialect = options.dialect();
     let words = options.words();
-    let told = Told::of(call);
+    let content = Content::of(call);
     match render(call, &dialect) {
         Ok(text) => {
             for read in [merged(&text, &dialect).unwrap(), oracle(&text, options)] {
-                let read = Told::read(read);
-                if read.as_ref() != Some(&told) {
+                let read = Content::read(read);
+                if read.as_ref() != Some(&content) {
                     return Err(format!(
                         "{call:?} is written as {text:?} with {words}, and that is {read:?}"
                     ));
@@ -184,7 +184,7 @@ pub fn check(call: &Call<'_>, options: &Options) -> Result<Rendered, String> {
         }
         Err(error) => {
             let text = careless(call, options);
-            let is_read = Told::read(oracle(&text, options)).as_ref() == Some(&told);
+            let is_read = Content::read(oracle(&text, options)).as_ref() == Some(&content);
             if is_read && !is_refused_all_the_same(call) {
                 return Err(format!(
                     "{error}, but {text:?} is read as the same call with {words}"

@@ -43,7 +43,7 @@ impl Ways {
     }
 }
 
-/// Checks that a text gives the same events for every way to cut it, of each kind as many as `share` says.
+/// Checks that a text gives the same events for every way to cut it, `share` of each kind.
 ///
 /// # Panics
 /// When they are not the same, or when spans do not tile.
@@ -114,8 +114,8 @@ impl Cutter<'_> {
     fn check_behind(&self, index: usize, share: usize) -> usize {
         let first = self.edges[index];
         let mut parser = self.fresh.clone();
-        let said = merge(parser.feed(&self.text[..first]));
-        let begun = Agreement::after(&self.whole, self.text, &said);
+        let events = merge(parser.feed(&self.text[..first]));
+        let begun = Agreement::after(&self.whole, self.text, &events);
         let begun = begun.unwrap_or_else(|| panic!("{}", self.place(&[first])));
         let rest = [&self.text[first..]];
         let is_same = agrees(begun.clone(), parser.clone(), rest);

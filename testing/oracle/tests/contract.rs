@@ -180,7 +180,7 @@ fn may_be_held(held: &str, dialect: &str) -> bool {
                 && ("\r".starts_with(behind) || start.starts_with(behind))
         })
     };
-    // The escape's backslash, while what stands behind it may begin a marker.
+    // The escape's backslash, while the text after it may begin a marker.
     let held = held.strip_prefix('\\').unwrap_or(held);
     let rest = held.strip_prefix('\r').unwrap_or(held);
     let rest = rest.strip_prefix('\n').unwrap_or(rest);
@@ -251,7 +251,7 @@ fn limits_hold_for_every_chunking() {
 
 /// A line that has no end is held only while the longest marker may still end it within its limit.
 #[test]
-fn a_line_without_end_is_given_up() {
+fn a_line_without_end_is_not_buffered_forever() {
     let line = "x".repeat(LINE_LIMIT + MARKER_LIMIT + 2);
     for opening in ["!!!GADGET_START:", "!!!GADGET_START:A\n!!!ARG:"] {
         let mut parser = parser(&Dialect::block());

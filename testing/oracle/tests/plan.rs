@@ -76,7 +76,7 @@ fn check_all(cases: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 #[test]
-fn random_conversations_end_as_the_oracle_says() {
+fn random_conversations_end_as_in_the_oracle() {
     if let Ok(case) = std::env::var("PLAN_CASE") {
         check_all([case.parse().unwrap()].into_iter());
         return;
@@ -92,8 +92,8 @@ fn random_conversations_end_as_the_oracle_says() {
             .collect()
     });
 
-    // Every status, every reason and every kind of wait must come up often, or the comparison says little.
-    // A small number of conversations says little anyway.
+    // Every status, every reason and every kind of wait must come up often, or the comparison proves little.
+    // A small number of conversations proves little anyway.
     let figures = Tally::default().figures().into_iter().enumerate();
     let figures = figures.map(|(place, (what, _, at_least))| {
         let found: u64 = parts.iter().map(|part| part[place]).sum();

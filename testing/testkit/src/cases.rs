@@ -2,17 +2,17 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "the environment says which cases are played, or how many"
+    reason = "the environment selects the cases, or their number"
 )]
 
 use std::env;
 use std::ops::Range;
 
-/// The numbers that are played, `usual` from 0 unless the environment says otherwise. For `cases("GATEWAY", 100)`
+/// The numbers that are played, `usual` from 0 unless the environment selects others. For `cases("GATEWAY", 100)`
 /// `GATEWAY_CASE` is the one number to play, `GATEWAY_CASES` how many.
 ///
 /// # Panics
-/// If what the environment says is no number.
+/// If the variable is not a number.
 pub fn cases(name: &str, usual: u64) -> Range<u64> {
     let number = |variable: String| {
         let text = env::var(&variable).ok()?;
@@ -25,7 +25,7 @@ pub fn cases(name: &str, usual: u64) -> Range<u64> {
     }
 }
 
-/// Says how a case can be played again, if it fails while this lives.
+/// Prints how to reproduce a case if it fails while this value lives.
 #[derive(Debug)]
 #[must_use]
 pub struct Playing {

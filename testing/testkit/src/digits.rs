@@ -1,4 +1,4 @@
-//! No digit is lost: what a text is by all kinds of schemas, told by decimals that are only strings.
+//! No digit is lost: what a text is by all kinds of schemas, computed with decimals that are only strings.
 
 use plaincall_call::{Arguments, ToolSpec, bind_arguments};
 use serde_json::{Value, json};
@@ -217,7 +217,7 @@ impl Readers {
     /// Reads a text with all tools.
     ///
     /// # Errors
-    /// Says what it is and should not be.
+    /// Returns an error with the actual and the expected value.
     pub fn check(&self, text: &str) -> Result<(), String> {
         for (tool, (schema, rule)) in &self.tools {
             let value = read(tool, text).map_or(Found::Wrong, |value| found(&value));

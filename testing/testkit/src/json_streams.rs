@@ -1,4 +1,4 @@
-//! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
+//! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), for every tool, call and split.
 
 use plaincall_call::{
     Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
@@ -20,7 +20,7 @@ pub struct Streamed {
     pub rest: Result<String, String>,
     /// The call.
     pub call: ToolCall,
-    /// What binding says.
+    /// The result of binding.
     pub bound: Result<Arguments, Vec<ReplyDiagnostic>>,
 }
 
@@ -92,7 +92,7 @@ pub struct Tally {
 /// Checks a text, cut in these sizes.
 ///
 /// # Errors
-/// Says what does not hold.
+/// Returns an error that describes the violation.
 pub fn check(
     text: &str,
     dialect: &Dialect,
@@ -181,7 +181,7 @@ pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
 /// Checks what bytes make.
 ///
 /// # Errors
-/// Says what does not hold, and of what.
+/// Returns an error that describes the violation and its case.
 pub fn check_bytes(bytes: &[u8]) -> Result<Tally, String> {
     let Some((tool, text, dialect, sizes)) = case(bytes) else {
         return Ok(Tally::default());

@@ -14,7 +14,7 @@ const LONGEST_HEAD: usize = 64 << 10;
 
 /// Gives each request to the next of several servers in turn, over HTTP on the loopback.
 ///
-/// It asks the servers to close the connection behind each answer, and so do the clients hear it: also one that would
+/// It asks the servers to close the connection behind each answer, and the clients see that: also one that would
 /// keep its connection has its next request go to another server. When it is dropped, all connections are closed.
 pub struct RoundRobin {
     /// Where it listens.

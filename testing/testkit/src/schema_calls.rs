@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 const KEYS: &[&str] = &[
     "a", "b", "kind", "0", "1", "2", "007", "-1", "x y", "x/y", "~",
 ];
-/// Texts that are something else to somebody.
+/// Texts that some type reads as something else.
 const TEXTS: &[&str] = &[
     "x",
     "5",
@@ -237,7 +237,7 @@ pub fn call(schema: &Value, choices: &mut Choices<'_>) -> Vec<(String, String)> 
     pairs
 }
 
-/// A value that a schema may allow: mostly what it says first.
+/// A value that a schema may allow: mostly its first form.
 pub fn sample(schema: &Value, root: &Value, choices: &mut Choices<'_>, depth: usize) -> Value {
     let Value::Object(keywords) = schema else {
         return anything(choices);

@@ -94,7 +94,7 @@ pub fn breach(prompt_text: &PromptText, dialect: &Dialect) -> Option<String> {
 pub struct Text {
     /// Who wrote it.
     pub origin: Origin,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
@@ -139,7 +139,7 @@ pub fn build(dialects: &[Dialect], texts: &[Text]) -> PromptText {
     builder.finish()
 }
 
-/// The escape as `spec/common.md` 6.2 tells it, for the markers of several dialects.
+/// The escape as `spec/common.md` 6.2 defines it, for the markers of several dialects.
 ///
 /// # Panics
 /// When a dialect cannot work.

@@ -1,4 +1,4 @@
-//! No digit is lost, whatever the schema (`spec/block.md` 7.7).
+//! No digit is lost, for every schema (`spec/block.md` 7.7).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

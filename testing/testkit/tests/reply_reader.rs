@@ -145,7 +145,7 @@ fn cuts_make_no_difference() {
     }
 }
 
-/// Bytes that are no UTF-8 become the same text, and the second reply of a conversation goes on with the numbers.
+/// Bytes that are no UTF-8 become the same text, and the second reply of a conversation continues the numbers.
 #[test]
 fn bytes_and_replies() {
     let dialect = Dialect::block();
@@ -158,7 +158,7 @@ fn bytes_and_replies() {
     assert_eq!(read(&reader, &bytes, Stop::Natural), whole);
     assert_eq!(whole.first().expect("text"), "text: caf\u{FFFD} \u{FFFD}\n");
 
-    // Items that nobody asks for are read all the same.
+    // Items that are not requested are read too.
     drop(reader.feed(text));
     assert_eq!(reader.calls(), 1);
     reader.finish(Stop::Natural);

@@ -10,7 +10,7 @@ use crate::merged::Kind;
 const LIMIT: usize = 4096;
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// What stands between a marker and a line end, a whole marker or the end of the input.
+/// The text between a marker and a line end, a whole marker or the end of the input.
 pub(super) struct Line {
     content: Range<usize>,
     /// After the line end, if there is one.
@@ -25,7 +25,7 @@ enum Cut {
     Input,
 }
 
-/// What stands between the header and the first argument, or the whole of a value.
+/// The text between the header and the first argument, or the whole of a value.
 struct Stretch {
     begin: usize,
     /// Pieces in order; those with a code are whole markers that do not count.
@@ -69,7 +69,7 @@ fn line(reader: &Reader<'_>, from: usize) -> Line {
     }
 }
 
-/// The header after a start marker, or the code that says why there is none (2.2, 2.4, 2.5).
+/// The header after a start marker, or the code of the diagnostic if there is none (2.2, 2.4, 2.5).
 pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Line, &'static str> {
     let line = line(reader, start.span.end);
     let written = &reader.text[line.content.clone()];
@@ -91,7 +91,7 @@ pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Line, &'stati
     }
 }
 
-/// The call that starts here and those that end one another; says where text goes on.
+/// Reads the call that starts here and those that follow it directly. Returns where text continues.
 pub(super) fn calls(reader: &mut Reader<'_>, start: &Found, header: &Line) -> usize {
     call_start(reader, start, header);
     let mut stretch = stretch(reader, header.end);
@@ -180,8 +180,8 @@ fn stretch(reader: &Reader<'_>, begin: usize) -> Stretch {
             }
             Role::BlockStart if counts => match header(reader, &found) {
                 Ok(header) => Some(Ender::Start(found.clone(), header)),
-                Err(refusal) => {
-                    code = refusal;
+                Err(found) => {
+                    code = found;
                     None
                 }
             },
@@ -208,7 +208,7 @@ fn stretch(reader: &Reader<'_>, begin: usize) -> Stretch {
     }
 }
 
-/// Whether an end marker in mid-line counts, by what stands behind it (3.3).
+/// Whether an end marker in mid-line counts, depending on the text after it (3.3).
 fn ends_in_mid_line(reader: &Reader<'_>, behind: usize) -> bool {
     let text = reader.text;
     let is_blank = |at: usize| text[at..].starts_with(BLANKS);
@@ -265,7 +265,7 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
     }
 }
 
-/// The argument's start; says where the value begins (4.1 to 4.4).
+/// Reads the start of an argument. Returns where the value begins (4.1 to 4.4).
 fn pointer_line(reader: &mut Reader<'_>, marker: &Found) -> usize {
     let line = line(reader, marker.span.end);
     let too_long = line.content.len() > LIMIT;

@@ -8,7 +8,7 @@ use crate::merged::Kind;
 const LIMIT: usize = 4096;
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// What stands between a start marker and its `]`.
+/// The text between a start marker and its `]`.
 pub(super) struct Header {
     name: String,
     raw_args: String,
@@ -17,7 +17,7 @@ pub(super) struct Header {
     closes_itself: bool,
 }
 
-/// The header after a start marker, or the code that says why there is none (2, 5).
+/// The header after a start marker, or the code of the diagnostic if there is none (2, 5).
 pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Header, &'static str> {
     let behind = &reader.text[start.span.end..];
     let length = match behind.find([']', '\n']) {
@@ -48,7 +48,7 @@ pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Header, &'sta
     })
 }
 
-/// The call that starts here; says where text goes on (3, 4, 5).
+/// Reads the call that starts here. Returns where text continues (3, 4, 5).
 pub(super) fn call(
     reader: &mut Reader<'_>,
     start: &Found,

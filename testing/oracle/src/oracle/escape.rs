@@ -27,7 +27,7 @@ impl Oracle {
         written
     }
 
-    /// What a text says when it is read as text outside calls in which no marker counts.
+    /// Returns the content of a text outside calls in which no marker counts.
     pub fn unescape(&self, text: &str) -> String {
         let mut reader = Reader::new(text, self);
         let mut at = 0;
@@ -37,11 +37,11 @@ impl Oracle {
             reader.piece(Kind::Text, found.span);
         }
         reader.escaped_run(Kind::Text, at..text.len());
-        let said = |event: Merged| match event.kind {
+        let content = |event: Merged| match event.kind {
             Kind::Text(text) => text,
             _ => String::new(),
         };
-        reader.events.into_iter().map(said).collect()
+        reader.events.into_iter().map(content).collect()
     }
 }
 

@@ -15,11 +15,11 @@ type Setter = fn(Dialect) -> Dialect;
 pub struct Options {
     /// `None` is the automatic dialect.
     pub syntax: Option<Syntax>,
-    /// A start marker of one's own, block syntax.
+    /// The custom start marker of the block syntax.
     pub start: Option<String>,
-    /// An end marker of one's own, block syntax.
+    /// The custom end marker of the block syntax.
     pub end: Option<String>,
-    /// An argument marker of one's own, block syntax.
+    /// The custom argument marker of the block syntax.
     pub arg: Option<String>,
     /// The key that is part of every marker.
     pub key: Option<String>,

@@ -12,7 +12,7 @@ use crate::oracle::accepted_options;
 /// How many texts are made with the same options.
 const TEXTS: u64 = 4;
 
-/// Whether some marker begins in `before` and could go on with the first character of `after`.
+/// Whether some marker begins in `before` and could continue with the first character of `after`.
 fn may_join(dialect: &Dialect, before: &str, after: &str) -> bool {
     let markers = dialect.markers().unwrap();
     markers.iter().any(|marker| {
@@ -21,7 +21,7 @@ fn may_join(dialect: &Dialect, before: &str, after: &str) -> bool {
     })
 }
 
-/// What may go on over the borders of chunks is known.
+/// Text that may continue across chunks is known.
 fn check_cuts(random: &mut Random, text: &str, dialect: &Dialect, escaper: &Escaper) {
     for cut in arbitrary_texts::cuts(random, text) {
         let (before, after) = text.split_at(cut);
@@ -70,12 +70,12 @@ fn what_was_escaped_is_read_again() {
                 twice()
             );
             let read = oracle.read(&written);
-            let said = read.iter().map(|event| match &event.kind {
+            let content = read.iter().map(|event| match &event.kind {
                 Kind::Text(text) => text.as_str(),
                 Kind::Ignored(backslash) if backslash == "\\" => "",
                 other => panic!("{other:?} in {}", place()),
             });
-            assert_eq!(said.collect::<String>(), text, "{}", place());
+            assert_eq!(content.collect::<String>(), text, "{}", place());
             let agreement = Agreement::new(&read, &written);
             assert!(
                 agrees(agreement, parser.clone(), [&*written]),

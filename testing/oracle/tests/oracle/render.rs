@@ -48,7 +48,7 @@ fn rendering_and_reading_are_inverse() {
 }
 
 #[test]
-fn every_refusal_says_what_to_do() {
+fn every_error_suggests_a_fix() {
     let check = |call: Call<'_>, dialect: &Dialect, expected: &str| {
         let error = render(&call, dialect).expect_err(expected);
         assert_eq!(error.to_string(), expected);
@@ -172,9 +172,9 @@ fn lines_are_written_up_to_their_limit() {
             ),
             (emoji, Dialect::emoji(), "the header".to_owned()),
         ] {
-            let said = render(&call, &dialect).map_err(|error| error.to_string());
+            let rendered = render(&call, &dialect).map_err(|error| error.to_string());
             let expected = refused.then(|| format!("{part} is longer than 4,096 bytes"));
-            assert_eq!(said.err(), expected);
+            assert_eq!(rendered.err(), expected);
         }
     }
 }

@@ -149,7 +149,7 @@ const SHARE: usize = 16;
 struct Begun {
     len: usize,
     parser: Parser,
-    said: Vec<Merged>,
+    events: Vec<Merged>,
 }
 
 /// One path down the tree.
@@ -169,21 +169,21 @@ struct Climber<'a> {
 
 impl Climber<'_> {
     /// Puts a token behind the text, and hands it on.
-    fn with(&mut self, token: &str, go_on: impl FnOnce(&mut Self)) {
+    fn with(&mut self, token: &str, then: impl FnOnce(&mut Self)) {
         let (len, begun) = (self.text.len(), self.begun.len());
         self.text.push_str(token);
         for end in len + 1..=self.text.len() {
             if self.text.is_char_boundary(end) {
                 let mut parser = self.readers.parser(Entry::Text);
-                let said = merge(parser.feed(&self.text[..end]));
+                let events = merge(parser.feed(&self.text[..end]));
                 self.begun.push(Begun {
                     len: end,
                     parser,
-                    said,
+                    events,
                 });
             }
         }
-        go_on(self);
+        then(self);
         self.text.truncate(len);
         self.begun.truncate(begun);
     }
@@ -242,7 +242,7 @@ impl Climber<'_> {
     fn agrees(&self, begun: &Begun, expected: &[Merged]) -> bool {
         let parser = begun.parser.clone();
         let rest = Some(&self.text[begun.len..]).filter(|rest| !rest.is_empty());
-        Agreement::after(expected, &self.text, &begun.said)
+        Agreement::after(expected, &self.text, &begun.events)
             .is_some_and(|agreement| agrees(agreement, parser, rest))
     }
 }

@@ -138,7 +138,7 @@ fn near_misses_are_found_as_specified() {
 #[test]
 #[allow(
     clippy::disallowed_methods,
-    reason = "the environment says whether the files are written"
+    reason = "an environment variable decides whether the files are written"
 )]
 fn the_exported_examples_are_up_to_date() {
     let folder = examples::folder().join("../conformance");

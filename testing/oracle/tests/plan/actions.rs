@@ -53,7 +53,7 @@ impl Driver<'_> {
                 self.cancelled.push(call.index());
                 self.end(call.index(), Status::Cancelled);
             }
-            Action::Stop(call) => panic!("nobody has asked to stop call {call}"),
+            Action::Stop(call) => panic!("no one asked to stop call {call}"),
         }
     }
 
@@ -83,8 +83,8 @@ impl Driver<'_> {
         assert_eq!(because.root, root, "the root of call {call}");
         assert_ne!(self.states[root.index()], State::Ended(Status::Skipped));
         self.because[call] = Some(because);
-        let is_cut_off = self.tool(call).deferred && self.reply(call) == Reply::Cut;
-        self.tally.deferred_and_skipped += u32::from(is_cut_off);
+        let is_truncated = self.tool(call).deferred && self.reply(call) == Reply::Cut;
+        self.tally.deferred_and_skipped += u32::from(is_truncated);
         assert_eq!(self.plan.call(at(call)).unwrap().because(), Some(because));
         self.end(call, Status::Skipped);
     }

@@ -19,7 +19,7 @@ pub(crate) struct Driver<'a> {
     pub(super) turn_of: Vec<usize>,
     pub(super) orders: Vec<Order>,
     tools: Vec<ToolIndex>,
-    /// Where each call that has appeared stands, by what has come out.
+    /// The state of each known call, derived from the actions.
     pub(super) states: Vec<State>,
     /// The calls that have appeared and not ended, brought up to date after each input.
     pub(super) live: Vec<usize>,
@@ -206,8 +206,8 @@ impl<'a> Driver<'a> {
             }
             State::Running if self.failures[call] > 0 => self.back_off(call),
             State::Running => self.finish(call),
-            State::BackOff if self.is_given_up(call) => {
-                self.tally.given_up += 1;
+            State::BackOff if self.is_abandoned(call) => {
+                self.tally.abandoned += 1;
                 self.finish(call);
             }
             State::BackOff => {
@@ -235,8 +235,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Only a call that ends badly is given up, and only now and then.
-    fn is_given_up(&mut self, call: usize) -> bool {
+    /// Only a call that ends badly is abandoned, and only sometimes.
+    fn is_abandoned(&mut self, call: usize) -> bool {
         self.calls[call].fate != Fate::Ends(Outcome::Ok) && self.random.percent(30)
     }
 
@@ -248,7 +248,7 @@ impl<'a> Driver<'a> {
         self.end(call, outcome.into());
     }
 
-    /// Calls off everything.
+    /// Cancels everything.
     fn cancel(&mut self) {
         let (running, others): (Vec<usize>, Vec<usize>) = self
             .live
@@ -302,7 +302,7 @@ impl<'a> Driver<'a> {
         self.drain_with(Self::take);
     }
 
-    /// Takes all actions; then nothing may wait that could go on.
+    /// Takes all actions; then nothing may wait that could continue.
     fn drain_with(&mut self, take: impl Fn(&mut Self, Action)) {
         while let Some(action) = self.plan.next_action() {
             take(self, action);
@@ -315,7 +315,7 @@ impl<'a> Driver<'a> {
             assert_eq!(view.state(), self.states[call], "call {call}");
             match self.states[call] {
                 State::Waiting => {
-                    assert!(self.must_wait(call), "call {call} could go on");
+                    assert!(self.must_wait(call), "call {call} could continue");
                     self.tally.held_by_deferral += u32::from(self.is_held_by_deferral(call));
                 }
                 State::Admitted => {

@@ -46,7 +46,7 @@ pub(crate) enum Piece {
     EndTurn(Reply),
 }
 
-/// When something is called off.
+/// When something is cancelled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cancel {
     /// After how many pieces and answers.
@@ -66,7 +66,7 @@ pub(crate) struct Scenario {
     /// How often each call fails before it ends as it is fated to.
     pub(crate) failures: Vec<usize>,
     pub(crate) cancels: Vec<Cancel>,
-    /// How often in a hundred steps the text goes on, while there is something else to do.
+    /// How often in a hundred steps the text continues, while there is something else to do.
     pub(crate) text_first: usize,
     /// Calls whose text never ends, among the wrong ones.
     pub(crate) unfinished: Vec<usize>,

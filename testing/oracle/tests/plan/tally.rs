@@ -13,7 +13,7 @@ pub(crate) struct Tally {
     pub(crate) held_by_slots: u32,
     /// Calls that wait for the end of their turn, counted at every step.
     pub(crate) held_by_deferral: u32,
-    /// Deferred calls of replies that broke off which a failure skipped.
+    /// Deferred calls of truncated replies that a failure skipped.
     pub(crate) deferred_and_skipped: u32,
     /// Deferred calls that became ready.
     pub(crate) released: u32,
@@ -21,8 +21,8 @@ pub(crate) struct Tally {
     pub(crate) tolerated: u32,
     pub(crate) exclusive_starts: u32,
     pub(crate) retries: u32,
-    /// Calls that ended while they backed off, because they were given up.
-    pub(crate) given_up: u32,
+    /// Calls that ended while they backed off, because they were abandoned.
+    pub(crate) abandoned: u32,
     pub(crate) cancelled_in_back_off: u32,
     pub(crate) timed_out: u32,
     /// Answers of the gate after the end of the call's turn.
@@ -69,7 +69,7 @@ impl Tally {
                 500_000,
             ),
             (
-                "skipped in a reply that broke off",
+                "skipped in a truncated reply",
                 self.deferred_and_skipped,
                 1_000,
             ),
@@ -77,7 +77,7 @@ impl Tally {
             ("tolerated failures", self.tolerated, 2_400),
             ("exclusive starts", self.exclusive_starts, 75_000),
             ("retries", self.retries, 85_000),
-            ("given up", self.given_up, 2_000),
+            ("abandoned", self.abandoned, 2_000),
             (
                 "cancelled while backing off",
                 self.cancelled_in_back_off,

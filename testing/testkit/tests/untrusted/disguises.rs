@@ -1,4 +1,4 @@
-//! Random disguises of a call in an untrusted text: the copy is held whatever they are (`spec/untrusted.md` 4).
+//! Random disguises of a call in an untrusted text: the copy is always held (`spec/untrusted.md` 4).
 
 use plaincall_call::{
     Document, Untrusted,
