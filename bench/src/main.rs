@@ -1,8 +1,8 @@
 //! Measures the streaming parser: `cargo run --release -p plaincall-bench`.
 //!
 //! For each payload and chunk size the parser and a copy loop take turns on the same chunks, and for a text in one chunk
-//! the search for the start marker; one table says how fast they were, how often memory was asked for, and that nothing
-//! was lost. `README.md` says how to read it.
+//! the search for the start marker; prints a table of speeds, allocations and losses. `README.md`
+//! describes it.
 
 mod chunks;
 mod clock;

@@ -1,4 +1,4 @@
-//! Whatever a client sends: each of its calls is told, nothing else of it counts, and what is refused is refused in words
+//! For all requests: the model gets each call of the client and nothing else that counts, and errors have a message
 //! (`spec/gateway.md` 1 and 2).
 #![no_main]
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::model_server::{Drawn, ModelServer};
-use plaincall_testkit::strict_client::hear;
+use plaincall_testkit::strict_client::read_answer;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -183,7 +183,7 @@ async fn client(number: u64, address: SocketAddr, model: Arc<ModelServer>, end: 
             }
             let is_ours = has_tools && is_streamed;
             match response.bytes().await {
-                Ok(bytes) if is_ours => Some(hear(&bytes, false).calls.len()),
+                Ok(bytes) if is_ours => Some(read_answer(&bytes, false).calls.len()),
                 Ok(_) => Some(0),
                 // Only what is passed on as it comes may break off.
                 Err(error) => {

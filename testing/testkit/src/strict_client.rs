@@ -1,30 +1,30 @@
-//! A client that believes every rule of the wire and checks each.
+//! A client that checks every rule of the protocol.
 
 use std::collections::HashSet;
 
 use plaincall_wire::sse::Decoder;
 use serde_json::Value;
 
-/// What a client has put together.
+/// An answer as a client assembled it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct Recorded {
     /// The text of the answer.
     pub content: String,
-    /// What the model thought.
+    /// The reasoning.
     pub reasoning: String,
-    /// The calls, also those whose arguments nobody can read.
-    pub calls: Vec<HeardCall>,
-    /// Why the answer ended.
+    /// The calls, including those with invalid arguments.
+    pub calls: Vec<RecordedCall>,
+    /// The finish reason.
     pub finish_reason: Option<String>,
-    /// What it cost.
+    /// The usage.
     pub usage: Option<Value>,
     /// The message of an error event.
     pub error: Option<String>,
 }
 
-/// A call that a client has put together.
+/// A call as a client assembled it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HeardCall {
+pub struct RecordedCall {
     /// The id, from its first delta.
     pub id: String,
     /// The name of the function, from its first delta.
@@ -33,10 +33,10 @@ pub struct HeardCall {
     pub arguments: String,
 }
 
-impl Heard {
-    /// The calls whose arguments can be read, by name and arguments.
+impl Recorded {
+    /// Returns the name and arguments of the calls with valid arguments.
     pub fn readable(&self) -> Vec<(&str, &str)> {
-        let is_json = |call: &&HeardCall| {
+        let is_json = |call: &&RecordedCall| {
             let value: Result<Value, _> = serde_json::from_str(&call.arguments);
             value.is_ok()
         };
@@ -48,9 +48,9 @@ impl Heard {
 /// Reads a whole stream of the gateway.
 ///
 /// # Panics
-/// When a rule of the wire is broken.
-pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
-    let mut heard = Heard::default();
+/// Panics if it breaks a rule of the protocol.
+pub fn read_answer(bytes: &[u8], includes_usage: bool) -> Recorded {
+    let mut recorded = Recorded::default();
     let mut decoder = Decoder::new();
     let events: Vec<String> = decoder
         .feed(bytes)
@@ -62,12 +62,12 @@ pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
     );
     let last = events.len().checked_sub(1).expect("a terminal event");
     let mut ids = HashSet::new();
-    let mut said_first: Option<(Value, Value, Value)> = None;
+    let mut first_head: Option<(Value, Value, Value)> = None;
     for (place, data) in events.iter().enumerate() {
         if data == "[DONE]" {
             assert_eq!(place, last, "[DONE] is the last event");
             assert!(
-                heard.finish_reason.is_some(),
+                recorded.finish_reason.is_some(),
                 "a finish reason before [DONE]"
             );
             continue;
@@ -78,7 +78,7 @@ pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
             for field in ["message", "type", "param", "code"] {
                 assert!(error.get(field).is_some(), "an error has `{field}`: {data}");
             }
-            heard.error = Some(error["message"].as_str().expect("a text").to_owned());
+            recorded.error = Some(error["message"].as_str().expect("a text").to_owned());
             continue;
         }
         assert_ne!(place, last, "the last event is terminal: {data}");
@@ -90,26 +90,26 @@ pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
         );
         assert!(now.0.is_string() && now.1.is_u64() && now.2.is_string());
         assert_eq!(
-            *said_first.get_or_insert(now.clone()),
+            *first_head.get_or_insert(now.clone()),
             now,
             "the head is the same in all chunks"
         );
         let choices = chunk["choices"].as_array().expect("a list of choices");
         if choices.is_empty() {
-            assert!(includes_usage, "usage that nobody asked for");
+            assert!(includes_usage, "usage that was not requested");
             assert!(
-                heard.finish_reason.is_some(),
+                recorded.finish_reason.is_some(),
                 "usage comes after the finish reason"
             );
-            assert!(heard.usage.is_none(), "usage comes once");
-            heard.usage = Some(chunk["usage"].clone());
+            assert!(recorded.usage.is_none(), "usage comes once");
+            recorded.usage = Some(chunk["usage"].clone());
             continue;
         }
         assert_eq!(chunk.get("usage").is_some(), includes_usage);
         assert_eq!(choices.len(), 1);
         assert_eq!(choices[0]["index"], 0);
         assert!(
-            heard.finish_reason.is_none(),
+            recorded.finish_reason.is_none(),
             "nothing after the finish reason: {data}"
         );
         assert_eq!(
@@ -117,24 +117,24 @@ pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
             choices[0]["delta"]["role"] == "assistant",
             "the role comes first and once"
         );
-        take_delta(&choices[0]["delta"], &mut heard, &mut ids);
+        take_delta(&choices[0]["delta"], &mut recorded, &mut ids);
         if let Some(reason) = choices[0]["finish_reason"].as_str() {
-            heard.finish_reason = Some(reason.to_owned());
+            recorded.finish_reason = Some(reason.to_owned());
         }
     }
-    match heard.finish_reason.as_deref() {
-        Some("tool_calls") => assert!(!heard.calls.is_empty(), "`tool_calls` means calls"),
-        Some("stop") => assert!(heard.calls.is_empty(), "calls end with `tool_calls`"),
+    match recorded.finish_reason.as_deref() {
+        Some("tool_calls") => assert!(!recorded.calls.is_empty(), "`tool_calls` means calls"),
+        Some("stop") => assert!(recorded.calls.is_empty(), "calls end with `tool_calls`"),
         _ => {}
     }
-    heard
+    recorded
 }
 
-fn take_delta(delta: &Value, heard: &mut Heard, ids: &mut HashSet<String>) {
+fn take_delta(delta: &Value, recorded: &mut Recorded, ids: &mut HashSet<String>) {
     let text = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or_default();
-    heard.content += text("content");
-    heard.reasoning += text("reasoning_content");
-    heard.reasoning += text("reasoning");
+    recorded.content += text("content");
+    recorded.reasoning += text("reasoning_content");
+    recorded.reasoning += text("reasoning");
     for piece in delta
         .get("tool_calls")
         .and_then(Value::as_array)
@@ -147,12 +147,12 @@ fn take_delta(delta: &Value, heard: &mut Heard, ids: &mut HashSet<String>) {
         let arguments = function["arguments"]
             .as_str()
             .expect("a piece of arguments");
-        if index == heard.calls.len() {
+        if index == recorded.calls.len() {
             let id = piece["id"].as_str().expect("an id in the first delta");
             assert!(id.starts_with("call_"), "{id}");
             assert!(ids.insert(id.to_owned()), "the id {id} twice");
             assert_eq!(piece["type"], "function");
-            heard.calls.push(HeardCall {
+            recorded.calls.push(RecordedCall {
                 id: id.to_owned(),
                 name: function["name"]
                     .as_str()
@@ -163,7 +163,7 @@ fn take_delta(delta: &Value, heard: &mut Heard, ids: &mut HashSet<String>) {
         } else {
             assert_eq!(
                 index + 1,
-                heard.calls.len(),
+                recorded.calls.len(),
                 "calls come one after another, without gaps"
             );
             for field in ["id", "type"] {
@@ -176,7 +176,7 @@ fn take_delta(delta: &Value, heard: &mut Heard, ids: &mut HashSet<String>) {
                 function.get("name").is_none(),
                 "`name` only in the first delta"
             );
-            heard.calls[index].arguments += arguments;
+            recorded.calls[index].arguments += arguments;
         }
     }
 }

@@ -5,28 +5,28 @@ use plaincall_gateway::{Caller, ModelSettings, Secret, ToolCache, Translation, t
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
-use plaincall_testkit::strict_client::{Heard, HeardCall};
+use plaincall_testkit::strict_client::{Recorded, RecordedCall};
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 
 use crate::replies::chunks::reply;
-use crate::replies::model::{heard, plan, request, streaming, tools};
+use crate::replies::model::{plan, recorded, request, streaming, tools};
 
 /// What the model is asked, when the client sends back what it has got and the results.
-fn told(heard: &Heard, settings: &ModelSettings, secret: &str) -> Vec<String> {
-    let calls: Vec<Value> = heard
+fn told(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec<String> {
+    let calls: Vec<Value> = recorded
         .calls
         .iter()
         .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
         .collect();
     let mut messages = vec![
         json!({"role": "user", "content": "Do it."}),
-        json!({"role": "assistant", "content": heard.content}),
+        json!({"role": "assistant", "content": recorded.content}),
     ];
     if !calls.is_empty() {
         messages[1]["tool_calls"] = json!(calls);
     }
-    for call in &heard.calls {
+    for call in &recorded.calls {
         messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": "done"}));
     }
     let body = request(&json!({"messages": messages})).to_string();
@@ -47,22 +47,22 @@ fn told(heard: &Heard, settings: &ModelSettings, secret: &str) -> Vec<String> {
 }
 
 /// The last message of the next request, when the client sends back what it has got.
-pub(crate) fn next_message(heard: &Heard, settings: &ModelSettings) -> String {
-    next_message_of("secret", heard, settings)
+pub(crate) fn next_message(recorded: &Recorded, settings: &ModelSettings) -> String {
+    next_message_of("secret", recorded, settings)
 }
 
 /// The same of a gateway with this secret.
-fn next_message_of(secret: &str, heard: &Heard, settings: &ModelSettings) -> String {
-    told(heard, settings, secret).pop().expect("a message")
+fn next_message_of(secret: &str, recorded: &Recorded, settings: &ModelSettings) -> String {
+    told(recorded, settings, secret).pop().expect("a message")
 }
 
 /// The turn of the model, as it is told.
-fn told_turn(heard: &Heard, settings: &ModelSettings) -> String {
-    let mut messages = told(heard, settings, "secret");
+fn told_turn(recorded: &Recorded, settings: &ModelSettings) -> String {
+    let mut messages = told(recorded, settings, "secret");
     let results = messages.get(3).map(String::as_str);
-    assert_eq!(results.is_some(), !heard.calls.is_empty());
+    assert_eq!(results.is_some(), !recorded.calls.is_empty());
     let count = results.unwrap_or_default().matches("Output: done").count();
-    assert_eq!(count, heard.calls.len());
+    assert_eq!(count, recorded.calls.len());
     messages.swap_remove(2)
 }
 
@@ -75,8 +75,8 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
         let mut random = Random::new(seed);
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);
-        let heard = heard(&plan, &[&text], "stop").heard;
-        let told = told_turn(&heard, &settings);
+        let recorded = recorded(&plan, &[&text], "stop").recorded;
+        let told = told_turn(&recorded, &settings);
         let document = Document::parse(&told, plan.dialect()).unwrap();
         // Calls that were right are there as calls, in their order, and no others.
         let calls: Vec<(String, String)> = document
@@ -88,7 +88,7 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
                 )
             })
             .collect();
-        let right: Vec<(String, String)> = heard
+        let right: Vec<(String, String)> = recorded
             .readable()
             .iter()
             .map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned()))
@@ -103,13 +103,13 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
                 _ => "",
             })
             .collect();
-        assert!(said.starts_with(&heard.content), "seed {seed}: {said:?}");
+        assert!(said.starts_with(&recorded.content), "seed {seed}: {said:?}");
         let lines = said
             .lines()
             .filter(|line| line.starts_with("(A call that the syntax"));
         assert_eq!(
             lines.count(),
-            heard.calls.len() - right.len(),
+            recorded.calls.len() - right.len(),
             "seed {seed}: {told:?}"
         );
     }
@@ -132,8 +132,8 @@ fn a_right_turn_is_told_byte_for_byte() {
             ..ModelSettings::default()
         };
         let plan = plan(&json!({}), &settings);
-        let heard = heard(&plan, &[text], "stop").heard;
-        assert_eq!(told_turn(&heard, &settings), text);
+        let recorded = recorded(&plan, &[text], "stop").recorded;
+        assert_eq!(told_turn(&recorded, &settings), text);
     }
 }
 
@@ -159,9 +159,9 @@ fn the_next_request_tells_of_an_invalid_call() {
         ),
         ("Then.\n", ""),
     ] {
-        let heard = heard(&plan, &[&format!("{NOW}{invalid}")], "stop").heard;
-        assert_eq!(heard.readable().len(), 1);
-        let told = next_message(&heard, &settings);
+        let recorded = recorded(&plan, &[&format!("{NOW}{invalid}")], "stop").recorded;
+        assert_eq!(recorded.readable().len(), 1);
+        let told = next_message(&recorded, &settings);
         let (_, behind) = told.split_once("Output: done\n").unwrap();
         assert!(behind.contains(words), "{behind:?}");
         assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
@@ -169,10 +169,10 @@ fn the_next_request_tells_of_an_invalid_call() {
             behind.contains("That call was not executed."),
             !words.is_empty()
         );
-        let is_untold = |secret: &str, change: fn(&mut HeardCall)| {
-            let mut heard = heard.clone();
-            change(&mut heard.calls[0]);
-            next_message_of(secret, &heard, &settings).ends_with("Output: done\n")
+        let is_untold = |secret: &str, change: fn(&mut RecordedCall)| {
+            let mut recorded = recorded.clone();
+            change(&mut recorded.calls[0]);
+            next_message_of(secret, &recorded, &settings).ends_with("Output: done\n")
         };
         assert_eq!(is_untold("secret", |_| {}), words.is_empty());
         // The mark is that of this secret and this call alone, and must come back whole.
@@ -182,9 +182,9 @@ fn the_next_request_tells_of_an_invalid_call() {
             call.arguments.pop();
         }));
         for other in ["", "{}", "{}            ", "\u{e9}           "] {
-            let mut heard = heard.clone();
-            heard.calls[0].arguments = other.to_owned();
-            assert!(next_message(&heard, &settings).ends_with("Output: done\n"));
+            let mut recorded = recorded.clone();
+            recorded.calls[0].arguments = other.to_owned();
+            assert!(next_message(&recorded, &settings).ends_with("Output: done\n"));
         }
     }
 }

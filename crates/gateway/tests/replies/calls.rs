@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plaincall_gateway::ModelSettings;
 use serde_json::{Value, json};
 
-use crate::replies::model::{heard, plan, streaming};
+use crate::replies::model::{plan, recorded, streaming};
 
 /// The ids of the calls in a reply to a conversation in which these ids are taken.
 fn ids(taken: &[String]) -> Vec<String> {
@@ -17,7 +17,7 @@ fn ids(taken: &[String]) -> Vec<String> {
         json!([{"role": "user", "content": "Do it."}, {"role": "assistant", "tool_calls": calls}]);
     let plan = plan(&json!({"messages": messages}), &ModelSettings::default());
     let reply = "!!!GADGET_START:now\n!!!GADGET_END\n".repeat(100);
-    let calls = heard(&plan, &[&reply], "stop").heard.calls;
+    let calls = recorded(&plan, &[&reply], "stop").recorded.calls;
     calls.into_iter().map(|call| call.id).collect()
 }
 
@@ -58,7 +58,7 @@ fn no_truncated_arguments_can_be_closed() {
         for middle in [0, cut / 2, cut] {
             let (begin, rest) = arguments[..cut].split_at(middle);
             let pieces = [header, begin, rest];
-            let calls = heard(&plan, &pieces, "length").heard.calls;
+            let calls = recorded(&plan, &pieces, "length").recorded.calls;
             let [call] = &calls[..] else {
                 panic!("one call: {calls:?}");
             };

@@ -15,7 +15,7 @@ use plaincall_gateway::{
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
-use plaincall_testkit::strict_client::{Heard, hear};
+use plaincall_testkit::strict_client::{Recorded, read_answer};
 use plaincall_wire::openai::{ChatCompletion, ErrorObject};
 use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ impl Arrived {
 
 /// What must come of a streamed answer.
 struct Expected {
-    heard: Heard,
+    recorded: Recorded,
     counts: Counts,
     /// The status of an error, and how long it took until it was known; whether it can still be told as such.
     failed: Option<(u16, Duration, bool)>,
@@ -236,7 +236,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
             Next::Failed(refusal) => Some((refusal.status, time, !exchange.has_begun())),
         };
         return Expected {
-            heard: without_ids(hear(&exchange.take(), plan.includes_usage())),
+            recorded: without_ids(read_answer(&exchange.take(), plan.includes_usage())),
             counts: exchange.counts(),
             failed,
             rounds,
@@ -419,8 +419,8 @@ impl Case {
             match answer {
                 Err(status) => assert_eq!(got.status, Some(status)),
                 Ok(answer) => {
-                    let heard = serde_json::from_slice(&got.bytes).unwrap();
-                    assert_eq!(without_call_ids(heard), answer);
+                    let recorded = serde_json::from_slice(&got.bytes).unwrap();
+                    assert_eq!(without_call_ids(recorded), answer);
                     assert_eq!(report.error, None);
                 }
             }
@@ -470,12 +470,12 @@ impl Case {
         let Played { got, report, .. } = played;
         let expected = streamed(plan, &self.scripts, None);
         let at_once = streamed(plan, &self.scripts, Some(&expected.taken));
-        assert_eq!(expected.heard, at_once.heard);
+        assert_eq!(expected.recorded, at_once.recorded);
         assert_eq!(report.counts, expected.counts);
         assert_eq!(played.asked.len(), expected.rounds);
         assert_eq!(report.error.is_some(), expected.failed.is_some());
         if let Some((status, time, true)) = expected.failed {
-            // Who has heard a sign of life has been answered with 200 already.
+            // Who has recorded a sign of life has been answered with 200 already.
             if time + ABOUT < KEEP_ALIVE {
                 assert_eq!(got.status, Some(status));
             }
@@ -489,25 +489,25 @@ impl Case {
         assert_eq!(got.status, Some(200));
         assert_eq!(got.content_type, "text/event-stream");
         assert_eq!(got.end, Some(Ok(())));
-        let mut heard = without_ids(hear(&got.bytes, plan.includes_usage()));
+        let mut recorded = without_ids(read_answer(&got.bytes, plan.includes_usage()));
         // What is said of a connection is not the matter here.
-        let has_failed = heard.error.take().is_some();
+        let has_failed = recorded.error.take().is_some();
         assert_eq!(has_failed, expected.failed.is_some());
-        let readable = heard.clone();
-        let mut without_error = Heard {
+        let readable = recorded.clone();
+        let mut without_error = Recorded {
             error: None,
-            ..expected.heard
+            ..expected.recorded
         };
         if expected.is_close {
             // Only the usage comes so late.
-            (heard.usage, without_error.usage) = (None, None);
+            (recorded.usage, without_error.usage) = (None, None);
         }
-        assert_eq!(heard, without_error);
+        assert_eq!(recorded, without_error);
         self.check_calls(&readable, plan, expected.rounds);
     }
 
     /// No call can be read that the model has not completed.
-    fn check_calls(&self, heard: &Heard, plan: &ReplyPlan, rounds: usize) {
+    fn check_calls(&self, recorded: &Recorded, plan: &ReplyPlan, rounds: usize) {
         let arrived = arrive(&self.scripts[rounds.min(self.scripts.len()) - 1]);
         if arrived.is_json || arrived.refused.is_some() {
             return;
@@ -523,7 +523,7 @@ impl Case {
             .fields
             .get("tool_choice")
             .is_none_or(|choice| choice != "none");
-        for call in heard.readable() {
+        for call in recorded.readable() {
             assert!(is_auto);
             let whole = calls.iter();
             let mut whole = whole.map(|(name, arguments)| (&**name, &**arguments));
@@ -531,9 +531,9 @@ impl Case {
         }
         let is_plain = is_auto && self.fields.get("parallel_tool_calls").is_none();
         // What the answer of the server broke off at may be less to a reader that forgives more.
-        let is_ended = reason.is_some() && heard.finish_reason.is_some();
+        let is_ended = reason.is_some() && recorded.finish_reason.is_some();
         if is_plain && !self.is_checked && is_ended {
-            assert_eq!(heard.readable().len(), calls.len(), "{text:?}");
+            assert_eq!(recorded.readable().len(), calls.len(), "{text:?}");
         }
     }
 }

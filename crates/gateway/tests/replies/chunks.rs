@@ -5,18 +5,18 @@ use plaincall_gateway::{ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
-use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::strict_client::Recorded;
 use serde_json::{Value, json};
 
 use crate::replies::expected;
-use crate::replies::model::{Stream, exchange, heard, plan, streaming, tool_set};
+use crate::replies::model::{Stream, exchange, plan, recorded, streaming, tool_set};
 
-fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, stop: Stop) {
+fn check_calls(text: &str, recorded: &Recorded, plan: &ReplyPlan, stop: Stop) {
     let calls = |text: &str| expected::calls(text, plan.dialect(), stop, tool_set());
     if plan.streams_arguments() {
-        expected::check(heard, &calls(text), text);
+        expected::check(recorded, &calls(text), text);
     } else {
-        expected::check_rounds(heard, [text], calls);
+        expected::check_rounds(recorded, [text], calls);
     }
 }
 
@@ -31,13 +31,13 @@ fn pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
     pieces
 }
 
-pub(crate) fn without_ids(mut heard: Heard) -> Heard {
-    for call in &mut heard.calls {
+pub(crate) fn without_ids(mut recorded: Recorded) -> Recorded {
+    for call in &mut recorded.calls {
         call.id.clear();
         // A mark belongs to the id.
         call.arguments.truncate(call.arguments.trim_end().len());
     }
-    heard
+    recorded
 }
 
 const REPLIES: &[&str] = &[
@@ -88,15 +88,15 @@ fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
     let plan = plan(&json!({}), settings);
     for text in replies {
         for (reason, stop) in [("stop", Stop::Natural), ("length", Stop::Broken)] {
-            let whole = heard(&plan, &[text], reason).heard;
+            let whole = recorded(&plan, &[text], reason).recorded;
             check_calls(text, &whole, &plan, stop);
             let edges: Vec<usize> = (1..text.len())
                 .filter(|&at| text.is_char_boundary(at))
                 .collect();
-            let letters = heard(&plan, &pieces(text, &edges), reason).heard;
+            let letters = recorded(&plan, &pieces(text, &edges), reason).recorded;
             assert_eq!(letters, whole, "{text:?} letter by letter");
             for &at in &edges {
-                let cut = heard(&plan, &pieces(text, &[at]), reason).heard;
+                let cut = recorded(&plan, &pieces(text, &[at]), reason).recorded;
                 assert_eq!(cut, whole, "{text:?} cut at {at}");
             }
         }
@@ -236,24 +236,24 @@ fn random_replies_give_the_calls_of_the_document() {
         } else {
             ("stop", Stop::Natural)
         };
-        let whole = heard(&plan, &[&text], reason).heard;
+        let whole = recorded(&plan, &[&text], reason).recorded;
         check_calls(&text, &whole, &plan, stop);
         closed += whole.readable().len() as u64;
         // What is checked has the same calls up to the first that is invalid, to the last digit.
-        let sent = heard(&checked, &[&text], reason).heard;
+        let sent = recorded(&checked, &[&text], reason).recorded;
         check_calls(&text, &sent, &checked, stop);
         let edges: Vec<usize> = (1..text.len())
             .filter(|&at| text.is_char_boundary(at))
             .collect();
         let share = random.below(6) + 1;
         let cuts: Vec<usize> = edges.into_iter().filter(|_| random.one_in(share)).collect();
-        let cut = heard(&plan, &pieces(&text, &cuts), reason).heard;
+        let cut = recorded(&plan, &pieces(&text, &cuts), reason).recorded;
         assert_eq!(
             without_ids(cut),
             without_ids(whole.clone()),
             "seed {seed}: {text:?}"
         );
-        let cut = heard(&checked, &pieces(&text, &cuts), reason).heard;
+        let cut = recorded(&checked, &pieces(&text, &cuts), reason).recorded;
         assert_eq!(without_ids(cut), without_ids(sent), "seed {seed}: {text:?}");
         if !text.contains('\\') {
             for marker in &markers {
@@ -299,15 +299,15 @@ fn an_emoji_that_was_cut_between_two_chunks() {
         let stream = halves
             .iter()
             .fold(Stream::new(), |stream, half| stream.data(&chunk(half)));
-        let heard = exchange(&plan, &[stream.finish("stop").done()], &[7], false).heard;
-        assert_eq!(heard.calls.len(), 1, "{heard:?}");
-        assert_eq!(heard.calls[0].name, "now");
+        let recorded = exchange(&plan, &[stream.finish("stop").done()], &[7], false).recorded;
+        assert_eq!(recorded.calls.len(), 1, "{recorded:?}");
+        assert_eq!(recorded.calls[0].name, "now");
     }
     // One that stands alone costs a character and not the reply.
     let stream = Stream::new()
         .data(&chunk("a\\ud83db"))
         .finish("stop")
         .done();
-    let heard = exchange(&plan, &[stream], &[7], false).heard;
-    assert_eq!(heard.content, "a\u{fffd}b");
+    let recorded = exchange(&plan, &[stream], &[7], false).recorded;
+    assert_eq!(recorded.content, "a\u{fffd}b");
 }

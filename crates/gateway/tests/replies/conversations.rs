@@ -18,7 +18,7 @@ use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
-use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::strict_client::Recorded;
 use plaincall_testkit::untrusted::{chunks, markers_in};
 use serde_json::{Value, json};
 
@@ -361,19 +361,19 @@ impl Talk {
     }
 
     /// The client takes an answer and goes on.
-    fn go_on(&mut self, random: &mut Random, heard: Heard, dialect: &Dialect) {
-        let calls: Vec<Value> = heard
+    fn go_on(&mut self, random: &mut Random, recorded: Recorded, dialect: &Dialect) {
+        let calls: Vec<Value> = recorded
             .calls
             .iter()
             .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
             .collect();
         let has_calls = !calls.is_empty();
-        let mut turn = json!({"role": "assistant", "content": heard.content});
+        let mut turn = json!({"role": "assistant", "content": recorded.content});
         if has_calls {
             turn["tool_calls"] = calls.into();
         }
         self.messages.push(turn);
-        let mut results: Vec<Value> = heard
+        let mut results: Vec<Value> = recorded
             .calls
             .iter()
             .map(|call| json!({"role": "tool", "tool_call_id": call.id, "content": hostile(random, dialect)}))
@@ -394,12 +394,12 @@ impl Talk {
                 json!({"role": "user", "content": said})
             });
         }
-        for call in &heard.calls {
+        for call in &recorded.calls {
             assert!(self.ids.insert(call.id.clone()), "the id {} twice", call.id);
         }
-        let calls = heard.calls.into_iter();
+        let calls = recorded.calls.into_iter();
         self.sent.push(Sent {
-            content: heard.content,
+            content: recorded.content,
             calls: calls.map(|call| (call.name, call.arguments)).collect(),
         });
     }
@@ -452,7 +452,7 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
 }
 
 /// One reply, and what the client gets of it.
-fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Heard {
+fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Recorded {
     let dialect = plan.dialect();
     let (reason, stop) = match random.below(6) {
         0 => ("length", Stop::Broken),
@@ -476,7 +476,7 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
         .map(|_| 1 + random.below(90))
         .collect();
     let outcome = exchange(plan, &streams, &bytes, false);
-    let heard = outcome.heard;
+    let recorded = outcome.recorded;
     let text = &texts[outcome.rounds.len()];
     let expected = |text: &str| {
         let mut calls = expected::calls(text, dialect, stop, &setting.set);
@@ -487,22 +487,22 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
     };
     let calls = expected(text);
     if plan.streams_arguments() {
-        expected::check(&heard, &calls, text);
+        expected::check(&recorded, &calls, text);
     } else {
         let texts = &texts[..=outcome.rounds.len()];
-        expected::check_rounds(&heard, texts.iter().map(String::as_str), expected);
+        expected::check_rounds(&recorded, texts.iter().map(String::as_str), expected);
     }
     tally.turns += 1;
     tally.right += calls.iter().flatten().count() as u64;
     tally.wrong += calls.iter().filter(|call| call.is_none()).count() as u64;
     if !texts.iter().any(|text| text.contains('\\')) {
         assert!(
-            markers_in(&heard.content, dialect).is_empty(),
+            markers_in(&recorded.content, dialect).is_empty(),
             "{:?}",
-            heard.content
+            recorded.content
         );
     }
-    heard
+    recorded
 }
 
 #[test]
@@ -529,9 +529,9 @@ fn what_is_said_is_what_is_heard() {
         for _ in 0..=random.below(4) {
             let (messages, plan) = setting.asked(&setting.request(&talk.messages, &setting.tools));
             talk.check_request(&setting, &messages, &plan, &mut tally);
-            let heard = turn(random, &setting, &plan, &mut tally);
+            let recorded = turn(random, &setting, &plan, &mut tally);
             // A client that knows the markers puts them everywhere.
-            talk.go_on(random, heard, plan.dialect());
+            talk.go_on(random, recorded, plan.dialect());
         }
     }
     if count >= 60 {

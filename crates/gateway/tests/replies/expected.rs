@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, Unclosed, openai::openai_calls};
 use plaincall_syntax::Dialect;
-use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::strict_client::Recorded;
 use serde_json::Value;
 
 /// The calls that a client sees, in their order: name and arguments, or nothing for one that it cannot read.
@@ -46,7 +46,7 @@ pub(crate) fn calls(
 /// Checks that a client sees these calls of texts that the model has written in rounds of repair: of the last one all up
 /// to the first that is invalid, of the others none.
 pub(crate) fn check_rounds<'t>(
-    heard: &Heard,
+    recorded: &Recorded,
     texts: impl IntoIterator<Item = &'t str>,
     calls: impl Fn(&str) -> Vec<Option<(String, String)>>,
 ) {
@@ -57,13 +57,13 @@ pub(crate) fn check_rounds<'t>(
         assert_eq!(sent(text), [], "{text:?} is repaired");
     }
     let expected = sent(last);
-    let found = heard.calls.iter();
+    let found = recorded.calls.iter();
     let found: Vec<(String, String)> = found
         .map(|call| (call.name.clone(), call.arguments.trim_end().to_owned()))
         .collect();
     assert_eq!(found, expected, "{last:?}");
     if expected.is_empty() && calls(last).first() == Some(&None) {
-        let reason = heard.finish_reason.as_deref();
+        let reason = recorded.finish_reason.as_deref();
         assert!(
             matches!(reason, None | Some("length" | "content_filter")),
             "{last:?}"
@@ -72,11 +72,11 @@ pub(crate) fn check_rounds<'t>(
 }
 
 /// Checks that a client sees these calls of a text whose arguments are streamed.
-pub(crate) fn check(heard: &Heard, calls: &[Option<(String, String)>], text: &str) {
+pub(crate) fn check(recorded: &Recorded, calls: &[Option<(String, String)>], text: &str) {
     let readable = calls.iter().flatten();
     let readable: Vec<(&str, &str)> = readable
         .map(|(name, arguments)| (&**name, &**arguments))
         .collect();
-    assert_eq!(heard.readable(), readable, "{text:?}");
-    assert_eq!(heard.calls.len(), calls.len(), "{text:?}");
+    assert_eq!(recorded.readable(), readable, "{text:?}");
+    assert_eq!(recorded.calls.len(), calls.len(), "{text:?}");
 }

@@ -134,7 +134,7 @@ pub(crate) struct Got {
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) pieces: usize,
-    /// Whether it has heard the end, and whether that was that the answer broke off.
+    /// Whether it has recorded the end, and whether that was that the answer broke off.
     pub(crate) end: Option<Result<(), ()>>,
 }
 
@@ -251,7 +251,7 @@ impl Stage {
             Client::Stops(pieces) => (Duration::ZERO, pieces, Duration::MAX),
             Client::Leaves(after) => (Duration::ZERO, usize::MAX, after),
         };
-        let heard = async {
+        let recorded = async {
             let response = self.gateway.answer(request).await;
             let (head, mut body) = response.into_parts();
             got.status = Some(head.status.as_u16());
@@ -277,6 +277,6 @@ impl Stage {
             Some(body)
         };
         // With this all that was asked for is dropped.
-        tokio::time::timeout(leaves, heard).await.unwrap_or(None)
+        tokio::time::timeout(leaves, recorded).await.unwrap_or(None)
     }
 }

@@ -11,7 +11,7 @@ use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
-use plaincall_testkit::strict_client::{Heard, hear};
+use plaincall_testkit::strict_client::{Recorded, read_answer};
 
 /// The tools of the tests.
 pub(crate) fn tools() -> Value {
@@ -141,7 +141,7 @@ impl Stream {
 /// What came of an exchange.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) heard: Heard,
+    pub(crate) recorded: Recorded,
     pub(crate) counts: Counts,
     pub(crate) rounds: Vec<RepairRound>,
     /// Whether the gateway had enough before the stream of the server ended.
@@ -184,7 +184,7 @@ pub(crate) fn exchange(
         }
     }
     Outcome {
-        heard: hear(&bytes, plan.includes_usage()),
+        recorded: read_answer(&bytes, plan.includes_usage()),
         counts: exchange.counts(),
         rounds,
         is_over_early,
@@ -192,7 +192,7 @@ pub(crate) fn exchange(
 }
 
 /// What a client hears of one text that ends with this reason. When the model is asked again, it writes the same.
-pub(crate) fn heard(plan: &ReplyPlan, texts: &[&str], reason: &str) -> Outcome {
+pub(crate) fn recorded(plan: &ReplyPlan, texts: &[&str], reason: &str) -> Outcome {
     let stream = Stream::new()
         .texts(texts.iter().copied())
         .finish(reason)

@@ -4,7 +4,7 @@ use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, Str
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
-use crate::replies::model::{Stream, exchange, heard, plan, streaming};
+use crate::replies::model::{Stream, exchange, plan, recorded, streaming};
 use crate::replies::table::{ADD, WRONG, check, line};
 
 /// Rounds of a reply: what the model says, what the client hears, and what the model is told last.
@@ -227,15 +227,15 @@ fn calls_that_may_not_run() {
                 ..ModelSettings::default()
             };
             let plan = plan(&json!({}), &settings);
-            let outcome = heard(&plan, &[&text], "stop");
+            let outcome = recorded(&plan, &[&text], "stop");
             let is_sent = outcome
-                .heard
+                .recorded
                 .readable()
                 .iter()
                 .any(|(name, _)| *name == "write");
             assert_eq!(is_sent, told.is_empty(), "{text:?}");
             if arguments == ArgumentMode::Checked && !told.is_empty() {
-                assert_eq!(outcome.heard.calls, []);
+                assert_eq!(outcome.recorded.calls, []);
                 let complaint = &outcome.rounds[0].complaint;
                 assert!(complaint.contains(told), "{complaint}");
             }
@@ -263,7 +263,7 @@ fn truncated_replies_are_not_repaired() {
                 String::from("\"\" add({\"a\":5}) "),
             ),
         ] {
-            let outcome = heard(&plan, &[text], reason);
+            let outcome = recorded(&plan, &[text], reason);
             assert_eq!(line(&outcome), expected + reason, "{text:?}");
             assert!(outcome.rounds.is_empty());
         }
@@ -300,7 +300,7 @@ fn a_very_long_reply_is_not_repaired() {
         let streams = [stream.clone(), stream.clone(), stream];
         let outcome = exchange(&plan, &streams, &[usize::MAX], false);
         assert_eq!(outcome.rounds.len(), rounds);
-        assert!(outcome.heard.error.is_some());
+        assert!(outcome.recorded.error.is_some());
     }
 }
 
@@ -443,7 +443,7 @@ fn quoted_and_keyed() {
     let key = markers[1].text.trim_start_matches("!!!GADGET_END");
     for first in [page, &near] {
         let outcome = exchange(&plan, &[stream(first), stream(&call)], &[50], false);
-        assert_eq!(outcome.heard.readable(), [("now", "{}")]);
+        assert_eq!(outcome.recorded.readable(), [("now", "{}")]);
         let complaint = &outcome.rounds[0].complaint;
         assert!(complaint.contains("one is required now"), "{complaint}");
         assert!(!complaint.contains(key), "{complaint}");

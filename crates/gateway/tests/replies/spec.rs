@@ -13,27 +13,30 @@ use serde_json::{Value, json};
 
 use crate::replies::back::next_message;
 use crate::replies::expected;
-use crate::replies::model::{Stream, exchange, heard, plan};
-use plaincall_testkit::strict_client::Heard;
+use crate::replies::model::{Stream, exchange, plan, recorded};
+use plaincall_testkit::strict_client::Recorded;
 
-fn lines(heard: &Heard) -> String {
+fn lines(recorded: &Recorded) -> String {
     let mut lines = Vec::new();
-    for (name, text) in [("reasoning", &heard.reasoning), ("content", &heard.content)] {
+    for (name, text) in [
+        ("reasoning", &recorded.reasoning),
+        ("content", &recorded.content),
+    ] {
         if !text.is_empty() {
             lines.push(format!("{name} {}", Value::from(text.as_str())));
         }
     }
-    for call in &heard.calls {
+    for call in &recorded.calls {
         // The mark of a reply that was ended is white space behind them.
         lines.push(format!("call {} {}", call.name, call.arguments.trim_end()));
     }
     lines.extend(
-        heard
+        recorded
             .finish_reason
             .iter()
             .map(|reason| format!("finish {reason}")),
     );
-    lines.extend(heard.error.iter().map(|error| format!("error {error}")));
+    lines.extend(recorded.error.iter().map(|error| format!("error {error}")));
     lines.join("\n")
 }
 
@@ -75,17 +78,17 @@ fn examples() {
                 });
                 let outcome = exchange(&plan, &streams.collect::<Vec<_>>(), &[10], false);
                 assert_eq!(
-                    lines(&outcome.heard),
+                    lines(&outcome.recorded),
                     fence.content,
                     "gateway.md, line {}",
                     fence.line
                 );
                 count += 1;
-                last = Some(outcome.heard);
+                last = Some(outcome.recorded);
             }
             "next" => {
-                let heard = last.take().expect("an example");
-                let found = next_message(&heard, &ModelSettings::default());
+                let recorded = last.take().expect("an example");
+                let found = next_message(&recorded, &ModelSettings::default());
                 assert_eq!(
                     found.trim_end(),
                     fence.content,
@@ -126,8 +129,8 @@ fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
         ("length", Stop::Broken, [usize::MAX]),
     ] {
         let calls = expected::calls(&example.input, plan.dialect(), stop, &set);
-        let heard = heard(&plan, &chunks(&example.input, &sizes), reason).heard;
-        expected::check_rounds(&heard, [&*example.input], |_| calls.clone());
+        let recorded = recorded(&plan, &chunks(&example.input, &sizes), reason).recorded;
+        expected::check_rounds(&recorded, [&*example.input], |_| calls.clone());
         readable = readable.max(calls.iter().flatten().count());
     }
     readable

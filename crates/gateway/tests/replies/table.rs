@@ -6,27 +6,27 @@ use plaincall_gateway::{
     Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedResponse,
 };
 use plaincall_syntax::Dialect;
-use plaincall_testkit::strict_client::hear;
+use plaincall_testkit::strict_client::read_answer;
 use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
-use crate::replies::model::{Outcome, Stream, exchange, heard, plan, streaming};
+use crate::replies::model::{Outcome, Stream, exchange, plan, recorded, streaming};
 
 pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 pub(crate) const WRONG: &str = "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";
 
-/// A line of what was heard: the text, the calls, the end.
+/// A line of what was recorded: the text, the calls, the end.
 pub(crate) fn line(outcome: &Outcome) -> String {
-    let heard = &outcome.heard;
-    let mut line = format!("{:?}", heard.content);
-    if !heard.reasoning.is_empty() {
-        let _ = write!(line, " thought {:?}", heard.reasoning);
+    let recorded = &outcome.recorded;
+    let mut line = format!("{:?}", recorded.content);
+    if !recorded.reasoning.is_empty() {
+        let _ = write!(line, " thought {:?}", recorded.reasoning);
     }
-    for call in &heard.calls {
+    for call in &recorded.calls {
         let _ = write!(line, " {}({})", call.name, call.arguments.trim_end());
     }
-    match (&heard.finish_reason, &heard.error) {
+    match (&recorded.finish_reason, &recorded.error) {
         (Some(reason), None) => line + " " + reason,
         (None, Some(error)) => line + " error: " + error,
         other => panic!("{other:?}"),
@@ -40,7 +40,7 @@ pub(crate) fn check(
     reason: &str,
     expected: &str,
 ) {
-    let outcome = heard(&plan(fields, settings), &[text], reason);
+    let outcome = recorded(&plan(fields, settings), &[text], reason);
     assert_eq!(line(&outcome), expected, "{text:?}");
 }
 
@@ -218,7 +218,7 @@ fn emoji_and_keyed() {
     let markers = plan.dialect().markers().unwrap();
     let call = format!("{}now\n{}", markers[0].text, markers[1].text);
     assert_eq!(
-        line(&heard(&plan, &[&call], "stop")),
+        line(&recorded(&plan, &[&call], "stop")),
         r#""" now({}) tool_calls"#
     );
 }
@@ -247,9 +247,9 @@ fn reasoning_of_the_server_and_usage() {
             .texts(["Yes."]);
         let stream = stream.finish("stop").usage(10).done();
         let outcome = exchange(&plan, &[stream], &[usize::MAX], false);
-        assert_eq!(outcome.heard.reasoning, format!("hm {ADD}"));
-        assert_eq!(outcome.heard.content, "Yes.");
-        assert_eq!(outcome.heard.usage.unwrap()["total_tokens"], 11);
+        assert_eq!(outcome.recorded.reasoning, format!("hm {ADD}"));
+        assert_eq!(outcome.recorded.content, "Yes.");
+        assert_eq!(outcome.recorded.usage.unwrap()["total_tokens"], 11);
     }
 }
 
@@ -487,8 +487,8 @@ fn headers_that_are_too_long() {
         let plan = plan(&json!({}), &settings);
         for size in [3, 7, usize::MAX] {
             let pieces = plaincall_testkit::untrusted::chunks(&text, &[size]);
-            let outcome = heard(&plan, &pieces, "stop");
-            assert_eq!(outcome.heard.content, expected, "pieces of {size}");
+            let outcome = recorded(&plan, &pieces, "stop");
+            assert_eq!(outcome.recorded.content, expected, "pieces of {size}");
             assert_eq!(outcome.counts.stray_markers, 1);
         }
     }
@@ -512,7 +512,7 @@ fn long_names_are_not_repeated_in_each_chunk() {
         exchange.feed(&stream.0);
         assert_eq!(exchange.end(None), Next::Done);
         let bytes = exchange.take();
-        assert_eq!(hear(&bytes, false).content, "abc");
+        assert_eq!(read_answer(&bytes, false).content, "abc");
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.contains(&name), is_told);
         assert_eq!(text.contains("chatcmpl-0"), !is_told);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_testkit::model_server::{Head, Piece, Script, Then};
-use plaincall_testkit::strict_client::{Heard, hear};
+use plaincall_testkit::strict_client::{Recorded, read_answer};
 use serde_json::json;
 
 use crate::replies::memory::{Client, Played, Stage};
@@ -35,13 +35,13 @@ fn asked() -> Request<Body> {
 }
 
 /// What a client hears of an answer that ends as it should.
-fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Heard, Played) {
+fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Recorded, Played) {
     let played = stage.play(asked(), scripts, client);
     assert_eq!(played.got.end, Some(Ok(())));
     assert_eq!(played.report.error, None);
-    let heard = hear(&played.got.bytes, true);
-    assert_eq!(heard.error, None);
-    (heard, played)
+    let recorded = read_answer(&played.got.bytes, true);
+    assert_eq!(recorded.error, None);
+    (recorded, played)
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn whoever_waits_long_is_told() {
     let stage = Stage::new(|_| {});
     let mut script = Script::stream(&["Yes."], "stop");
     script.pieces[0].after = Duration::from_secs(40);
-    let (heard, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
-    assert_eq!(heard.content, "Yes.");
+    let (recorded, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+    assert_eq!(recorded.content, "Yes.");
     let text = String::from_utf8(played.got.bytes).unwrap();
     let comments = ": keep-alive\n\n".repeat(2);
     assert!(text.starts_with(&comments), "{text}");
@@ -77,8 +77,8 @@ fn empty_deltas_keep_a_client_waiting() {
         "\n!!!GADGET_END\n",
     ];
     let scripts = vec![slow(&pieces), slow(&[ADD])];
-    let (heard, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
-    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let (recorded, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
+    assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let text = String::from_utf8(played.got.bytes).unwrap();
     let empty =
         r#""choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}],"usage":null}"#;
@@ -119,9 +119,9 @@ fn what_is_not_waited_for_any_longer() {
         assert!(played.time <= most, "{:?}", played.time);
         assert!(played.time >= Duration::from_secs(seconds));
         if status == 200 {
-            let heard = hear(&played.got.bytes, true);
-            assert_eq!(heard.content, "I add.\n");
-            assert!(heard.error.unwrap().contains(words));
+            let recorded = read_answer(&played.got.bytes, true);
+            assert_eq!(recorded.content, "I add.\n");
+            assert!(recorded.error.unwrap().contains(words));
         }
     }
 }
@@ -152,10 +152,10 @@ fn nobody_waits_for_a_server_that_goes_on() {
         (at_once(b"data:\n\n"), 0, false),
     ];
     for (place, (script, time, has_usage)) in table.into_iter().enumerate() {
-        let (heard, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
-        assert_eq!(heard.content, "Yes.", "{place}");
-        assert_eq!(heard.finish_reason.as_deref(), Some("stop"), "{place}");
-        assert_eq!(heard.usage.is_some(), has_usage, "{place}");
+        let (recorded, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+        assert_eq!(recorded.content, "Yes.", "{place}");
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"), "{place}");
+        assert_eq!(recorded.usage.is_some(), has_usage, "{place}");
         // The clock counts milliseconds, and each wait may take one more.
         let took = played.time.as_millis();
         assert!((time..time + 50).contains(&took), "{place}: {took}");
@@ -170,8 +170,8 @@ fn a_client_that_reads_slowly_hears_the_usage() {
     let mut script = script;
     script.pieces.extend(usage.pieces);
     let slow = Client::Reads(Duration::from_secs(20));
-    let (heard, _) = play(&stage, vec![script], slow);
-    assert!(heard.usage.is_some());
+    let (recorded, _) = play(&stage, vec![script], slow);
+    assert!(recorded.usage.is_some());
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn an_invalid_call_ends_its_round_at_once() {
         late(&wrong, Vec::new(), Then::Stall),
         late(ADD, Vec::new(), Then::Stall),
     ];
-    let (heard, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
-    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let (recorded, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
+    assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let took = played.time.as_millis();
     assert!((5_000..5_050).contains(&took), "{took}");
 }

@@ -53,22 +53,22 @@ fn an_answer_is_what_a_stream_gives() {
                 .texts([*text])
                 .finish(reason)
                 .done();
-            let heard = exchange(
+            let recorded = exchange(
                 &plan(&json!({}), &ModelSettings::default()),
                 &[stream],
                 &[usize::MAX],
                 false,
             )
-            .heard;
+            .recorded;
             let choice = &answer["choices"][0];
             let message = &choice["message"];
             assert_eq!(
                 message["content"].as_str().unwrap_or_default(),
-                heard.content
+                recorded.content
             );
-            assert_eq!(message["reasoning"], heard.reasoning);
-            assert_eq!(choice["finish_reason"], heard.finish_reason.unwrap());
-            let calls: Vec<Value> = heard
+            assert_eq!(message["reasoning"], recorded.reasoning);
+            assert_eq!(choice["finish_reason"], recorded.finish_reason.unwrap());
+            let calls: Vec<Value> = recorded
                 .calls
                 .iter()
                 .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))

@@ -465,7 +465,7 @@ async fn the_older_protocol() {
         head.starts_with("HTTP/1.0 200 ") && !head.contains("chunked"),
         "{head}"
     );
-    let told = plaincall_testkit::strict_client::hear(events.as_bytes(), false);
+    let told = plaincall_testkit::strict_client::read_answer(events.as_bytes(), false);
     assert_eq!(told.content, "Yes.");
 }
 

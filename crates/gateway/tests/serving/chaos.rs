@@ -9,7 +9,7 @@ use plaincall_gateway::ArgumentMode;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Framing, ModelServer, Then, Verdict};
-use plaincall_testkit::strict_client::hear;
+use plaincall_testkit::strict_client::read_answer;
 use plaincall_wire::sse;
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -163,14 +163,14 @@ impl Expected<'_> {
         }
         let has_failed = if self.is_streamed {
             assert_eq!(response.headers()["content-type"], "text/event-stream");
-            let heard = hear(&response.bytes().await.unwrap(), false);
+            let recorded = read_answer(&response.bytes().await.unwrap(), false);
             if self.is_checked {
-                for call in &heard.calls {
+                for call in &recorded.calls {
                     let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
                     assert!(arguments.is_object());
                 }
             }
-            heard.error.is_some()
+            recorded.error.is_some()
         } else {
             let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
             assert_eq!(answer["object"], "chat.completion");

@@ -18,7 +18,7 @@ async fn ask(client: &mut TcpStream) {
 }
 
 /// Hears that it is.
-async fn hear(client: &mut TcpStream) {
+async fn read_answer(client: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\nok\n") {
         let read = tokio::time::timeout(TIMEOUT, client.read_buf(&mut answer)).await;
@@ -43,14 +43,14 @@ async fn no_more_than_are_allowed() {
     let (mut first, mut second) = (connect().await, connect().await);
     for client in [&mut first, &mut second] {
         ask(client).await;
-        hear(client).await;
+        read_answer(client).await;
     }
     let mut third = connect().await;
     ask(&mut third).await;
     let soon = tokio::time::timeout(Duration::from_millis(100), third.readable()).await;
     assert!(soon.is_err(), "it waits until another has gone");
     drop(first);
-    hear(&mut third).await;
+    read_answer(&mut third).await;
 }
 
 /// Between requests a connection has a time of its own; a head has its own there too.
@@ -68,7 +68,7 @@ async fn how_long_they_are_kept() {
         let mut client = TcpStream::connect(gateway.address).await.unwrap();
         for _ in 0..2 {
             ask(&mut client).await;
-            hear(&mut client).await;
+            read_answer(&mut client).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         // What has started has to come, however slowly it goes on.
@@ -84,7 +84,7 @@ async fn how_long_they_are_kept() {
         let gateway = with(30_000, 100).await;
         let mut client = TcpStream::connect(gateway.address).await.unwrap();
         ask(&mut client).await;
-        hear(&mut client).await;
+        read_answer(&mut client).await;
         hear_the_end(&mut client).await;
     };
     tokio::join!(longer_than_a_head, not_for_ever);
@@ -100,7 +100,7 @@ async fn none_is_left_when_nobody_serves() {
     assert!(answer.chunk().await.unwrap().is_some());
     let mut client = TcpStream::connect(gateway.address).await.unwrap();
     ask(&mut client).await;
-    hear(&mut client).await;
+    read_answer(&mut client).await;
     gateway.abort();
     hear_the_end(&mut client).await;
     let rest = tokio::time::timeout(TIMEOUT, answer.bytes()).await;

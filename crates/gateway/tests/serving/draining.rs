@@ -6,7 +6,7 @@ use plaincall_gateway::axum::body::Bytes;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{ConfigError, Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
-use plaincall_testkit::strict_client::hear;
+use plaincall_testkit::strict_client::read_answer;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -30,7 +30,7 @@ async fn before_it_ends_all_is_answered_and_others_can_hear_of_it() {
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.headers()["connection"], "close");
     assert_eq!(
-        hear(&response.bytes().await.unwrap(), false).content,
+        read_answer(&response.bytes().await.unwrap(), false).content,
         "Yes."
     );
 }

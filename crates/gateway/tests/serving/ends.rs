@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall_gateway::Upstream;
 use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then};
-use plaincall_testkit::strict_client::hear;
+use plaincall_testkit::strict_client::read_answer;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -98,9 +98,12 @@ async fn in_the_middle() {
     for (then, words) in [(Then::Break, "broke"), (Then::End, "is incomplete")] {
         let server = ModelServer::start(vec![script(then)]).await;
         let gateway = Started::before(&server, |_| {}).await;
-        let heard = gateway.hear(&request(true)).await;
-        assert_eq!(heard.content, "I add.\n");
-        assert!(heard.error.as_ref().unwrap().contains(words), "{heard:?}");
+        let recorded = gateway.read_answer(&request(true)).await;
+        assert_eq!(recorded.content, "I add.\n");
+        assert!(
+            recorded.error.as_ref().unwrap().contains(words),
+            "{recorded:?}"
+        );
     }
 }
 
@@ -156,8 +159,8 @@ async fn a_call_that_waits_ends_the_request() {
     let script = Script::stream(&[ADD, second, "more"], "stop").only(2, Then::Stall);
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |_| {}).await;
-    let heard = gateway.hear(&request(true)).await;
-    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let recorded = gateway.read_answer(&request(true)).await;
+    assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     server.until(|seen| seen.dropped == 1).await;
 }
 
@@ -169,7 +172,7 @@ async fn it_ends_when_all_is_said() {
     let response = gateway.post(&request(true)).await;
     gateway.stop();
     let bytes = response.bytes().await.unwrap();
-    assert_eq!(hear(&bytes, false).content, "abc");
+    assert_eq!(read_answer(&bytes, false).content, "abc");
     let url = gateway.url("/health");
     let client = gateway.client.clone();
     gateway.ended().await;

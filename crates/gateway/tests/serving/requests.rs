@@ -19,9 +19,9 @@ async fn streamed_and_whole() {
     ];
     let server = ModelServer::start(scripts).await;
     let gateway = Started::before(&server, |_| {}).await;
-    let heard = gateway.hear(&request(true)).await;
+    let recorded = gateway.read_answer(&request(true)).await;
     assert_eq!(
-        (heard.content.as_str(), heard.readable()),
+        (recorded.content.as_str(), recorded.readable()),
         ("I add.\n", vec![("add", r#"{"a":5}"#)])
     );
 
@@ -35,8 +35,8 @@ async fn streamed_and_whole() {
     );
 
     // A stream was wanted, and the server gives none.
-    let heard = gateway.hear(&request(true)).await;
-    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let recorded = gateway.read_answer(&request(true)).await;
+    assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
 
     let seen = server.seen();
     assert_eq!(seen.requests.len(), 3);
@@ -108,7 +108,7 @@ async fn an_invalid_call_is_repaired() {
     .await;
     let gateway = Started::before(&server, |_| {}).await;
     assert_eq!(
-        gateway.hear(&request(true)).await.readable(),
+        gateway.read_answer(&request(true)).await.readable(),
         [("add", r#"{"a":5}"#)]
     );
     let answer = gateway.post(&request(false)).await;
@@ -152,8 +152,8 @@ async fn a_repair_that_is_decided_at_the_end_of_a_stream_is_of_the_whole_request
         ])
         .await;
         let gateway = Started::before(&server, |_| {}).await;
-        let heard = gateway.hear(&request(true)).await;
-        assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)], "{wrong}");
+        let recorded = gateway.read_answer(&request(true)).await;
+        assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)], "{wrong}");
         let seen = server.seen();
         let (first, second) = (seen.requests[0].json(), seen.requests[1].json());
         assert_eq!(second["model"], first["model"]);
@@ -404,13 +404,13 @@ async fn recorded_replies() {
     );
     let replay = Replay::read(&lines).unwrap();
     let gateway = Started::with(Upstream::local(replay), |_| {}).await;
-    let heard = gateway.hear(&request(true)).await;
-    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let recorded = gateway.read_answer(&request(true)).await;
+    assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let mut next = request(false);
-    let call = json!({"id": heard.calls[0].id, "type": "function", "function": {"name": "add", "arguments": "{\"a\":5}"}});
+    let call = json!({"id": recorded.calls[0].id, "type": "function", "function": {"name": "add", "arguments": "{\"a\":5}"}});
     next["messages"].as_array_mut().unwrap().extend([
         json!({"role": "assistant", "tool_calls": [call]}),
-        json!({"role": "tool", "tool_call_id": heard.calls[0].id, "content": "5"}),
+        json!({"role": "tool", "tool_call_id": recorded.calls[0].id, "content": "5"}),
     ]);
     let response = gateway.post(&next).await;
     let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use plaincall_testkit::model_server::ModelServer;
-use plaincall_testkit::strict_client::{Heard, hear};
+use plaincall_testkit::strict_client::{Recorded, read_answer};
 
 pub(crate) struct Started {
     pub(crate) address: SocketAddr,
@@ -89,11 +89,11 @@ impl Started {
     }
 
     /// Asks for a stream and hears it to its end.
-    pub(crate) async fn hear(&self, body: &Value) -> Heard {
+    pub(crate) async fn read_answer(&self, body: &Value) -> Recorded {
         let response = self.post(body).await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        hear(&response.bytes().await.unwrap(), false)
+        read_answer(&response.bytes().await.unwrap(), false)
     }
 
     /// What was reported of the requests that have ended, as soon as there are so many.

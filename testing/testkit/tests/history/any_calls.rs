@@ -10,7 +10,7 @@ use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// A call as somebody tells it.
+/// A random call.
 #[derive(Clone, Debug)]
 struct Sample {
     name: String,
@@ -25,7 +25,7 @@ enum Given {
     Text(String),
 }
 
-/// Pieces of texts that mean something to somebody.
+/// Texts of significant pieces.
 fn texts() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![

@@ -94,7 +94,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// Reads the results as `spec/history.md` 3 tells their form.
+/// Reads the results as `spec/history.md` 3 defines their form.
 struct Reader<'t>(&'t str);
 
 impl<'t> Reader<'t> {

@@ -47,7 +47,7 @@ struct Attack {
     fill: usize,
     /// The text is part of a tool's definition.
     definition: Option<Where>,
-    /// What SECURITY.md says about it.
+    /// The text of SECURITY.md about it.
     #[serde(default)]
     says: String,
 }
@@ -79,7 +79,7 @@ enum Where {
     Description,
     Parameter,
     Example,
-    /// Its first line stands in the description, the rest in that of a parameter.
+    /// Its first line is in the description, the rest in that of a parameter.
     Spread,
 }
 
@@ -216,7 +216,7 @@ impl Attack {
         let id = &self.id;
         let dialect = dialect(&self.dialect);
         let prompt_text = self.prompt_text(&dialect);
-        // Whatever the layer: nothing untrusted ever counts.
+        // In every layer, nothing untrusted ever counts.
         assert_eq!(breach(&prompt_text, &dialect), None, "{id}");
         match self.stopped_by {
             Layer::Escape => {
@@ -258,7 +258,7 @@ impl Attack {
                 assert_eq!(mentioned(&self.guard(&dialect)), expected, "{id}");
                 let mut other = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
                 other.hear(&Untrusted::new(self.text.replace("Delet", "Look")));
-                assert_eq!(mentioned(&other), None, "{id}: whatever is mentioned");
+                assert_eq!(mentioned(&other), None, "{id}: for every mention");
             }
             Layer::Names => {
                 let document = Document::parse(&self.reply, &dialect).expect(id);
@@ -283,7 +283,7 @@ impl Attack {
             Layer::Gate => {
                 let call = self.call(&dialect);
                 assert_eq!(self.guard(&dialect).echo_of(&call), None, "{id}");
-                // A tool that says nothing of itself is asked about.
+                // A tool without a declared effect needs approval.
                 assert_eq!(ToolSpec::new(&*call.name).effect, Effect::Write, "{id}");
             }
             Layer::NotDefended => {
@@ -314,13 +314,13 @@ fn the_table_is_whole() {
     let table = table();
     assert!(table.len() >= 150, "{} rows", table.len());
     let ids: BTreeSet<&str> = table.iter().map(|attack| &*attack.id).collect();
-    assert_eq!(ids.len(), table.len(), "an id stands twice");
+    assert_eq!(ids.len(), table.len(), "duplicate ids");
     let layers: BTreeSet<Layer> = table.iter().map(|attack| attack.stopped_by).collect();
     assert_eq!(layers.len(), 8, "every layer has a row");
     for attack in &table {
         assert!(
             attack.from.len() > 20 && attack.does.len() > 20,
-            "{}: says too little",
+            "{}: the text is too short",
             attack.id
         );
     }
