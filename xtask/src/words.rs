@@ -85,6 +85,7 @@ const CLEAN: &[&str] = &[
     "spec/core-emoji.md",
     "spec/departures.md",
     "spec/json-stream.md",
+    "spec/log.md",
     "xtask/src/clients.rs",
     "xtask/src/deny.rs",
     "xtask/src/departures.rs",

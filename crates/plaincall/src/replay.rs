@@ -1,4 +1,4 @@
-//! Taking a run up again: its log is read like a score (`spec/log.md`, "Taking a run up again").
+//! Resuming a run: its log is read like a score (`spec/log.md`, "Taking a run up again").
 //!
 //! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the run_state again,
 //! in their order. All others followed from these, and must follow again; otherwise the log was written with other

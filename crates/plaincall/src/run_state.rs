@@ -2,7 +2,7 @@
 //!
 //! It takes [`Input`]s one after another. Each changes the plan; what follows from it at once comes out as events, for
 //! those who listen and for the log, and as [`Command`]s, for the driver. Nothing else changes it. So the inputs of a
-//! log, given again in their order, bring it back to where it was (`spec/log.md`, "Taking a run up again").
+//! log, given again in their order, bring it back to where it was (`spec/log.md`, "Resuming a run").
 
 mod endings;
 mod input;

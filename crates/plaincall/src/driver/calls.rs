@@ -359,7 +359,7 @@ impl Driver {
     }
 }
 
-/// What is done when a run is taken up again (`spec/log.md`, "Taking a run up again").
+/// What is done when a run is taken up again (`spec/log.md`, "Resuming a run").
 impl Driver {
     pub(super) fn take_up(&mut self, replayed: Replayed) {
         let now = Instant::now();
