@@ -86,6 +86,7 @@ const CLEAN: &[&str] = &[
     "spec/departures.md",
     "spec/json-stream.md",
     "spec/log.md",
+    "spec/running.md",
     "xtask/src/clients.rs",
     "xtask/src/deny.rs",
     "xtask/src/departures.rs",

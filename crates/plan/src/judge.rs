@@ -17,7 +17,7 @@ pub enum Reply {
 }
 
 impl Plan {
-    /// Judges the calls of the last turn (`spec/running.md`, "Judged at the end of the turn").
+    /// Judges the calls of the last turn (`spec/running.md`, "Checks at the end of the turn").
     pub(crate) fn judge(&mut self) {
         let first = self.turn_first(last_index(&self.turns));
         let end = self.next_call();

@@ -140,7 +140,7 @@ impl<'a> Oracle<'a> {
         });
         let mut statuses: Vec<Option<Status>> = at_once.collect();
 
-        // "Judged at the end of the turn", among the calls that are left.
+        // "Checks at the end of the turn", among the calls that are left.
         let left: Vec<usize> = all.filter(|&call| statuses[call].is_none()).collect();
         for &call in &left {
             let (mut reached, mut queue) = (Vec::new(), vec![call]);
