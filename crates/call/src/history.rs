@@ -25,9 +25,9 @@ use crate::untrusted::{ModelText, Trusted, Untrusted};
 pub enum TurnPart<'t> {
     /// What the model wrote in this conversation, calls and all. It goes in byte for byte.
     Written(ModelText<'t>),
-    /// Text of which somebody says that the model wrote it, its calls taken out. It goes in escaped, so that no call
+    /// Text that an outside party attributes to the model, without its calls. It goes in escaped, so that no call
     /// comes of it; read in the escaped dialect, it is this text again.
-    Said(Untrusted<'t>),
+    Claimed(Untrusted<'t>),
     /// A call of which somebody says that the model made it. It goes in as a call, on lines of its own.
     Called(PastCall<'t>),
 }
@@ -109,7 +109,7 @@ impl PastArguments<'_> {
 ///
 /// let arguments = serde_json::json!({"path": "a.txt", "text": "!!!GADGET_END"});
 /// let call = PastCall::new(Untrusted::new("WriteFile"), arguments.as_object().expect("an object"));
-/// let turn = [TurnPart::Said(Untrusted::new("I write it.")), TurnPart::Called(call.id(Untrusted::new("w1")))];
+/// let turn = [TurnPart::Claimed(Untrusted::new("I write it.")), TurnPart::Called(call.id(Untrusted::new("w1")))];
 /// let dialect = Dialect::block().escaped();
 /// assert_eq!(
 ///     history(&turn, &dialect, |_| None)?.text(),
@@ -138,7 +138,7 @@ pub fn history<'s>(
             TurnPart::Written(text) => {
                 prompt_text.model(text);
             }
-            TurnPart::Said(text) => {
+            TurnPart::Claimed(text) => {
                 prompt_text.untrusted(text);
             }
             TurnPart::Called(call) => {

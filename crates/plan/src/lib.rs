@@ -29,7 +29,7 @@
 //! assert_eq!(plan.next_action(), Some(Action::Skip { call: merge, because }));
 //! assert_eq!(plan.next_action(), None);
 //! assert_eq!(plan.call(merge).map(|call| call.state()), Some(State::Ended(Status::Skipped)));
-//! # Ok::<(), plaincall_plan::Refusal>(())
+//! # Ok::<(), plaincall_plan::PlanError>(())
 //! ```
 
 mod action;
@@ -42,8 +42,8 @@ mod judge;
 mod linear;
 mod news;
 mod plan;
+mod plan_error;
 mod policy;
-mod refusal;
 mod restart;
 mod sequence;
 mod slots;
@@ -54,8 +54,8 @@ pub use action::{Action, Because, Link, RejectReason};
 pub use faults::{Declared, dependency_faults};
 pub use judge::Reply;
 pub use plan::Plan;
+pub use plan_error::PlanError;
 pub use policy::{Limits, Order, Tool, ToolIndex};
-pub use refusal::Refusal;
 pub use state::{CallIndex, Counts, Outcome, State, Status};
 pub use view::{CallView, Dependency};
 

@@ -9,15 +9,15 @@ use crate::edges::{Edge, EdgeList, Edges};
 use crate::ids::Ids;
 use crate::judge::Reply;
 use crate::news::News;
+use crate::plan_error::PlanError;
 use crate::policy::{Limits, Order, Tool, ToolIndex};
-use crate::refusal::Refusal;
 use crate::sequence::Sequence;
 use crate::slots::Slots;
 use crate::state::{CallIndex, Counts, Outcome, State, Status};
 
 /// The calls of one conversation, and what may happen to them next (`spec/running.md`).
 ///
-/// Inputs that do not fit are refused with a [`Refusal`] and change nothing. After every input take actions
+/// Inputs that do not fit are refused with a [`PlanError`] and change nothing. After every input take actions
 /// with [`Plan::next_action`] until there is none.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -113,10 +113,10 @@ impl Plan {
     /// Begins a turn. Calls of earlier turns may still be running.
     ///
     /// # Errors
-    /// [`Refusal::TurnOpen`].
-    pub fn begin_turn(&mut self, order: Order) -> Result<(), Refusal> {
+    /// [`PlanError::TurnOpen`].
+    pub fn begin_turn(&mut self, order: Order) -> Result<(), PlanError> {
         if self.turn_open {
-            return Err(Refusal::TurnOpen);
+            return Err(PlanError::TurnOpen);
         }
         self.turn_open = true;
         self.turn_cancelled = false;
@@ -138,11 +138,11 @@ impl Plan {
     /// A call has appeared: its header has been seen. Ids are compared byte by byte.
     ///
     /// A duplicate id and a call over the limit are rejected here, and in a cancelled turn the call is
-    /// cancelled; `complete` and `reject` then answer [`Refusal::NotNow`], which can be ignored.
+    /// cancelled; `complete` and `reject` then answer [`PlanError::NotNow`], which can be ignored.
     ///
     /// # Errors
-    /// [`Refusal::NoTurn`], [`Refusal::Full`].
-    pub fn declare(&mut self, id: &str) -> Result<CallIndex, Refusal> {
+    /// [`PlanError::NoTurn`], [`PlanError::Full`].
+    pub fn declare(&mut self, id: &str) -> Result<CallIndex, PlanError> {
         self.appear(id, false)
     }
 
@@ -151,20 +151,20 @@ impl Plan {
     ///
     /// # Errors
     /// As [`declare`](Self::declare).
-    pub fn submit(&mut self) -> Result<CallIndex, Refusal> {
+    pub fn submit(&mut self) -> Result<CallIndex, PlanError> {
         self.appear("", true)
     }
 
-    fn appear(&mut self, id: &str, submitted: bool) -> Result<CallIndex, Refusal> {
+    fn appear(&mut self, id: &str, submitted: bool) -> Result<CallIndex, PlanError> {
         if !self.turn_open {
-            return Err(Refusal::NoTurn);
+            return Err(PlanError::NoTurn);
         }
         let call = self.next_call();
         let turn = last_index(&self.turns);
         if call == NONE || turn == NONE {
-            return Err(Refusal::Full);
+            return Err(PlanError::Full);
         }
-        let name = self.ids.number(id).ok_or(Refusal::Full)?;
+        let name = self.ids.number(id).ok_or(PlanError::Full)?;
         let (mut claim, mut dependents) = (Ok(()), EdgeList::EMPTY);
         if !submitted {
             claim = self.ids.claim(name, call, turn);
@@ -214,20 +214,20 @@ impl Plan {
     /// unknown id too, since no later call could come to its help.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], [`Refusal::UnknownTool`], [`Refusal::Full`], and [`Refusal::NotNow`] unless
+    /// [`PlanError::UnknownCall`], [`PlanError::UnknownTool`], [`PlanError::Full`], and [`PlanError::NotNow`] unless
     /// the call is being written.
     pub fn complete<I>(
         &mut self,
         call: CallIndex,
         tool: ToolIndex,
         dependencies: I,
-    ) -> Result<(), Refusal>
+    ) -> Result<(), PlanError>
     where
         I: IntoIterator<Item: AsRef<str>>,
     {
         let CallIndex(call) = call;
         let entry = *self.in_state(call, |state| state == State::Writing)?;
-        let tool_is = self.slots.tool(tool.0).ok_or(Refusal::UnknownTool)?;
+        let tool_is = self.slots.tool(tool.0).ok_or(PlanError::UnknownTool)?;
         let deferred = tool_is.deferred && !entry.submitted;
         let edges = self.enter_edges(call, dependencies)?;
         let sequential = self.is_sequential(entry.turn) && !entry.submitted;
@@ -259,12 +259,12 @@ impl Plan {
     /// with the [`Action::Reject`].
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] if the call has started or ended.
-    pub fn reject(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] if the call has started or ended.
+    pub fn reject(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let entry = self.in_state(call, State::is_unstarted)?;
         if entry.started {
-            return Err(Refusal::NotNow(entry.state));
+            return Err(PlanError::NotNow(entry.state));
         }
         self.turn_down(call, RejectReason::Wrong(reason.into()));
         self.settle();
@@ -275,10 +275,10 @@ impl Plan {
     /// turn, or rejects them if the reply broke off. A call that is still being written is rejected.
     ///
     /// # Errors
-    /// [`Refusal::NoTurn`].
-    pub fn end_turn(&mut self, reply: Reply) -> Result<(), Refusal> {
+    /// [`PlanError::NoTurn`].
+    pub fn end_turn(&mut self, reply: Reply) -> Result<(), PlanError> {
         if !self.turn_open {
-            return Err(Refusal::NoTurn);
+            return Err(PlanError::NoTurn);
         }
         self.turn_open = false;
         self.judge();
@@ -294,8 +294,8 @@ impl Plan {
     /// The gate lets a ready call pass; it starts when there is a slot for it.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is ready.
-    pub fn admit(&mut self, call: CallIndex) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is ready.
+    pub fn admit(&mut self, call: CallIndex) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let tool = self.in_state(call, |state| state == State::Ready)?.tool;
         self.set_state(call, State::Admitted);
@@ -306,8 +306,8 @@ impl Plan {
     /// The gate denies a ready call. The reason comes out again with the [`Action::Reject`].
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is ready.
-    pub fn deny(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is ready.
+    pub fn deny(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         self.in_state(call, |state| state == State::Ready)?;
         self.turn_down(call, RejectReason::Denied(reason.into()));
@@ -318,8 +318,8 @@ impl Plan {
     /// A running call has ended, and its slot is free; or a call is not tried again after all.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running or backing off.
-    pub fn ended(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is running or backing off.
+    pub fn ended(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let has_run = |state| matches!(state, State::Running | State::BackOff);
         let entry = *self.in_state(call, has_run)?;
@@ -372,12 +372,15 @@ impl Plan {
         &self,
         call: u32,
         fits: impl FnOnce(State) -> bool,
-    ) -> Result<&Call, Refusal> {
-        let entry = self.calls.get(call as usize).ok_or(Refusal::UnknownCall)?;
+    ) -> Result<&Call, PlanError> {
+        let entry = self
+            .calls
+            .get(call as usize)
+            .ok_or(PlanError::UnknownCall)?;
         if fits(entry.state) {
             Ok(entry)
         } else {
-            Err(Refusal::NotNow(entry.state))
+            Err(PlanError::NotNow(entry.state))
         }
     }
 
@@ -469,7 +472,7 @@ impl Plan {
     }
 
     /// Enters a call's dependencies, each once, bound as far as their ids have appeared.
-    fn enter_edges<I>(&mut self, call: u32, dependencies: I) -> Result<(u32, u32), Refusal>
+    fn enter_edges<I>(&mut self, call: u32, dependencies: I) -> Result<(u32, u32), PlanError>
     where
         I: IntoIterator<Item: AsRef<str>>,
     {
@@ -480,7 +483,7 @@ impl Plan {
             let name = self.ids.number(id.as_ref());
             // The edges that were entered stay behind, in no list and no call's range.
             let name = name.filter(|_| self.edges.len() < NONE);
-            let name = name.ok_or(Refusal::Full)?;
+            let name = name.ok_or(PlanError::Full)?;
             if self.ids.mention(name, call) {
                 let target = self.ids.meaning(name, call, turn);
                 // In order of writing nothing later can be meant, even if it has appeared already.

@@ -3,7 +3,7 @@
 
 use crate::action::Action;
 use crate::plan::Plan;
-use crate::refusal::Refusal;
+use crate::plan_error::PlanError;
 use crate::state::{CallIndex, State, Status};
 
 impl Plan {
@@ -44,13 +44,13 @@ impl Plan {
     /// [`Plan::retry`], or for [`Plan::ended`] if it is given up (`spec/running.md`, "Retries").
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running, or if it has been asked
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is running, or if it has been asked
     /// to stop: a call that was called off is not tried again.
-    pub fn back_off(&mut self, call: CallIndex) -> Result<(), Refusal> {
+    pub fn back_off(&mut self, call: CallIndex) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let entry = *self.in_state(call, |state| state == State::Running)?;
         if call < self.called_off {
-            return Err(Refusal::NotNow(entry.state));
+            return Err(PlanError::NotNow(entry.state));
         }
         self.slots.release(entry.tool);
         self.set_state(call, State::BackOff);
@@ -62,8 +62,8 @@ impl Plan {
     /// since that does not say what became of it; it only cannot be started again then.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running.
-    pub fn set_aside(&mut self, call: CallIndex) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is running.
+    pub fn set_aside(&mut self, call: CallIndex) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let tool = self.in_state(call, |state| state == State::Running)?.tool;
         self.slots.release(tool);
@@ -76,12 +76,12 @@ impl Plan {
     /// asked again.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is backing off, or if it was called off.
-    pub fn retry(&mut self, call: CallIndex) -> Result<(), Refusal> {
+    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is backing off, or if it was called off.
+    pub fn retry(&mut self, call: CallIndex) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let tool = self.in_state(call, |state| state == State::BackOff)?.tool;
         if call < self.called_off {
-            return Err(Refusal::NotNow(State::BackOff));
+            return Err(PlanError::NotNow(State::BackOff));
         }
         self.aside.remove(&call);
         self.set_state(call, State::Admitted);

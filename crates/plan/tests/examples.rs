@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use plaincall_plan::{
-    Action, CallIndex, Limits, Link, Order, Outcome, Plan, Refusal, RejectReason, Reply, Tool,
+    Action, CallIndex, Limits, Link, Order, Outcome, Plan, PlanError, RejectReason, Reply, Tool,
     ToolIndex,
 };
 
@@ -106,7 +106,7 @@ fn tool_of(words: &[&str]) -> Tool {
 }
 
 impl Example {
-    fn input(&mut self, input: &str) -> Result<(), Refusal> {
+    fn input(&mut self, input: &str) -> Result<(), PlanError> {
         let plan = &mut self.plan;
         let (head, dependencies) = input.split_once(':').unwrap_or((input, ""));
         let ids = dependencies.split(',').map(str::trim);
@@ -149,7 +149,7 @@ impl Example {
                 let state = plan.call(call).unwrap().state();
                 match plan.complete(call, self.tools[tool], ids) {
                     // It ended when it appeared; that is no fault of the input.
-                    Err(Refusal::NotNow(refused)) if refused == state => Ok(()),
+                    Err(PlanError::NotNow(refused)) if refused == state => Ok(()),
                     result => result,
                 }
             }

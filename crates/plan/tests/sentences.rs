@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_plan::{CallIndex, Counts, Outcome, Refusal, RejectReason, State, Status};
+use plaincall_plan::{CallIndex, Counts, Outcome, PlanError, RejectReason, State, Status};
 
 fn check(found: &dyn ToString, expected: &str) {
     assert_eq!(found.to_string(), expected);
@@ -78,22 +78,22 @@ fn why_a_call_was_rejected() {
 
 #[test]
 fn why_an_input_was_refused() {
-    for (refusal, expected) in [
-        (Refusal::TurnOpen, "a turn is open; end it first"),
-        (Refusal::NoTurn, "no turn is open; begin one first"),
-        (Refusal::UnknownCall, "there is no such call"),
-        (Refusal::UnknownTool, "there is no such tool"),
+    for (plan_error, expected) in [
+        (PlanError::TurnOpen, "a turn is open; end it first"),
+        (PlanError::NoTurn, "no turn is open; begin one first"),
+        (PlanError::UnknownCall, "there is no such call"),
+        (PlanError::UnknownTool, "there is no such tool"),
         (
-            Refusal::NotNow(State::Ended(Status::Ok)),
+            PlanError::NotNow(State::Ended(Status::Ok)),
             "the call has already ended with the status ok",
         ),
         (
-            Refusal::NotNow(State::BackOff),
+            PlanError::NotNow(State::BackOff),
             "the call is backing off, where this does not apply",
         ),
-        (Refusal::Full, "the plan cannot number any more entries"),
+        (PlanError::Full, "the plan cannot number any more entries"),
     ] {
-        check(&refusal, expected);
+        check(&plan_error, expected);
     }
 }
 

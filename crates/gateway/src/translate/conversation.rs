@@ -164,7 +164,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         };
         let said = Some(said).filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
-        turn.extend(said.map(|text| TurnPart::Said(Untrusted::new(text))));
+        turn.extend(said.map(|text| TurnPart::Claimed(Untrusted::new(text))));
         for call in &calls {
             let name = Untrusted::new(&*call.name);
             let arguments = Untrusted::new(&*call.arguments);

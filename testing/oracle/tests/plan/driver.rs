@@ -2,7 +2,7 @@
 
 use plaincall_oracle::plan_oracle::{Call, Fate, Moments, Oracle};
 use plaincall_plan::{
-    Action, Because, CallIndex, Order, Outcome, Plan, Refusal, Reply, State, Status, ToolIndex,
+    Action, Because, CallIndex, Order, Outcome, Plan, PlanError, Reply, State, Status, ToolIndex,
 };
 
 use crate::plan::scenario::{Piece, Random, Scenario};
@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
         self.failures[call] -= 1;
         let result = self.plan.back_off(at(call));
         if self.stopped[call] {
-            assert_eq!(result, Err(Refusal::NotNow(State::Running)));
+            assert_eq!(result, Err(PlanError::NotNow(State::Running)));
             self.tally.refused += 1;
         } else {
             result.unwrap();

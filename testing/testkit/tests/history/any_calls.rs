@@ -268,7 +268,7 @@ fn check(words: &str, calls: &[Sample], texts: &[String]) -> usize {
         turn.extend(
             texts
                 .get(place)
-                .map(|text| TurnPart::Said(Untrusted::new(&**text))),
+                .map(|text| TurnPart::Claimed(Untrusted::new(&**text))),
         );
         turn.push(TurnPart::Called(past(call)));
     }

@@ -23,7 +23,7 @@ fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {
         .iter()
         .map(|(kind, value)| match *kind {
             "written" => TurnPart::Written(ModelText::new(text(value))),
-            "said" => TurnPart::Said(Untrusted::new(text(value))),
+            "claimed" => TurnPart::Claimed(Untrusted::new(text(value))),
             "call" => {
                 let name = Untrusted::new(text(&value["name"]));
                 let mut call = match &value["arguments"] {
@@ -71,8 +71,8 @@ fn result_text(content: &str, words: &str) -> String {
 }
 
 fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
-    let is_cut = words.contains(" cut-off");
-    let dialect = dialect(&words.replace(" cut-off", ""));
+    let is_cut = words.contains(" truncated");
+    let dialect = dialect(&words.replace(" truncated", ""));
     let stop = if is_cut { Stop::Broken } else { Stop::Natural };
     let tools: Vec<&ToolSpec> = tools.iter().collect();
     let document = Document::parse(reply, &dialect).expect("a dialect that works");

@@ -122,7 +122,7 @@ impl Teller {
     fn turn(&self, said: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
         if !said.is_empty() {
-            parts.push(TurnPart::Said(Untrusted::new(said)));
+            parts.push(TurnPart::Claimed(Untrusted::new(said)));
         }
         for ToolCall { id, function } in calls {
             let name = Untrusted::new(&function.name);

@@ -10,7 +10,7 @@ use crate::state::State;
 /// that answers after a cancellation, a tool that ends twice) may ignore the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum PlanError {
     /// `begin_turn` while a turn is open.
     TurnOpen,
     /// `declare` or `end_turn` while no turn is open.
@@ -25,7 +25,7 @@ pub enum Refusal {
     Full,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PlanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TurnOpen => formatter.write_str("a turn is open; end it first"),
@@ -46,4 +46,4 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for PlanError {}
