@@ -44,7 +44,7 @@ impl SchemaOption {
                 if set.add(tool).is_err() {
                     let other = files.get(&name).copied().unwrap_or(path);
                     return Err(Failure::Broken(format!(
-                        "the tool `{name}` is defined in {} and in {}: leave one of the two out",
+                        "duplicate tool `{name}` in {} and {}; remove one of them",
                         other.display(),
                         path.display()
                     )));
@@ -64,7 +64,7 @@ impl SchemaOption {
         let count = |paths: &[PathBuf]| paths.iter().filter(|path| *path == standard).count();
         let is_text = texts.is_empty() || count(texts) > 0;
         if count(&self.schema) + usize::from(is_text) > 1 && count(&self.schema) > 0 {
-            let message = "the standard input cannot be two things at once: name a file for the texts or for `--schema`";
+            let message = "the texts and `--schema` cannot both come from standard input; name a file for one of them";
             return Err(Failure::Usage(message.to_owned()));
         }
         Ok(())
@@ -112,7 +112,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
     let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
     if text.trim().is_empty() {
         return Err(Failure::Broken(format!(
-            "{name} is empty: there is no tool in it"
+            "{name} is empty; it must define at least one tool"
         )));
     }
     if !is_json(text) {
@@ -139,7 +139,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
         })
         .map_err(|error| has_mistakes(&name, text, &error))?;
     if tools.is_empty() {
-        return Err(Failure::Broken(format!("there is no tool in {name}")));
+        return Err(Failure::Broken(format!("{name} defines no tools")));
     }
     Ok(Found {
         tools,

@@ -134,7 +134,7 @@ impl History {
 /// What is done with the end of a log that is resumed.
 pub(crate) fn what_became_of(torn: &TornTail) -> &'static str {
     if torn.may_be_start {
-        "kept as the possible start of a call that writes: such a call counts as started"
+        "kept, because it may be the start of a call of a tool that writes; such a call counts as started"
     } else {
         "removed"
     }

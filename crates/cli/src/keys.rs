@@ -33,7 +33,7 @@ impl Source {
             (Some(file), _) => fs::read_to_string(file)
                 .map_err(|error| Failure::Broken(format!("cannot read {name}: {error}")))?,
             (None, Some(value)) => {
-                let no_text = || Failure::Usage(format!("{variable} is no text"));
+                let no_text = || Failure::Usage(format!("{variable} is not valid UTF-8"));
                 value.to_str().ok_or_else(no_text)?.to_owned()
             }
             (None, None) => return Ok(None),
@@ -59,7 +59,7 @@ impl Source {
         let secret = self.word("secret")?;
         if secret.len() < SHORTEST_SECRET {
             return Err(Failure::Usage(format!(
-                "the secret in {} has {} bytes, and could be guessed: give it at least {SHORTEST_SECRET} that are drawn at random",
+                "the secret in {} has only {} bytes; use at least {SHORTEST_SECRET} random bytes",
                 self.name,
                 secret.len()
             )));
@@ -80,10 +80,10 @@ impl Source {
     fn nothing(&self, what: &str) -> Failure {
         let name = &self.name;
         let instead = if self.is_file {
-            "leave the option out"
+            "omit the option"
         } else {
             "unset it"
         };
-        Failure::Usage(format!("{name} holds no {what}: put one in, or {instead}"))
+        Failure::Usage(format!("{name} has no {what}; add one, or {instead}"))
     }
 }

@@ -40,7 +40,7 @@ impl Failure {
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,
-            Self::ClosedPipe => "nobody reads the output any more",
+            Self::ClosedPipe => "the output was closed",
         }
     }
 
@@ -49,7 +49,7 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::ClosedPipe
         } else {
-            Self::Broken(format!("cannot write the output: {error}"))
+            Self::Broken(format!("cannot write to standard output: {error}"))
         }
     }
 }

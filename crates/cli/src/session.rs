@@ -47,7 +47,8 @@ impl Session {
                 Some(last) => last.name,
                 None => {
                     return Err(Failure::Configuration(
-                        "there is no session to go on with: `--session NAME` begins one".to_owned(),
+                        "there is no session to continue; start one with `--session NAME`"
+                            .to_owned(),
                     ));
                 }
             },
@@ -57,9 +58,9 @@ impl Session {
         let failed = |error: LogError| {
             Failure::Broken(match error {
                 LogError::InUse { .. } => {
-                    format!("the session `{name}` is used by another `plaincall`")
+                    format!("the session `{name}` is in use by another process")
                 }
-                error => format!("the session `{name}` cannot go on: {error}"),
+                error => format!("cannot continue the session `{name}`: {error}"),
             })
         };
         DirBuilder::new()
@@ -67,12 +68,12 @@ impl Session {
             .mode(0o700)
             .create(folder)
             .map_err(|error| {
-                Failure::Broken(format!("cannot make {}: {error}", folder.display()))
+                Failure::Broken(format!("cannot create {}: {error}", folder.display()))
             })?;
         let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
             remark(&format!(
-                "the session `{name}` ends in {} incomplete or damaged bytes; what was there was {}",
+                "the session `{name}` ends with {} incomplete or damaged bytes, which were {}",
                 torn.bytes,
                 what_became_of(torn)
             ));
@@ -84,7 +85,7 @@ impl Session {
             None => None,
             Some(begin) => Some(Note::of(begin).ok_or_else(|| {
                 Failure::Broken(format!(
-                    "the session `{name}` was not written by `plaincall ask` or `plaincall chat` of this version"
+                    "the session `{name}` was not written by this version of `plaincall ask` or `plaincall chat`"
                 ))
             })?),
         };
@@ -103,7 +104,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "`{name}` cannot be the name of a session: it has letters, digits, `-`, `_` and `.`, does not begin with a point, and has at most {LONGEST_NAME} bytes"
+        "invalid session name `{name}`: use letters, digits, `-`, `_` and `.`, no leading `.`, and at most {LONGEST_NAME} bytes"
     )))
 }
 

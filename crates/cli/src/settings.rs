@@ -65,7 +65,7 @@ impl Configuration {
         environment: &Environment,
     ) -> Result<Self, Failure> {
         let here = std::path::absolute(".").map_err(|error| {
-            Failure::Broken(format!("the working directory is not known: {error}"))
+            Failure::Broken(format!("cannot find the working directory: {error}"))
         })?;
         let home = environment.get("HOME").map(Path::new);
         let named = environment.get(USER_FILE).map(PathBuf::from);
@@ -88,7 +88,7 @@ impl Configuration {
             let (name, text) = tools_file::read(path)?;
             layers.user = read_settings(&name, &text, None).map_err(|error| {
                 let count = problems::show(&name, &text, &error);
-                Failure::Configuration(format!("{name} has {count}, so nothing is done"))
+                Failure::Configuration(format!("{name} has {count}"))
             })?;
         }
         let project_file = (!files.no_project).then(|| project::find(&here)).flatten();
@@ -171,8 +171,7 @@ impl Configuration {
     /// # Errors
     /// There is no place for them.
     pub(crate) fn session_directory(&self) -> Result<&Path, Failure> {
-        let nowhere =
-            "there is no place for sessions: set `HOME`, or `sessions` in the configuration";
+        let nowhere = "no directory for sessions; set `HOME`, or `sessions` in the configuration";
         let directory = self.settings.sessions.as_ref().map(|path| &*path.0);
         directory.ok_or_else(|| Failure::Configuration(nowhere.to_owned()))
     }
@@ -242,7 +241,7 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
             let known = names.iter().map(String::as_str);
             let near = did_you_mean(name, known.chain([USER_FILE, model::KEY]));
             return Err(Failure::Configuration(format!(
-                "unknown variable `{name}`; `plaincall config --schema` has the keys{near}"
+                "unknown variable `{name}`; see `plaincall config --schema` for the keys{near}"
             )));
         };
         let Some(text) = environment.get(name) else {
@@ -250,7 +249,7 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
             continue;
         };
         let Some(text) = text.to_str() else {
-            return Err(Failure::Configuration(format!("{name} is no text")));
+            return Err(Failure::Configuration(format!("{name} is not valid UTF-8")));
         };
         let read = |value: Value| {
             let mut one = Node::default();

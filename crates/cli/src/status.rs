@@ -60,15 +60,14 @@ pub(crate) fn tell_directory(directories: &Directories) {
     let is_here = std::env::current_dir().is_ok_and(|here| here == *current);
     if !current.as_os_str().is_empty() && !is_here {
         remark(&format!(
-            "the tools work in {}, where the run began",
+            "tools run in {}, where the run began",
             current.display()
         ));
     }
 }
 
 /// How to keep the files of a conversation.
-pub(crate) const KEEP_FILES: &str =
-    "to keep files, let the tool write to another directory (`directory` in the tools file)";
+pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool in the tools file";
 
 /// Says on standard error what is worth knowing.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {

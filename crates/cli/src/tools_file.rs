@@ -83,5 +83,7 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
 /// Shows what is wrong with a file of tools.
 pub(crate) fn has_mistakes(name: &str, text: &str, error: &FileError) -> Failure {
     let mistakes = problems::show(name, text, error);
-    Failure::Broken(format!("{name} has {mistakes}, so its tools are not known"))
+    Failure::Broken(format!(
+        "{name} has {mistakes}, so its tools cannot be used"
+    ))
 }

@@ -69,7 +69,7 @@ pub(crate) struct AskOptions {
 }
 
 /// What the model hears of a text that comes from there.
-const STANDARD_INPUT: &str = "a text on the standard input";
+const STANDARD_INPUT: &str = "standard input";
 
 /// What the model is given.
 struct Given {
@@ -151,9 +151,9 @@ async fn answer(
                     && error.progress.turns > 0
                 {
                     remark(if is_kept {
-                        "what was said and done is kept: `plaincall ask --continue \"Go on.\"` goes on with it"
+                        "the conversation is saved; to continue it, run `plaincall ask --continue \"Continue.\"`"
                     } else {
-                        "with `--session NAME` a conversation is kept, and can go on after such an error"
+                        "to continue a conversation after such an error, save it with `--session NAME`"
                     });
                 }
             }
@@ -219,8 +219,7 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage(
-            "there is no question: write it behind `ask`, or give it on the standard input"
-                .to_owned(),
+            "missing question: pass it as an argument or on standard input".to_owned(),
         ));
     }
     Ok(Given {

@@ -146,10 +146,10 @@ impl Chat<'_> {
         let tools = count(talk.tools().len(), "tool");
         let again = match talk.turns() {
             0 => String::new(),
-            turns => format!(", going on after {}", count(turns as usize, "turn")),
+            turns => format!(", continuing after {}", count(turns as usize, "turn")),
         };
         remark(&format!(
-            "{model}, {tools}{again}; /help lists the commands, Ctrl-D ends"
+            "{model}, {tools}{again}; /help for help, Ctrl-D to exit"
         ));
     }
 
@@ -220,9 +220,7 @@ impl Chat<'_> {
                 if is_typed && interrupt.is_typed() && !interrupt.is_urgent() =>
             {
                 let _quiet = displays.prompter.pause().await;
-                remark(
-                    "stopped; a tool that was running may still take the time that it has to end",
-                );
+                remark("stopped; a running tool may need some time to exit");
                 Next::Line { is_answered: true }
             }
             Ended::AtOnce(interrupt) => Next::End(Some(interrupt)),
@@ -248,7 +246,7 @@ impl Chat<'_> {
         tokio::select! {
             () = &mut closing => {}
             () = sleep(SOON) => {
-                remark("waiting for what was stopped to end; Ctrl-C ends it at once");
+                remark("waiting for stopped tools to exit; press Ctrl-C to kill them");
                 tokio::select! {
                     () = closing => {}
                     // With the runtime all that still runs is killed.
@@ -263,7 +261,7 @@ impl Chat<'_> {
     fn tools(&self) {
         let toolbox = self.built.talk.tools();
         if toolbox.is_empty() {
-            remark("there are no tools; `--tools`, `--builtin` and `--mcp` offer some");
+            remark("there are no tools; add some with `--tools`, `--builtin` or `--mcp`");
             return;
         }
         for tool in toolbox.iter() {
@@ -277,9 +275,7 @@ impl Chat<'_> {
     /// Shows a result whole.
     fn show(&self, back: usize) -> Next {
         let Some(result) = self.built.displays.result(back) else {
-            complain(
-                "there is no such result: `/show` shows the last, `/show 2` the one before it",
-            );
+            complain("no such result; `/show` shows the last result, `/show 2` the one before it");
             return Next::Line { is_answered: false };
         };
         say(format_args!(
@@ -312,7 +308,7 @@ impl Chat<'_> {
         self.built.talk.set_limits(limits);
         self.built.model = ready.name;
         remark(&format!(
-            "from now on {} answers; the conversation stays in the syntax in which it began",
+            "switched to {}; the conversation keeps its syntax",
             self.built.model
         ));
         Ok(())

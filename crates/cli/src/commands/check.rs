@@ -80,7 +80,7 @@ pub(crate) enum CheckFormat {
 
 pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     if (options.explain || options.every_split) && options.format == CheckFormat::Json {
-        let message = "'--explain' and '--every-split' are for people: for programs there is `plaincall parse --events`";
+        let message = "'--explain' and '--every-split' cannot be used with '--format json'; use `plaincall parse --events` instead";
         return Err(Failure::Usage(message.to_owned()));
     }
     let dialect = options.dialect.dialect()?;
@@ -195,7 +195,7 @@ impl Report {
             Ok(tried) => (
                 Status::Good,
                 format!(
-                    "chunk boundaries do not change the result: {} tried",
+                    "the result is the same for all chunk boundaries: {} tested",
                     counted(tried, "split")
                 ),
             ),

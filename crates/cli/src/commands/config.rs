@@ -89,7 +89,7 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     let project = configuration.project.as_ref();
     match project.and_then(|project| Some((&project.name, project.flaw.as_ref()?))) {
         Some((name, flaw)) if flaw.is_mistake => Err(Failure::Configuration(format!(
-            "{name} {}, so nothing of it counts",
+            "{name} {}, so it is ignored",
             flaw.sentence
         ))),
         _ => Ok(Status::Good),
@@ -127,18 +127,18 @@ impl Shown {
     fn of(configuration: &Configuration) -> Self {
         let mut shown = Self::default();
         if let Some(file) = configuration.user_file.clone() {
-            let state = if file.exists() { "read" } else { "not there" }.to_owned();
+            let state = if file.exists() { "read" } else { "not found" }.to_owned();
             let from = "user";
             shown.files.push(ShownFile { from, file, state });
         }
         if let Some(project) = &configuration.project {
             let left_out = project.left_out.join(", ");
             let state = match &project.flaw {
-                Some(flaw) => format!("nothing of it counts: it {}", flaw.sentence),
+                Some(flaw) => format!("ignored: it {}", flaw.sentence),
                 None if project.is_trusted => "trusted".to_owned(),
                 None if left_out.is_empty() => "not trusted".to_owned(),
                 None => format!(
-                    "not trusted, so this does not count: {left_out}; `plaincall config --trust` shows it and asks whether to trust it"
+                    "not trusted; ignored: {left_out}; to review and trust it, run `plaincall config --trust`"
                 ),
             };
             let (from, file) = ("project", project.path.clone());

@@ -90,7 +90,7 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     offer.directory = options.run_directory.clone().or(made);
     offer.environment = environment.into_variables();
     let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(async {
         let mut interrupts = Interrupts::new()?;
         let stop = CancellationToken::new();
@@ -115,7 +115,9 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     // Whoever reads the standard input cannot be called off.
     runtime.shutdown_timeout(LAST_TASKS);
     if let Some(files) = temporary.and_then(|made| RemovedFiles::of(made.path())) {
-        remark(&format!("{files}; `--run-directory DIR` keeps it"));
+        remark(&format!(
+            "{files}; to keep files, use `--run-directory DIR`"
+        ));
     }
     ended
 }
@@ -141,7 +143,7 @@ fn temporary(parent: &Path) -> Result<tempfile::TempDir, Failure> {
     made.map_err(|error| {
         let parent = parent.display();
         Failure::Broken(format!(
-            "cannot make a directory for the tools in {parent}: {error}"
+            "cannot create a scratch directory in {parent}: {error}"
         ))
     })
 }

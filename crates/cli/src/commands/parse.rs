@@ -134,8 +134,7 @@ impl<'o> Parse<'o> {
         let format = match options.format {
             Some(ParseFormat::Text) if options.jsonl => {
                 return Err(Failure::Usage(
-                    "'--jsonl' prints one JSON object a line: '--format text' does not go with it"
-                        .to_owned(),
+                    "'--jsonl' cannot be used with '--format text'".to_owned(),
                 ));
             }
             Some(format) => format,
@@ -274,11 +273,11 @@ impl<'o> Parse<'o> {
         for call in document.calls() {
             let lost = match calls.skipped.iter().find(|one| one.index == call.index) {
                 Some(left_out) => {
-                    format!("is left out: {}", left_out.reasons.join("; "))
+                    format!("was skipped: {}", left_out.reasons.join("; "))
                 }
                 None if call.dependencies.is_empty() => continue,
                 None => format!(
-                    "is printed without what it depends on, for which `tool_calls` have no place: `{}`",
+                    "was printed without its dependencies, which `tool_calls` cannot express: `{}`",
                     call.dependencies.join("`, `")
                 ),
             };

@@ -176,7 +176,7 @@ fn tell(
         (None, Some(error), _) => Err(Failure::Broken(error)),
         (None, None, Some(_)) => Ok(Status::Good),
         (None, None, None) => {
-            complain("the model did no task right by calls, in whatever way of writing them");
+            complain("the model solved no task with calls, in any dialect");
             Ok(Status::Wrong)
         }
     }
@@ -198,22 +198,22 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
     wrong.dedup();
     if !wrong.is_empty() {
         let (name, wrong) = (best.style.name, wrong.concat());
-        let _ = write!(text, "\nWhat went wrong with {name}:\n{wrong}");
+        let _ = write!(text, "\nFailures with {name}:\n{wrong}");
     }
     let doubt = if best.right * 2 < best.trials {
-        " It is the best, but not good: this model is weak with tools."
+        " It is the best result, but not a good one: this model is weak with tools."
     } else {
         ""
     };
     if best.forgets_end_markers() {
         let _ = write!(
             text,
-            "\nThe model forgets end markers: {} of its {} calls were rejected only for that.\n",
+            "\nThe model forgets end markers: {} of its {} calls were rejected for that reason alone.\n",
             best.unclosed, best.calls
         );
     }
     text + &format!(
-        "\nRecommended: {}.{doubt} In a configuration:\n\n{configuration}",
+        "\nRecommended: {}.{doubt} Configuration:\n\n{configuration}",
         best.style.name
     )
 }

@@ -71,16 +71,15 @@ enum Rendered {
 pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
     let is_prompt = options.what == Rendered::Prompt;
     if (options.no_dependencies || options.one_call) && !is_prompt {
-        let message = "'--no-dependencies' and '--one-call' go with '--as prompt' only";
+        let message = "'--no-dependencies' and '--one-call' require '--as prompt'";
         return Err(Failure::Usage(message.to_owned()));
     }
     if options.complete && options.what != Rendered::Calls {
-        let message = "'--complete' goes with '--as calls' only";
+        let message = "'--complete' requires '--as calls'";
         return Err(Failure::Usage(message.to_owned()));
     }
     if is_prompt && !options.files.is_empty() {
-        let message =
-            "'--as prompt' reads no file: '--schema' names those with the definitions of the tools";
+        let message = "'--as prompt' reads no FILE; name the tool definitions with '--schema'";
         return Err(Failure::Usage(message.to_owned()));
     }
     match options.what {
@@ -118,8 +117,7 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
 fn written_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
     let dialect = options.dialect.dialect()?;
     if dialect.syntax().is_none() {
-        let message =
-            "say in which syntax the model is to write: `--syntax block` or `--syntax emoji`";
+        let message = "missing syntax; use `--syntax block` or `--syntax emoji`";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(dialect)

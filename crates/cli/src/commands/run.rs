@@ -181,11 +181,12 @@ pub(crate) struct RunOptions {
 
 fn concurrency(text: &str) -> Result<u32, &'static str> {
     text.parse()
-        .map_err(|_| "write an integer; 0 is any number")
+        .map_err(|_| "expected a whole number; 0 means no limit")
 }
 
 fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
-    text.parse().map_err(|_| "write an integer of at least 1")
+    text.parse()
+        .map_err(|_| "expected a whole number of at least 1")
 }
 
 /// Runs the command.
@@ -197,9 +198,7 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
         },
         (None, Some(tools)) => Beginning::anew(options, tools)?,
         (None, None) => {
-            return Err(Failure::Usage(
-                "name the tools with `--tools FILE`".to_owned(),
-            ));
+            return Err(Failure::Usage("missing `--tools FILE`".to_owned()));
         }
     };
     let environment = Environment::read();
@@ -210,7 +209,7 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
             displays.leave();
             if let Some(log) = options.log.as_ref().or(options.resume.as_ref()) {
                 remark(&format!(
-                    "the run was ended at once; `plaincall run --resume {}` brings it to its end",
+                    "the run was aborted; resume it with `plaincall run --resume {}`",
                     log.display()
                 ));
             }
@@ -251,7 +250,7 @@ async fn begin(
         (Some(path), None) => {
             let path = path.clone();
             let made = tokio::task::spawn_blocking(move || new_log(&path)).await;
-            Some(made.map_err(|_| Failure::Broken("the log could not be made".to_owned()))??)
+            Some(made.map_err(|_| Failure::Broken("the log could not be created".to_owned()))??)
         }
         (None, None) => None,
     };
@@ -289,7 +288,7 @@ async fn begin(
             let is_gone = matches!(&error, RunError::Directory { error, .. } if error.kind() == ErrorKind::NotFound);
             if options.resume.is_some() && is_gone {
                 return Failure::Broken(format!(
-                    "{error}, and what the calls have left in it is lost; `--run-directory DIR` names another"
+                    "{error}; the files in it are lost. Name another directory with `--run-directory DIR`"
                 ));
             }
             Failure::Broken(error.to_string())
@@ -314,6 +313,6 @@ fn remove_empty(log: Option<&Path>) {
 /// Shows what came of a run that was over.
 fn over(options: &RunOptions, color: Color, history: History) -> Outcome {
     let environment = Environment::read();
-    remark("the run of this log was over, so nothing was run; these are its results");
+    remark("the run of this log has ended, so no calls were run; these are its results");
     block_on(play::show(options, color, &environment, history))
 }

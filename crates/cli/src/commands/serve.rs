@@ -39,17 +39,17 @@ const SECRET: &str = "PLAINCALL_SECRET";
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
     let log = Log::to(JsonOutput::new(), remark)
-        .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
+        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
     config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
     config
         .check_address(options.listen)
-        .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
+        .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
     let few_files = open_files::raise(options.limits.max_requests);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
+        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(async {
         let listener = TcpListener::bind(options.listen)
             .await
@@ -59,7 +59,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             .map_err(|error| cannot_listen(options.listen, &error))?;
         let interrupts = Interrupts::new()?;
         remark(&format!(
-            "http://{address}/v1 gives tool calls to the clients of {}",
+            "listening on http://{address}/v1, with tool calls for {}",
             options.upstream
         ));
         if let Some(few_files) = few_files {
@@ -67,7 +67,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         }
         if options.log_contents {
             remark(
-                "--log-contents: the log holds what users, models and tools say; whoever can read it can read all of that",
+                "--log-contents: the access log contains the messages of users, models and tools; restrict access to it",
             );
         }
         serve_until_told(gateway, listener, interrupts, options.times.drain_delay.0).await
@@ -113,7 +113,7 @@ async fn serve_until_told(
             _ => format!("{active} requests are"),
         };
         remark(&format!(
-            "ending: {requests} being answered; a second signal ends it at once"
+            "shutting down: {requests} in progress; a second signal exits immediately"
         ));
     }
     let answered = async {
@@ -125,10 +125,10 @@ async fn serve_until_told(
         answered = answered => match answered {
             Ok(Ok(0)) => Ok(Status::Good),
             Ok(Ok(cut)) => Err(Failure::Broken(format!(
-                "requests that had no complete answer in time: {cut}"
+                "requests not completed before shutdown: {cut}"
             ))),
             Ok(Err(error)) => Err(Failure::Broken(format!("cannot serve: {error}"))),
-            Err(error) => Err(Failure::Broken(format!("the server broke off: {error}"))),
+            Err(error) => Err(Failure::Broken(format!("the server failed: {error}"))),
         },
         second = interrupts.next() => Ok(Status::Interrupted(second.status())),
     }
@@ -138,10 +138,12 @@ async fn serve_until_told(
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     let advice = match error.kind() {
         ErrorKind::AddrInUse => {
-            "; another server listens there: end it, or name another port with `--listen`"
+            "; another server is using this port: stop it, or choose another port with `--listen`"
         }
         ErrorKind::AddrNotAvailable => "; this machine has no such address",
-        ErrorKind::PermissionDenied => "; ports below 1024 are for those who may: name another",
+        ErrorKind::PermissionDenied => {
+            "; ports below 1024 need privileges; choose another port with `--listen`"
+        }
         _ => "",
     };
     Failure::Broken(format!("cannot listen on {address}: {error}{advice}"))
@@ -160,9 +162,8 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     };
     let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,
-        None => Secret::random().map_err(|error| {
-            Failure::Broken(format!("no random numbers from the system: {error}"))
-        })?,
+        None => Secret::random()
+            .map_err(|error| Failure::Broken(format!("cannot get random numbers: {error}")))?,
     };
     let keys = source(&options.keys, CLIENT_KEYS)?;
     let keys = keys.map(|source| source.keys()).transpose()?;
@@ -172,7 +173,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
         let (name, text) = tools_file::read(file)?;
         let models = read_models(&name, &text, &all).map_err(|error| {
             let count = problems::show(&name, &text, &error);
-            Failure::Broken(format!("{name} has {count}, so nothing is served"))
+            Failure::Broken(format!("{name} has {count}"))
         })?;
         let settings = models
             .into_iter()

@@ -93,12 +93,12 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
                 Log::remove(&known.path).map_err(|error| {
                     Failure::Broken(match error {
                         LogError::InUse { .. } => {
-                            format!("the session `{}` is used at the moment", known.name)
+                            format!("the session `{}` is in use", known.name)
                         }
                         error => format!("cannot remove {}: {error}", known.path.display()),
                     })
                 })?;
-                remark(&format!("the session `{}` is removed", known.name));
+                remark(&format!("removed the session `{}`", known.name));
             }
             Ok(Status::Good)
         }
@@ -163,7 +163,9 @@ fn listed(known: &Known) -> Listed {
 
 fn list(known: &[Known], json: bool, output: &mut Output) -> Outcome {
     if known.is_empty() && !json {
-        remark("there are no sessions; `ask --session NAME` and `chat --session NAME` keep one");
+        remark(
+            "there are no sessions; start one with `ask --session NAME` or `chat --session NAME`",
+        );
     }
     let width = known.iter().map(|known| known.name.chars().count());
     let width = width.max().unwrap_or(0);

@@ -63,21 +63,21 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     let mut story = Story::of(&record.events, &dialect(&record.events));
     if let Some(torn) = &record.torn {
         story.problems.push(format!(
-            "the last line (line {}, {} bytes) is unfinished, as a crash leaves it; {}",
+            "the last line (line {}, {} bytes) is incomplete after a crash; {}",
             torn.line,
             torn.bytes,
             if torn.may_be_start {
-                "it may be the start of a call that writes"
+                "it may be the start of a call of a tool that writes"
             } else {
-                "the record ends before it"
+                "it is ignored"
             }
         ));
     }
     let status = match &error {
         Some(error) => {
-            story.problems.push(format!(
-                "{error}; what stands there and after it is not shown"
-            ));
+            story
+                .problems
+                .push(format!("{error}; the rest of the log is not shown"));
             Status::Wrong
         }
         None => Status::Good,
@@ -161,7 +161,7 @@ fn refuse_to_overwrite_the_record(record: &Path, page: &Path) -> Result<(), Fail
     };
     if same && page != Path::new("-") {
         return Err(Failure::Usage(format!(
-            "the page would be written over the record {}; name another file",
+            "the page would overwrite the log {}; name another file",
             record.display()
         )));
     }

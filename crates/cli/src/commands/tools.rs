@@ -88,7 +88,7 @@ impl SourceOptions {
             .await?;
         if equipment.toolbox.is_empty() {
             return Err(Failure::Usage(
-                "there are no tools: name some with `--tools FILE`, `--builtin DIR` or `--mcp FILE`, or in a configuration file".to_owned(),
+                "there are no tools; add some with `--tools FILE`, `--builtin DIR` or `--mcp FILE`, or in the configuration".to_owned(),
             ));
         }
         Ok(equipment)

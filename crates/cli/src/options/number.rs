@@ -4,5 +4,6 @@ use std::num::NonZeroUsize;
 
 /// A number of bytes.
 pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "write an integer from 1")
+    text.parse()
+        .map_err(|_| "expected a whole number of at least 1")
 }

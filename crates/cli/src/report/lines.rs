@@ -45,7 +45,7 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         }
     }
     for at in &story.resumed {
-        let text = format!("taken up again at {}", time(*at));
+        let text = format!("resumed at {}", time(*at));
         lines.push(Line::of(ASKING, &text));
     }
     for (place, turn) in story.turns.iter().enumerate() {
@@ -119,19 +119,19 @@ fn reply(story: &Story, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     prose.end_started_row();
     let mut lines = prose.take_rows();
     if !turn.is_exact && turn.segments.len() > 1 {
-        let text = "(the reply is shown as it arrived: its calls could not be found in it again)";
+        let text = "(the reply is shown as received: its calls could not be located)";
         lines.extend(wrapped(&Line::of(DIM, text), form.width));
     }
     let end = match (turn.stop, turn.over_ms) {
-        (Some(Stop::Length), _) => Some("(a limit of length cut the reply off)"),
-        (Some(Stop::Broken), _) => Some("(the reply broke off, or nothing is known about its end)"),
-        (_, None) => Some("(the record ends before the reply does)"),
+        (Some(Stop::Length), _) => Some("(the reply reached its length limit)"),
+        (Some(Stop::Broken), _) => Some("(the reply was truncated, or its end is unknown)"),
+        (_, None) => Some("(the log ends before the reply)"),
         _ => None,
     };
     lines.extend(end.map(|end| Line::of(ASKING, end)));
     if let Some(cancel) = &turn.cancel {
         let (at, reason) = (words::time(cancel.at), &cancel.reason);
-        let text = format!("all calls were called off at {at}: {reason}");
+        let text = format!("all calls were cancelled at {at}: {reason}");
         lines.extend(wrapped(&Line::of(ASKING, &text), form.width));
     }
     lines
@@ -157,7 +157,7 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
         return Vec::new();
     }
     if table.calls().is_empty() {
-        let text = Line::of(PLAIN, "There are no calls in the reply.");
+        let text = Line::of(PLAIN, "The reply has no calls.");
         return wrapped(&text, form.width);
     }
     let columns = Columns::of(table.calls(), form.picture_width());
@@ -167,7 +167,7 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
         if let Some(result) = in_table.result() {
             line.append(&ending(result));
         } else if let Some(open) = &call.open {
-            line.push(ASKING, &format!("cut off {}", open.stage.sentence()));
+            line.push(ASKING, &format!("interrupted {}", open.stage.sentence()));
         }
         lines.extend(wrapped(&line, form.width));
         lines.extend(about(call, form, glyphs));
@@ -232,7 +232,7 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
 fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     let by = match admission.by {
         AdmittedBy::Rule => "by a rule of the run",
-        AdmittedBy::Always => "by an earlier answer for all calls of this tool",
+        AdmittedBy::Always => "by an earlier approval of all calls of this tool",
         AdmittedBy::Gate => "by the gate",
     };
     let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
@@ -240,7 +240,7 @@ fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     let waited = waited.map_or(String::new(), |it| format!(" after {}", words::time(it)));
     let mut text = format!("{by}{waited}");
     if admission.always {
-        text.push_str(", and all later calls of this tool with it");
+        text.push_str(", with all later calls of this tool");
     }
     text
 }
@@ -248,14 +248,14 @@ fn admitted(admission: &Admission, ready: Option<u64>) -> String {
 fn cause(call: &Call, because: &Because) -> String {
     let link = match because.link {
         Link::Dependency => "it depends on",
-        Link::Order => "it was written after",
+        Link::Order => "it follows",
     };
     let mut text = format!("{link} {}", because.direct.id);
     if because.direct.call == call.number {
         text.push_str(" (itself)");
     }
     if because.root != because.direct {
-        text = format!("{text}; it began with {}", because.root.id);
+        text = format!("{text}; the root cause is {}", because.root.id);
     }
     text
 }
@@ -263,7 +263,7 @@ fn cause(call: &Call, because: &Because) -> String {
 fn attempt_line(attempt: &Attempt, call: &Call) -> String {
     let from = moment(attempt.started_ms);
     let Some(ended) = attempt.ended_ms else {
-        return format!("at {from}, cut off");
+        return format!("at {from}, interrupted");
     };
     let took = time(ended.saturating_sub(attempt.started_ms));
     let Some(error) = &attempt.error else {
@@ -271,7 +271,7 @@ fn attempt_line(attempt: &Attempt, call: &Call) -> String {
         return format!("at {from}, {status} after {took}");
     };
     let (error, wait) = (without_line_end(error), attempt.wait_ms.map(time));
-    let wait = wait.map_or(String::new(), |wait| format!("; waits {wait}"));
+    let wait = wait.map_or(String::new(), |wait| format!("; retry after {wait}"));
     format!("at {from}, failed after {took}: {error}{wait}")
 }
 

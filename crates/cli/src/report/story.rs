@@ -151,10 +151,10 @@ impl Stage {
         match self {
             Self::Writing => "while it was being written",
             Self::Waiting => "while it waited for other calls",
-            Self::Ready => "before anybody had decided whether it may run",
+            Self::Ready => "while it waited for approval",
             Self::Admitted => "while it waited for a slot",
             Self::Running => "while it ran",
-            Self::BackOff => "while it waited for another attempt",
+            Self::BackOff => "while it waited for a retry",
         }
     }
 }
@@ -164,19 +164,19 @@ fn resume(stage: Stage, effect: Option<Effect>, is_called_off: bool) -> &'static
     let is_unsure =
         stage == Stage::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
     if is_called_off && !is_unsure {
-        return "starts nothing more, since all calls were called off: it ends cancelled";
+        return "does not start it, because all calls were cancelled; it ends as cancelled";
     }
     match (stage, effect) {
-        (Stage::Running, Some(Effect::Read)) => "runs it again: its tool changes nothing",
+        (Stage::Running, Some(Effect::Read)) => "runs it again, because its tool only reads",
         (Stage::Running, Some(Effect::Idempotent)) => {
-            "runs it again: doing it twice is the same as doing it once"
+            "runs it again, because its tool is idempotent"
         }
         (Stage::Running, _) => {
-            "does not run it again by itself, since it may have done its work: a person says what became of it, or it ends unknown"
+            "does not run it again automatically, because it may have completed; without an answer from you, it ends as unknown"
         }
-        (Stage::Writing, _) => "runs it if the rest of its text is at hand",
-        (Stage::Waiting, _) => "goes on waiting",
-        (Stage::Ready, _) => "asks whether it may run",
+        (Stage::Writing, _) => "runs it if the rest of its text is available",
+        (Stage::Waiting, _) => "keeps waiting",
+        (Stage::Ready, _) => "asks for approval",
         (Stage::Admitted, _) => "starts it",
         (Stage::BackOff, _) => "starts it again at once",
     }
@@ -218,7 +218,7 @@ impl Story {
             }
             RunEvent::DamagedEnd(damaged) => {
                 self.problems.push(format!(
-                    "{} damaged bytes may have been the start of a call that writes; it counts as started",
+                    "{} damaged bytes may be the start of a call of a tool that writes; it counts as started",
                     damaged.bytes
                 ));
                 return;

@@ -123,7 +123,7 @@ impl Configuration {
             let (name, text) = self.text(file)?;
             let read = McpConfig::read(&text, file, passed("/mcp/files")).map_err(|error| {
                 let mistakes = problems::show(&name, &text, &error);
-                Failure::Configuration(format!("{name} has {mistakes}, so nothing is done"))
+                Failure::Configuration(format!("{name} has {mistakes}"))
             })?;
             wanted.servers.extend(read.servers);
         }
@@ -153,11 +153,11 @@ impl Configuration {
         options.http = http(environment);
         let servers = McpServers::connect(wanted, options).await;
         for failure in servers.failures() {
-            remark(&format!("{failure}; its tools are missing"));
+            remark(&format!("{failure}; its tools are not available"));
         }
         for skipped in servers.skipped() {
             let (tool, server, reason) = (&skipped.tool, &skipped.server, &skipped.reason);
-            let text = format!("the tool `{tool}` of the MCP server `{server}` is not taken");
+            let text = format!("skipped the tool `{tool}` of the MCP server `{server}`");
             remark(&format!("{text}: {reason}"));
         }
         Ok(Some(servers))
@@ -179,7 +179,7 @@ impl Configuration {
                 let pointer = format!("/rules/{index}");
                 let origin = self.origin(&pointer);
                 let message = format!(
-                    "a rule ({origin}) is about the tool `{written}`, which is not there; did you mean `{near}`?"
+                    "a rule ({origin}) names the unknown tool `{written}`; did you mean `{near}`?"
                 );
                 let is_trusted = self.project.as_ref().is_some_and(|it| it.is_trusted);
                 // The author of a project cannot keep anybody from working.
@@ -242,7 +242,7 @@ fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
     for tool in tools.toolbox().iter() {
         if let Some(variable) = tool.environment().first() {
             return Err(Failure::Configuration(format!(
-                "{name}: the tool `{}` takes `{variable}` of your environment, and a project cannot pass on variables, since keys may be among them; name this file in your own configuration, or leave `environment` out",
+                "{name}: the tool `{}` reads `{variable}` from your environment, which a project cannot do because variables may contain keys; name this file in your user configuration, or remove `environment`",
                 tool.name()
             )));
         }
@@ -281,7 +281,7 @@ fn rule(table: &RuleTable) -> Rule {
 fn unknown_builtin(name: &str) -> Failure {
     let names = BuiltinTool::ALL.map(BuiltinTool::name);
     Failure::Configuration(format!(
-        "`builtin.tools`: unknown built-in tool `{name}`; they are {}{}",
+        "`builtin.tools`: unknown built-in tool `{name}`; the built-in tools are {}{}",
         names.join(", "),
         did_you_mean(name, names)
     ))

@@ -69,7 +69,7 @@ impl Configuration {
             names = format!(" ({names})");
         }
         Failure::Configuration(format!(
-            "no model is set: use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set `model` in {own}"
+            "no model is set; use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set `model` in {own}"
         ))
     }
 
@@ -81,7 +81,7 @@ impl Configuration {
         };
         let near = near.map(|near| format!("; did you mean `{near}`?"));
         Failure::Configuration(format!(
-            "unknown model `{name}`; a model has a table `[models.NAME]`, or is one of `ollama:ID`, `openai:ID`, `anthropic:ID` and `replay:FILE`, or is named with `--url`{}",
+            "unknown model `{name}`; use the name of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`, or pass `--url`{}",
             near.unwrap_or_default()
         ))
     }
@@ -181,12 +181,12 @@ impl Chosen {
             Some(KeySource::File(file)) => return word(Some(&file), ""),
             Some(KeySource::Variable(variable)) => {
                 let model = format!("the key of the model `{}`", self.name);
-                let missing = format!("{model} is in the variable {variable}, which is not set");
+                let missing = format!("{model} is missing; set the variable {variable}");
                 (variable, missing)
             }
             Some(KeySource::Usual(host, variable)) => {
                 let missing = format!(
-                    "{host} needs a key: set the variable {variable}, or name another source with `key_env` or `key_file` in the table of the model"
+                    "{host} requires a key; set the variable {variable}, or `key_env` or `key_file` in the table of the model"
                 );
                 (variable.to_owned(), missing)
             }

@@ -93,7 +93,7 @@ impl Project {
             // The user counts on what it forbids.
             Err(flaw) if trusted.is_some() && !shows_mistakes => {
                 return Err(Failure::Configuration(format!(
-                    "{} {}, so nothing is done; `--no-project` leaves it out",
+                    "{} {}; fix it, or ignore it with `--no-project`",
                     project.name, flaw.sentence
                 )));
             }
@@ -150,15 +150,15 @@ impl Project {
     pub(super) fn doubt(&self) -> Option<String> {
         let name = &self.name;
         if let Some(flaw) = &self.flaw {
-            let mut text = format!("{name} {}, so nothing of it counts", flaw.sentence);
+            let mut text = format!("{name} {}, so it is ignored", flaw.sentence);
             if flaw.is_mistake {
-                text.push_str("; `plaincall config` shows more");
+                text.push_str("; for details, run `plaincall config`");
             }
             return Some(text);
         }
         let left_out = self.left_out.join(", ");
         (!left_out.is_empty()).then(|| format!(
-            "{name} is not trusted, so this of it does not count: {left_out}; `plaincall config --trust` shows it and asks whether to trust it"
+            "{name} is not trusted, so these keys are ignored: {left_out}; to review and trust it, run `plaincall config --trust`"
         ))
     }
 }
@@ -177,20 +177,18 @@ fn read_own(path: &Path) -> Result<String, Flaw> {
     // The link, if it is one, and what it leads to.
     for owner in [look(path)?.uid(), about.uid()] {
         if owner != own && owner != 0 {
-            let sentence = format!("belongs to another user (number {owner}; you are {own})");
+            let sentence = format!("belongs to another user (uid {owner}; yours is {own})");
             return Err(flaw(sentence));
         }
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mode = look(folder)?.permissions().mode();
     if mode & WORLD_WRITABLE != 0 && mode & STICKY == 0 {
-        return Err(flaw(
-            "stands in a directory in which everybody can replace it".to_owned(),
-        ));
+        return Err(flaw("is in a world-writable directory".to_owned()));
     }
     let name = path.display().to_string();
     tools_file::text(&name, bytes).map_err(|failure| Flaw {
-        sentence: format!("is no text: {}", failure.message()),
+        sentence: format!("is not text: {}", failure.message()),
         is_mistake: true,
     })
 }

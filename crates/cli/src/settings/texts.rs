@@ -31,7 +31,7 @@ pub(super) fn read_all(paths: &[PathBuf], folder: &Path) -> Result<Texts, String
         total += bytes.len();
         if total > LONGEST_TOGETHER {
             let most = LONGEST_TOGETHER >> 20;
-            let sum = format!("with it the files that the project names have more than {most} MiB");
+            let sum = format!("the files named by the project exceed {most} MiB in total");
             return Err(refused(sum));
         }
         texts.insert(path.clone(), bytes);
@@ -53,7 +53,7 @@ pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "it leads to {}, outside the project, and a project's file reads nothing there",
+        "it leads to {}, outside the project",
         found.display()
     ))
 }
@@ -65,12 +65,12 @@ pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
 /// Why not, as the end of a sentence.
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
     let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
+        ErrorKind::NotFound => "no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
     let is_regular = |about: &Metadata| {
-        let refused = || "it is no file of the usual kind".to_owned();
+        let refused = || "not a regular file".to_owned();
         about.is_file().then_some(()).ok_or_else(refused)
     };
     // Opening some devices does something already.
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
     let mut file = file.take(LONGEST + 1);
     file.read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LONGEST {
-        return Err(format!("it has more than {} MiB", LONGEST >> 20));
+        return Err(format!("it is larger than {} MiB", LONGEST >> 20));
     }
     Ok((bytes, about))
 }

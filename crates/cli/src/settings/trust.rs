@@ -105,12 +105,12 @@ pub(crate) fn trust(configuration: &Configuration, expected: &str, output: &mut 
         }
     } else if expected != fingerprint {
         return Err(Failure::Broken(format!(
-            "nothing is trusted: the fingerprint of the texts above is {fingerprint}, and not {expected}"
+            "nothing was trusted: the fingerprint of the files above is {fingerprint}, not {expected}"
         )));
     }
     set(state, &project.path, Some(&fingerprint))?;
     remark(&format!(
-        "{name} is trusted as it is shown above, until one of these texts changes; `plaincall config --distrust` takes that back"
+        "{name} is now trusted as shown above, until one of these files changes; to undo this, run `plaincall config --distrust`"
     ));
     Ok(Status::Good)
 }
@@ -122,14 +122,15 @@ pub(crate) fn trust(configuration: &Configuration, expected: &str, output: &mut 
 pub(crate) fn distrust(configuration: &Configuration) -> Outcome {
     let (project, state) = place(configuration)?;
     set(state, &project.path, None)?;
-    remark(&format!("{} is not trusted any more", project.name));
+    remark(&format!("{} is no longer trusted", project.name));
     Ok(Status::Good)
 }
 
 /// The project, and where trust in it is kept.
 fn place(configuration: &Configuration) -> Result<(&Project, &Path), Failure> {
-    let no_file = "there is no project's file: no `plaincall.toml` here or in a directory above";
-    let no_state = "nowhere to remember it: neither `XDG_STATE_HOME` nor `HOME` is set";
+    let no_file =
+        "no project configuration: there is no `plaincall.toml` in this directory or its parents";
+    let no_state = "cannot store trust: neither `XDG_STATE_HOME` nor `HOME` is set";
     let (project, state) = (
         configuration.project.as_ref(),
         configuration.state.as_deref(),
@@ -159,10 +160,10 @@ fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Fai
 fn is_wanted(fingerprint: &str) -> Result<bool, Failure> {
     let terminal = Tty::open().map_err(|reason| {
         Failure::Broken(format!(
-            "nothing is trusted yet: {reason}; `plaincall config --trust={fingerprint}` trusts what is shown above, and nothing else"
+            "nothing was trusted: {reason}; to trust the files above, run `plaincall config --trust={fingerprint}`"
         ))
     })?;
-    let answer = terminal.line("Trust these texts? [y/N] ");
+    let answer = terminal.line("Trust these files? [y/N] ");
     let answer = answer.map_err(|error| Failure::Broken(format!("cannot ask: {error}")))?;
     let answer = answer.trim().to_ascii_lowercase();
     Ok(answer == "y" || answer == "yes")

@@ -35,7 +35,7 @@ pub(crate) fn lines(arguments: &Arguments) -> Vec<Line> {
     }
     let mut lines: Vec<Line> = found.iter().take(SHOWN).map(line).collect();
     if let more @ 1.. = found.len().saturating_sub(SHOWN) {
-        lines.push(indented(ASKING, &format!("({more} URLs more)")));
+        lines.push(indented(ASKING, &format!("({more} more URLs)")));
     }
     lines
 }
@@ -64,13 +64,16 @@ fn line(address: &Address<'_>) -> Line {
     };
     remark(
         !address.user.is_empty(),
-        "what stands before the @ is no part of the host",
+        "the part before the @ is not the host",
     );
-    remark(!address.host.is_ascii(), "the host is not written in ASCII");
+    remark(
+        !address.host.is_ascii(),
+        "the host contains non-ASCII characters",
+    );
     let host = address.host.to_ascii_lowercase();
     remark(
         host.split('.').any(|label| label.starts_with("xn--")),
-        "xn-- stands for letters that are not ASCII, which may look like others",
+        "xn-- encodes non-ASCII letters, which may look like other letters",
     );
     line
 }

@@ -56,7 +56,7 @@ impl RecoveryAnswer {
             },
             Self::NotDone => Recovery::NotDone {
                 reason: text.unwrap_or_else(|| {
-                    "the run was cut off before the call was done, and it was not run again"
+                    "the run was interrupted before this call completed, and the call was not run again"
                         .to_owned()
                 }),
             },
@@ -136,7 +136,7 @@ impl Approval {
         let question = Question {
             id: Arc::clone(&request.id),
             pages: question::pages(self.details(request, is_ruled, terminal.size())).await,
-            words: "May it run?",
+            words: "Allow this call?",
             answers,
         };
         let reply = self.prompter.ask(question, terminal).await?;
@@ -149,11 +149,11 @@ impl Approval {
         }
         if reply.key == QUIT.key {
             self.quit().await;
-            return Ok(Decision::deny("the run was called off"));
+            return Ok(Decision::deny("the run was cancelled"));
         }
         Ok(Decision::deny(match reply.text {
-            Some(reason) => format!("the user did not allow this call: {reason}"),
-            None => "the user did not allow this call".to_owned(),
+            Some(reason) => format!("the user denied this call: {reason}"),
+            None => "the user denied this call".to_owned(),
         }))
     }
 
@@ -172,7 +172,7 @@ impl Approval {
         let question = Question {
             id: Arc::clone(&request.id),
             pages: question::pages_of_interrupted(details, started, self.began),
-            words: "What became of it?",
+            words: "What happened to this call?",
             answers,
         };
         let reply = self.prompter.ask(question, terminal).await?;
@@ -218,16 +218,16 @@ fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
     if let Some(held) = &request.held {
         let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));
         format!(
-            "this call {held}. Such a call runs only if a person allows it, and {reason}; not even `--yes` does{}",
+            "this call {held}. Such a call always needs approval, even with `--yes`, but {reason}{}",
             advice.unwrap_or_default()
         )
     } else if is_ruled {
         format!(
-            "a rule wants somebody to be asked about this call of `{name}`, and {reason}; `--yes` lets such calls run without asking"
+            "a rule requires approval for this call of `{name}`, but {reason}; to approve all such calls, use `--yes`"
         )
     } else {
         format!(
-            "the tool `{name}` may change something, and {reason}; `--yes` lets such tools run without asking"
+            "the tool `{name}` may change something and needs approval, but {reason}; to approve all such calls, use `--yes`"
         )
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn open_line(
         }
         State::Writing => (DIM, glyphs.writing, "writing".to_owned()),
         State::BackingOff => {
-            let state = "failed; waits to be tried again".to_owned();
+            let state = "failed; waiting for a retry".to_owned();
             (DIM, glyphs.waiting, state)
         }
         _ => {
@@ -43,9 +43,9 @@ pub(crate) fn open_line(
                 _ => Vec::new(),
             };
             let state = if open.is_empty() {
-                "waits for its turn".to_owned()
+                "waiting for its turn".to_owned()
             } else {
-                format!("waits for {}", open.join(", "))
+                format!("waiting for {}", open.join(", "))
             };
             (DIM, glyphs.waiting, state)
         }

@@ -57,7 +57,7 @@ impl Excerpts {
         let window = window(text, &remark.span);
         let mut annotation = AnnotationKind::Primary.span(window.span);
         if window.goes_on {
-            annotation = annotation.label("and on over the lines below");
+            annotation = annotation.label("continues on the lines below");
         }
         let snippet = Snippet::source(window.line)
             .line_start(line)

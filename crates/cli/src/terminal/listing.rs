@@ -117,8 +117,8 @@ impl Parts<'_> {
         if let EventKind::CallEnd(ending) = &event.kind {
             let why = match ending.termination() {
                 Termination::Explicit => "",
-                Termination::NextCall => "(the next call begins)",
-                Termination::EndOfStream => "(the text ends)",
+                Termination::NextCall => "(next call starts)",
+                Termination::EndOfStream => "(end of text)",
             };
             let column = self.rows.column;
             self.rows.write(part, DIM, why, output)?;
@@ -169,7 +169,7 @@ impl Parts<'_> {
             };
             match arguments {
                 Some(arguments) => self.values(&call.name, arguments),
-                None => self.rows.note(DIM, "no values: its arguments are wrong"),
+                None => self.rows.note(DIM, "no values: invalid arguments"),
             }
         }
     }

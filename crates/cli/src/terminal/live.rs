@@ -104,9 +104,9 @@ impl Live {
         for (style, count, word) in [
             (RUNNING, running, "running"),
             (PLAIN, waiting, "waiting"),
-            (PLAIN, written, "written now"),
+            (PLAIN, written, "being written"),
             (palette::status(Status::Ok), ended.0, "ok"),
-            (palette::status(Status::Error), ended.1, "not ok"),
+            (palette::status(Status::Error), ended.1, "failed"),
         ] {
             if count > 0 {
                 line.push(DIM, &dot);
@@ -118,14 +118,14 @@ impl Live {
             line.push(DIM, &format!("turn {}{dot}", self.transcript.turn + 1));
         }
         if self.phase == Phase::Stopping {
-            line.push(ASKING, "stopping; Ctrl-C again ends it at once");
+            line.push(ASKING, "stopping; press Ctrl-C again to exit immediately");
         } else if let Some(since) = self.transcript.asked {
             let mark = look.glyphs.running(since.elapsed().as_millis());
             line.push(DIM, &format!("{mark} waiting for the model"));
         } else if table.reply_end().is_some() {
-            line.push(DIM, "reply over");
+            line.push(DIM, "reply complete");
         } else {
-            line.push(DIM, "reply being written");
+            line.push(DIM, "receiving the reply");
         }
         line
     }

@@ -49,7 +49,7 @@ impl PageText {
         self.add_all(texts.get(..front).unwrap_or_default(), extent);
         self.is_cut = true;
         let left_out = words::count(behind - front, "line");
-        let text = format!("({left_out} more of the {what})");
+        let text = format!("({left_out} more in the {what})");
         self.lines.push(indented(ASKING, &text));
         self.add_all(texts.get(behind..).unwrap_or_default(), extent);
     }
@@ -83,7 +83,7 @@ impl PageText {
             let begin: String = text.chars().take(front).collect();
             let end: String = text.chars().skip(length - back).collect();
             let mut line = seen(style, &begin);
-            let more = format!(" ({} characters more) ", length - CHARACTERS);
+            let more = format!(" ({} more characters) ", length - CHARACTERS);
             line.push(ASKING, &more);
             push_seen(&mut line, style, &end, false);
             self.lines.push(line);

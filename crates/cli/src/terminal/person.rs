@@ -33,7 +33,7 @@ impl Person {
     }
 
     async fn ask(&self, question: &str) -> Result<String, BoxError> {
-        let prompter = self.prompter.get().ok_or("nobody can be asked yet")?;
+        let prompter = self.prompter.get().ok_or("no terminal is available yet")?;
         // One question at a time.
         let _turn = prompter.turn().await;
         let terminal = Tty::open()?;

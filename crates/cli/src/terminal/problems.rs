@@ -36,9 +36,9 @@ pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
 pub(crate) fn count(error: &FileError) -> String {
     let most = most_shown(error);
     match error.problems.len() {
-        1 => "a mistake".to_owned(),
-        count if count > most => format!("{count} mistakes (the first {most} are shown)"),
-        count => format!("{count} mistakes"),
+        1 => "1 error".to_owned(),
+        count if count > most => format!("{count} errors (showing the first {most})"),
+        count => format!("{count} errors"),
     }
 }
 

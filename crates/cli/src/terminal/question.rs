@@ -51,23 +51,23 @@ impl Answer {
     }
 }
 
-const ALL_OF_TOOL: &str = "may run, like all calls of this tool";
+const ALL_OF_TOOL: &str = "allowed, with all calls of this tool";
 
-pub(crate) static YES: Answer = answer(b'y', "[y]es", "may run").needing_all();
-pub(crate) static NO: Answer = answer(b'n', "[n]o", "may not run")
-    .asking("Why not? The model reads it; Enter alone gives no reason.");
+pub(crate) static YES: Answer = answer(b'y', "[y]es", "allowed").needing_all();
+pub(crate) static NO: Answer =
+    answer(b'n', "[n]o", "denied").asking("Reason for the model (optional):");
 pub(crate) static ALL: Answer = answer(b'a', "[a]ll of this tool", ALL_OF_TOOL).needing_all();
-pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "does not run; stopping");
-pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "is run again").needing_all();
-pub(crate) static DONE: Answer = answer(b'd', "[d]one", "was done")
-    .asking("What did it return? The model reads it; Enter alone: nothing.");
-pub(crate) static NOT_DONE: Answer = answer(b'n', "[n]ot done", "was not done")
-    .asking("What is the model to know about it? Enter alone: no more than that.");
-pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "is left open");
+pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "not run; stopping");
+pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "runs again").needing_all();
+pub(crate) static DONE: Answer =
+    answer(b'd', "[d]one", "completed").asking("Output for the model (optional):");
+pub(crate) static NOT_DONE: Answer =
+    answer(b'n', "[n]ot done", "not executed").asking("Note for the model (optional):");
+pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "left open");
 
 /// What is typed at once, without a key before it.
 pub(crate) static ANSWER: Answer =
-    answer(b'\r', "", "you answered").asking("Your answer; Enter alone says nothing.");
+    answer(b'\r', "", "you answered").asking("Your answer (optional):");
 
 /// The key for the next page.
 pub(crate) const MORE: u8 = b'm';
@@ -131,13 +131,13 @@ pub(crate) async fn pages(details: Details<'_>) -> Vec<Vec<Line>> {
         head.push(PLAIN, ", which may change something");
     }
     if details.is_ruled {
-        head.push(PLAIN, "; a rule wants you to be asked");
+        head.push(PLAIN, "; a rule requires your approval");
     }
     let mut lines = vec![head];
     if let Some(held) = details.held {
         let mut text = format!("! this call {held}");
         if held.is_echo() {
-            text.push_str("; the model may only have copied it");
+            text.push_str("; the model may have copied it");
         }
         lines.push(indented(ASKING, &text));
     }
@@ -184,13 +184,13 @@ pub(crate) fn pages_of_interrupted(
 ) -> Vec<Vec<Line>> {
     let mut head = Line::of(ASKING, "? ");
     head.push(BOLD, details.id);
-    head.push(PLAIN, " was cut off while it ran ");
+    head.push(PLAIN, " was interrupted while running ");
     head.push(CALL_NAME, details.name);
     head.push(PLAIN, ", which may have changed something");
     let mut lines = vec![head];
     if let Some(started) = started {
         let text = format!(
-            "It was started {} after the run began, which was at {}. It may even be at work still.",
+            "It started {} after the run began at {}. It may still be running.",
             words::time(started),
             words::moment(began)
         );

@@ -70,17 +70,17 @@ fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
     };
     let mut listing = PageText::default();
     let found = match read(path) {
-        _ if length > LONGEST => format!(", {length} bytes long; it is not compared"),
-        Ok(before) if before == text => ", with this text".to_owned(),
+        _ if length > LONGEST => format!(", {length} bytes; not compared"),
+        Ok(before) if before == text => ", with the same content".to_owned(),
         Ok(before) => {
             let difference = difference(&before, text);
             listing.add(&difference, Extent::Ends(most), "difference");
-            "; with this text instead:".to_owned()
+            "; the new content:".to_owned()
         }
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => ", and is no text".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => ", and is not text".to_owned(),
         Err(error) => format!("; it cannot be read: {error}"),
     };
-    let found = format!("{name} is there already{found}");
+    let found = format!("{name} already exists{found}");
     listing.lines.insert(0, indented(ASKING, &found));
     listing.lines
 }

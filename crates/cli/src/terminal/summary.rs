@@ -126,7 +126,7 @@ pub(crate) fn overview(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Li
         lines.push(Line::of(BOLD, "Timeline"));
         if let more @ 1.. = table.calls().len().saturating_sub(BARS) {
             let text = format!(
-                "(the first {BARS} calls; {} more ran)",
+                "(first {BARS} calls; {} more not shown)",
                 words::count(more, "call")
             );
             lines.push(Line::of(DIM, &text));
@@ -210,7 +210,7 @@ pub(crate) fn block(text: &str, style: Style, form: Form, glyphs: &Glyphs) -> Ve
     }
     if more > 0 {
         let lines = words::count(more, "more line");
-        let note = format!("{} {lines}; --full shows all", glyphs.cut);
+        let note = format!("{} {lines}; use --full to show all", glyphs.cut);
         rows.push(Line::of(DIM, &note));
     }
     rows.iter().map(|row| behind(INDENT, row)).collect()
@@ -231,11 +231,11 @@ fn legend(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         format!("{} writing", bars.writing),
         format!("{} waiting", bars.waiting),
         format!("{} running", bars.running),
-        format!("{} holds up the end", bars.critical),
+        format!("{} critical path", bars.critical),
     ];
     if let Some(end) = table.reply_end() {
         parts.push(format!(
-            "{} reply over, {}",
+            "{} reply complete, {}",
             bars.reply_end,
             words::time(end.saturating_sub(table.from()))
         ));
@@ -279,7 +279,7 @@ fn sentence(table: &CallTable, glyphs: &Glyphs) -> Line {
     let open = calls.iter().filter(|call| call.result().is_none()).count();
     if open > 0 {
         line.push(PLAIN, separator);
-        line.push(palette::ASKING, &format!("{open} cut off"));
+        line.push(palette::ASKING, &format!("{open} interrupted"));
     }
     let total = table.to().saturating_sub(table.from());
     let times = calls.iter().filter_map(Call::running_time);
@@ -291,11 +291,11 @@ fn sentence(table: &CallTable, glyphs: &Glyphs) -> Line {
     let mut add = |text: &str| line.push(DIM, &format!(" {} {text}", glyphs.dot));
     add(&words::time(total));
     if early > 0 {
-        add(&format!("{early} started before the reply was over"));
+        add(&format!("{early} started before the reply was complete"));
     }
     let one_by_one = reply.saturating_sub(table.from()).saturating_add(work);
     if one_by_one.saturating_sub(total) > Duration::from_millis(50) {
-        add(&format!("one after another: {}", words::time(one_by_one)));
+        add(&format!("sequential time: {}", words::time(one_by_one)));
     }
     line
 }

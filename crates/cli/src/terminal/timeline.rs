@@ -87,7 +87,7 @@ pub(crate) fn timeline(table: &CallTable, most: usize, width: usize, glyphs: &Gl
             line.push_character(style, c);
         }
         let time = match (call.result(), call.running_time()) {
-            (None, _) => "cut off".to_owned(),
+            (None, _) => "interrupted".to_owned(),
             (Some(result), None) => result.status.as_str().to_owned(),
             (Some(_), Some(time)) => words::time(time),
         };

@@ -166,7 +166,7 @@ impl<S: Sheet> Transcript<S> {
             }
             RunEvent::BackOff(back_off) => {
                 let wait = words::time(back_off.wait);
-                let text = format!("{} failed; tried again in {wait}", back_off.id);
+                let text = format!("{} failed; retrying in {wait}", back_off.id);
                 self.remark(DIM, &text);
             }
             RunEvent::Result(result) => {
@@ -191,10 +191,7 @@ impl<S: Sheet> Transcript<S> {
                 self.remark(ASKING, "the run was resumed");
             }
             RunEvent::LogFailed(failed) => {
-                let (begin, end) = (
-                    "the log cannot be written any more",
-                    "nothing more is started",
-                );
+                let (begin, end) = ("the log cannot be written", "no further calls start");
                 self.remark(ASKING, &format!("{begin}: {}; {end}", failed.error));
             }
             _ => {}

@@ -62,10 +62,10 @@ impl Tty {
     /// There is none, or it belongs to another process now: who runs in the background cannot ask.
     pub(crate) fn open() -> Result<Self, &'static str> {
         let file = File::options().read(true).write(true).open("/dev/tty");
-        let file = file.map_err(|_| "there is no terminal to ask on")?;
+        let file = file.map_err(|_| "no terminal is available")?;
         match tcgetpgrp(&file) {
             Ok(group) if group == getpgrp() => Ok(Self { file }),
-            _ => Err("the command runs in the background and cannot ask on the terminal"),
+            _ => Err("the command runs in the background"),
         }
     }
 

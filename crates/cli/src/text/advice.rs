@@ -24,38 +24,36 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
     let is_emoji = syntax == Some(Syntax::Emoji);
     let sentence = match code {
         "not_a_header" => {
-            "to call a tool, write its name directly behind the marker and end the header on the same line; to mention the marker, leave it as it is"
+            "to call a tool, write its name directly after the marker and end the header on the same line; if this is only a mention of the marker, ignore the warning"
         }
-        "header_too_long" if is_emoji => "put what is long into the body",
-        "header_too_long" => "put what is long into an argument",
-        "truncated_header" | "truncated_pointer" => "the call is lost: it has to be written again",
-        "missing_newline" => "end the line in front of the next marker",
+        "header_too_long" if is_emoji => "move long values to the body",
+        "header_too_long" => "move long values to an argument",
+        "truncated_header" | "truncated_pointer" => "the call is lost; write it again",
+        "missing_newline" => "end the line before the next marker",
         "unusual_name" => {
-            "if the tool can have another name, use the letters A to Z, digits, `_`, `-` and `.` alone"
+            "if you can rename the tool, use only letters from A to Z, digits, `_`, `-` and `.`"
         }
         "extra_colon" => "write the dependencies as one list: `name:id:first,second`",
         "marker_in_value" if is_emoji => {
-            "calls cannot stand inside each other; if a new call was meant, close the one before first"
+            "calls cannot be nested; to start a new call, close the previous one first"
         }
         "marker_in_value" => {
-            "if it was meant as a marker, write it at the beginning of a line; `--markers anywhere` reads it as one here"
+            "if this is a marker, move it to the start of a line, or use `--markers anywhere`"
         }
         "end_marker_in_mid_line" => "write the end marker on a line of its own",
-        "end_marker_glued" => "end the line directly behind the end marker",
+        "end_marker_glued" => "end the line directly after the end marker",
         "stray_marker" => {
-            "if it belongs to a call, look at the start marker of that call: it did not count, or the call has ended before"
+            "if it belongs to a call, check the start marker of that call: it was not recognized, or the call has already ended"
         }
-        "text_before_argument" => "put the text before the call, or into an argument",
+        "text_before_argument" => "move the text before the call, or into an argument",
         "text_without_argument" => {
-            "write every argument as a line with the argument marker and a name, and its value on the lines below"
+            "write each argument as a line with the argument marker and a name, followed by its value on the next lines"
         }
-        "fence_before_argument" => {
-            "leave the fences out: a value needs none, whatever stands in it"
-        }
-        "pointer_too_long" => "write the value on the lines below the argument marker",
+        "fence_before_argument" => "remove the fences; a value never needs them",
+        "pointer_too_long" => "write the value on the lines after the argument marker",
         "missing_end_marker" => {
             return Some(format!(
-                "close the call with `{end_marker}`: without it, it is never run"
+                "close the call with `{end_marker}`; without it, the call never runs"
             ));
         }
         NOT_CLOSED | AFTER_UNCLOSED if is_emoji => return None,
@@ -66,34 +64,36 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         }
         HELD => {
             return Some(format!(
-                "close the call with exactly `{end_marker}`, and begin no line of a value like it"
+                "close the call with exactly `{end_marker}`, and do not start a line of a value with similar text"
             ));
         }
-        SELF_DEPENDENCY => "leave its own id out of the dependencies",
-        DEPENDENCY_CYCLE => "leave one of the dependencies out",
-        UNKNOWN_ID => "name an id of this reply, or of an earlier one",
-        "call_in_reasoning" => "if it is no reasoning, `--no-reasoning` reads the markers as text",
+        SELF_DEPENDENCY => "remove the call's own id from its dependencies",
+        DEPENDENCY_CYCLE => "remove one of the dependencies",
+        UNKNOWN_ID => "use an id from this reply or an earlier one",
+        "call_in_reasoning" => "if this is not reasoning, use `--no-reasoning`",
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" | MAYBE_REASONING => {
-            "if the text begins inside reasoning, read it with `--in-reasoning`; if it is no reasoning, with `--no-reasoning`"
+            "if the text starts inside reasoning, use `--in-reasoning`; if it has no reasoning, use `--no-reasoning`"
         }
-        "truncated_reasoning" => "calls inside reasoning do not count",
-        "leading_slash" => "leave the first `/` out",
-        "invisible_character" => "write the name again without the character that nobody sees",
-        "duplicate_id" => "give every call an id of its own",
+        "truncated_reasoning" => "calls inside reasoning are ignored",
+        "leading_slash" => "remove the leading `/`",
+        "invisible_character" => "remove the invisible character from the name",
+        "duplicate_id" => "give each call a unique id",
         "duplicate_pointer" => {
-            "write every argument once; the items of a list are `name/0`, `name/1`, and so on"
+            "write each argument once; write the items of a list as `name/0`, `name/1` and so on"
         }
-        "pointer_conflict" => "a place holds one value or other arguments, not both: rename one",
-        "array_index_gap" => "number the items from 0, in order, without gaps",
-        "invalid_array_index" => "number the items with 0, 1, 2, without leading zeros",
-        "empty_pointer_segment" => "write a name between any two `/`, and in front of the first",
-        "value_on_pointer_line" => "write the value on the line below",
-        "pointer_too_deep" => "nest arguments less deeply",
-        "too_many_arguments" | "too_many_dependencies" => "divide the call into several",
-        "value_too_long" => "put the value into a file, and name the file",
+        "pointer_conflict" => {
+            "an argument is either a value or a container of other arguments; rename one of them"
+        }
+        "array_index_gap" => "number the items from 0 without gaps",
+        "invalid_array_index" => "number the items 0, 1, 2 and so on, without leading zeros",
+        "empty_pointer_segment" => "write a name before the first `/` and between any two",
+        "value_on_pointer_line" => "write the value on the next line",
+        "pointer_too_deep" => "reduce the nesting of the arguments",
+        "too_many_arguments" | "too_many_dependencies" => "split the call into several",
+        "value_too_long" => "write the value to a file, and pass the name of the file",
         "missing_argument" if !is_emoji => {
-            "write it as a line with the argument marker and its pointer, and its value on the lines below"
+            "write a line with the argument marker and its pointer, followed by its value on the next lines"
         }
         _ => return None,
     };

@@ -125,7 +125,7 @@ fn not_utf8(source: &Source) -> Option<ReplyDiagnostic> {
     let (count, first) = source.replaced()?;
     let places = counted(count, "place");
     let message = format!(
-        "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+        "the text is not UTF-8 in {places}, starting here; the bytes are replaced with U+FFFD"
     );
     let (severity, span) = (Severity::Warning, Span::new(first.start, first.end));
     Some(finding(NOT_UTF8, severity, span, Section::Bytes, message))
@@ -137,11 +137,19 @@ fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String
     let written = text.get(near_miss.span.range()).unwrap_or_default();
     let written: String = written.chars().take(SHOWN).collect();
     let message = match near_miss.format {
-        None => return (format!("unknown marker `{written}`; did you mean `{meant}`?"), None),
-        Some(CallFormat::Json) => "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
-        Some(_) => format!("`{written}` begins a call in another format, which is not read"),
+        None => {
+            return (
+                format!("unknown marker `{written}`; did you mean `{meant}`?"),
+                None,
+            );
+        }
+        Some(CallFormat::Json) => {
+            "a JSON object with a tool name and arguments is a call in an unsupported format"
+                .to_owned()
+        }
+        Some(_) => format!("`{written}` starts a call in an unsupported format"),
     };
-    (message, Some(format!("begin a call with `{meant}`")))
+    (message, Some(format!("start a call with `{meant}`")))
 }
 
 /// A sentence about each of the first near misses in the text outside calls, and how many more there are.

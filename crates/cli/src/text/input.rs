@@ -45,7 +45,7 @@ impl Input {
     fn standard() -> Self {
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            remark("reading from the terminal; Ctrl-D on an empty line ends the text");
+            remark("reading from the terminal; press Ctrl-D on an empty line to end the text");
         }
         Self {
             name: "standard input".to_owned(),
@@ -191,9 +191,9 @@ pub(crate) fn or_standard(files: &[PathBuf]) -> Vec<PathBuf> {
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
-        ErrorKind::NotFound => format!("there is no such file{}", near_file(Path::new(name))),
-        ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
-        ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
+        ErrorKind::NotFound => format!("no such file{}", near_file(Path::new(name))),
+        ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
     Failure::Broken(format!("cannot read {name}: {reason}"))

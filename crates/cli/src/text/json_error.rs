@@ -16,7 +16,7 @@ pub(crate) fn cause(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let cause = text.strip_suffix(&place).unwrap_or(&text);
     match cause.strip_prefix("EOF while parsing ") {
-        Some(part) => format!("it ends inside {part}"),
+        Some(part) => format!("unexpected end inside {part}"),
         None => cause.to_owned(),
     }
 }

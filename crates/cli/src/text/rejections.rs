@@ -110,7 +110,7 @@ impl Rejections {
                 (AFTER_UNCLOSED, severity, error.to_string())
             }
             Ok(Some(suspect)) => {
-                let message = format!("{suspect}: a run asks for approval of this very call");
+                let message = format!("{suspect}: in a run, this call needs approval");
                 (HELD, Severity::Warning, message)
             }
             // The document and the definitions report what is wrong besides the end.
@@ -119,7 +119,7 @@ impl Rejections {
             }
             Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) => {
                 let message = match call.termination {
-                    Termination::NextCall => "the next call begins before this call is closed",
+                    Termination::NextCall => "the next call starts before this call is closed",
                     _ => "the text ends before this call is closed",
                 };
                 (NOT_CLOSED, Severity::Warning, message.to_owned())

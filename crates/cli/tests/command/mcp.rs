@@ -91,7 +91,7 @@ fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
         .arg(directory.path().join("tools.toml"))
         .args(options);
     let ran = run_command(&mut command, lines(&messages).as_bytes());
-    let removed = "note: the run's scratch directory was removed, with `note`; `--run-directory DIR` keeps it\n";
+    let removed = "note: the run's scratch directory was removed, with `note`; to keep files, use `--run-directory DIR`\n";
     let has_written = calls
         .iter()
         .any(|(name, _, told)| *name == "put" && told.is_ok());

@@ -43,10 +43,7 @@ fn a_no_can_have_a_reason() {
     terminal.type_keys("\u{15}grüße\r");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
-    for part in [
-        "one may not run: grüße",
-        "the user did not allow this call: grüße",
-    ] {
+    for part in ["one may not run: grüße", "the user denied this call: grüße"] {
         assert!(all.contains(part), "{part:?} is not in\n{all}");
     }
     assert!(!all.contains("friday"), "{all}");
@@ -124,7 +121,7 @@ directory = "{directory:tools}"
         &terminal,
         &[
             directory.trim_end_matches('/'),
-            "file.txt is there already; with this text instead:",
+            "file.txt is there already; the new content:",
             "-second",
             "+changed",
         ],
@@ -164,7 +161,7 @@ fn which_file_is_compared() {
             "path",
             "content",
             "binary",
-            Some("binary is there already, and is no text"),
+            Some("binary is there already, and is not text"),
         ),
         (
             "write",
@@ -228,10 +225,10 @@ fn the_hosts_of_urls_are_shown() {
             "\n    URL ftp://a.b:21/x)\n",
             "\n    URL http://c\n",
             "\n    URL http://[::1]:80/\n",
-            "\n    URL https://bank.example@evil.example/  (what stands before the @ is no part of the host)\n",
+            "\n    URL https://bank.example@evil.example/  (the part before the @ is not the host)\n",
             "\n    URL https://evil.example\\@bank.example/\n",
-            "\n    URL https://b\\u{430}nk.example/  (the host is not written in ASCII)\n",
-            "\n    URL https://XN--bnk-7cd.example  (xn-- stands for letters that are not ASCII, which may look like others)\n",
+            "\n    URL https://b\\u{430}nk.example/  (the host contains non-ASCII characters)\n",
+            "\n    URL https://XN--bnk-7cd.example  (xn-- encodes non-ASCII letters, which may look like other letters)\n",
         ],
     );
     terminal.type_keys("q");
@@ -295,7 +292,7 @@ verdict = "ask"
     .concat();
     let scene = Scene::with_tools(&reply, tools);
     let terminal = terminal(&scene, &[]);
-    terminal.wait_for("d wants to run look; a rule wants you to be asked");
+    terminal.wait_for("d wants to run look; a rule requires your approval");
     terminal.wait_for("[y]es / [n]o / [q]uit");
     terminal.type_keys("y");
     let (_, all) = terminal.finish();

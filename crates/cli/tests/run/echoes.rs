@@ -32,7 +32,7 @@ fn assert_held(ended: &Ended) {
     for part in [
         why,
         "page.html`",
-        "there is no terminal to ask on",
+        "no terminal is available",
         "1 ok, 1 rejected",
     ] {
         assert!(ended.stdout.contains(part), "{part:?} is not in {ended:#?}");

@@ -173,8 +173,8 @@ fn a_log_that_fails_ends_the_run() {
         &["the log could not be written any more", "too large"],
     );
     for part in [
-        "the log cannot be written any more",
-        "nothing more is started",
+        "the log cannot be written",
+        "no further calls start",
         "+ before  deploy  ok",
         "# behind  deploy  cancelled",
     ] {

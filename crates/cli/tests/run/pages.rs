@@ -77,7 +77,7 @@ fn hiding() -> Vec<(String, &'static str)> {
         ),
         // Lines that look like the end of the question.
         (
-            many(80, "? May it run?  [y]es / [n]o").replace('?', "# ?") + "touch made",
+            many(80, "? Allow this call?  [y]es / [n]o").replace('?', "# ?") + "touch made",
             "touch made",
         ),
     ]
@@ -195,7 +195,7 @@ fn an_overview_has_both_ends() {
 fn what_fits_is_answered_at_once() {
     let scene = scene("touch made");
     let terminal = terminal(&scene, &[]);
-    terminal.wait_for("May it run?  [y]es / [n]o");
+    terminal.wait_for("Allow this call?  [y]es / [n]o");
     assert!(!terminal.screen().contains("[m]ore"));
     terminal.type_keys("y");
     assert_eq!(terminal.finish().0, Some(0));

@@ -40,7 +40,7 @@ fn a_run_in_lines() {
     let ended = check(&reply, &[], 1, &[]);
     assert_data_eq!(
         &ended.stdout,
-        str![[r"
+        str![[r#"
 ! fifth  say  rejected
 > first  nap  started
 + first  nap  ok [..] s
@@ -70,11 +70,11 @@ fourth  [..] skipped
 fifth   [..] rejected
         [..]
         0[..]
-. writing   : waiting   = running   # holds up the end   | reply over, [..]s
+. writing   : waiting   = running   # critical path   | reply complete, 4 ms
 
 5 calls: 2 ok, 1 failed, 1 skipped, 1 rejected - [..]
 
-"]]
+"#]]
     );
     assert!(ended.stdout.is_ascii());
 }
@@ -219,7 +219,7 @@ fn concurrency() {
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n2  nap  started") < place("n0  nap  ok"));
     let ended = Scene::new("").run(&["--concurrency", "many"]);
-    ended.assert(2, &["write an integer; 0 is any number"]);
+    ended.assert(2, &["expected a whole number; 0 means no limit"]);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn the_directory() {
         "kept"
     );
     // A temporary one is removed, and the files in it are named.
-    let removed = "note: the run's scratch directory was removed, with `x.txt`; `--run-directory DIR` keeps it";
+    let removed = "note: the run's scratch directory was removed, with `x.txt`; to keep files, use `--run-directory DIR`";
     scene.run(&[]).assert(0, &[removed]);
     scene.run(&["--json"]).assert(0, &[removed]);
     let ended = scene.run(&["--run-directory", "a/b"]);
@@ -359,8 +359,8 @@ fn mistakes() {
     run(&["reply.txt"]).assert(2, &["--tools"]);
     run(&["--tools", "-"]).assert(2, &["cannot both come from the standard input"]);
     run(&["reply.txt", "--tools", "."]).assert(1, &["it is a directory"]);
-    run(&["reply.txt", "--tools", "none.toml"]).assert(1, &["there is no such file"]);
-    run(&[&["none.txt"], &tools[..]].concat()).assert(1, &["none.txt", "there is no such file"]);
+    run(&["reply.txt", "--tools", "none.toml"]).assert(1, &["no such file"]);
+    run(&[&["none.txt"], &tools[..]].concat()).assert(1, &["none.txt", "no such file"]);
     run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
     for pace in ["0", "fast"] {
         run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())

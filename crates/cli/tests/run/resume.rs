@@ -344,7 +344,7 @@ fn the_rest_of_the_reply_is_read() {
     }
     fs::remove_file(scene.path("reply.txt")).unwrap();
     let ended = resume(&scene, &["--done", "second"]);
-    check(&ended, 1, &["there is no such file"]);
+    check(&ended, 1, &["no such file"]);
     assert_eq!(lines(&scene), "one\ntwo\n", "nothing was run");
     assert_eq!(
         fs::read(scene.path("log")).unwrap(),
@@ -466,11 +466,11 @@ fn what_became_of_it_is_asked_on_the_terminal() {
             ..Options::default()
         };
         let terminal = Terminal::start(&scene, options);
-        terminal.wait_for("What became of it?");
+        terminal.wait_for("What happened to this call?");
         for part in [
             "Text behind.",
             "the run was resumed",
-            "second was cut off while it ran append, which may have changed something",
+            "second was interrupted while running append, which may have changed something",
             "It was started",
             "UTC",
             "text = two",
@@ -506,7 +506,7 @@ fn whoever_quits_leaves_it_open() {
             ..Options::default()
         };
         let terminal = Terminal::start(&scene, options);
-        terminal.wait_for("What became of it?");
+        terminal.wait_for("What happened to this call?");
         terminal.type_keys(key);
         let (found, all) = terminal.finish();
         assert_eq!(found, Some(status), "{key:?}: {all}");

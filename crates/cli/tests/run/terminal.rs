@@ -38,7 +38,7 @@ fn tools_are_seen_working_while_the_reply_is_written() {
     );
     terminal.wait_for("running 0.");
     let screen = terminal.screen();
-    assert!(screen.contains("reply being written"), "{screen}");
+    assert!(screen.contains("receiving the reply"), "{screen}");
     assert!(
         screen.contains("eighty\ncolumns, so it is broken."),
         "broken between words:\n{screen}"
@@ -64,7 +64,7 @@ fn tools_are_seen_working_while_the_reply_is_written() {
     }
     // What was drawn in place has gone.
     assert!(!all.contains("running 0."), "{all}");
-    assert!(!all.contains("reply being written"), "{all}");
+    assert!(!all.contains("receiving the reply"), "{all}");
     assert_eq!(all.matches("Then more text").count(), 6, "{all}");
 }
 
@@ -82,7 +82,7 @@ fn questions() {
         let terminal = Terminal::start(&scene, Options::default());
         for (key, id) in keys.replace('\r', "").chars().zip(["one", "two"]) {
             terminal.wait_for(&format!("? {id} wants to run deploy"));
-            terminal.wait_for("May it run?  [y]es / [n]o / [a]ll of this tool / [q]uit");
+            terminal.wait_for("Allow this call?  [y]es / [n]o / [a]ll of this tool / [q]uit");
             terminal.answer(key);
         }
         let (status_seen, all) = terminal.finish();
@@ -198,7 +198,7 @@ fn the_answer_comes_from_the_terminal_not_from_the_transcript() {
     terminal.answer('n');
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
-    assert!(all.contains("the user did not allow this call"), "{all}");
+    assert!(all.contains("the user denied this call"), "{all}");
 }
 
 #[test]

@@ -6,14 +6,14 @@ use plaincall_call::names::nearest_name;
 
 /// What `/help` prints.
 pub(super) const HELP: &str = "\
-/help          this list
-/tools         the tools, and what they may do
-/model         the model, and those of the configuration
-/model NAME    another model from now on
-/show [N]      what the last tool returned, or the Nth from the last
-/save FILE     the conversation as text, or as JSON messages if FILE ends with .json
-/exit          end (so does Ctrl-D)
-A line that ends with \\ goes on in the next. Ctrl-C stops an answer.
+/help          show this help
+/tools         list the tools and their effects
+/model         show the model, and list those in the configuration
+/model NAME    switch to another model
+/show [N]      show the result of the last call, or of the Nth from the end
+/save FILE     save the conversation as text, or as JSON if FILE ends with .json
+/exit          exit (or press Ctrl-D)
+End a line with \\ to continue it. Ctrl-C stops an answer.
 ";
 
 const NAMES: [&str; 6] = ["help", "tools", "model", "show", "save", "exit"];
@@ -44,7 +44,7 @@ impl Command {
             if rest.is_empty() {
                 Ok(command)
             } else {
-                Err(format!("`/{name}` stands alone on its line"))
+                Err(format!("`/{name}` takes no arguments"))
             }
         };
         Some(match name {
@@ -55,16 +55,15 @@ impl Command {
             "show" if rest.is_empty() => Ok(Self::Show(1)),
             "show" => match rest.parse() {
                 Ok(back @ 1..) => Ok(Self::Show(back)),
-                _ => Err(
-                    "write a number behind it: `/show 2` shows the result before the last"
-                        .to_owned(),
-                ),
+                _ => Err("expected a number: `/show 2` shows the second to last result".to_owned()),
             },
-            "save" if rest.is_empty() => Err("write a file behind it: `/save talk.txt`".to_owned()),
+            "save" if rest.is_empty() => {
+                Err("expected a file name, such as `/save chat.txt`".to_owned())
+            }
             "save" => Ok(Self::Save(PathBuf::from(rest))),
             _ => Err(match nearest_name(name, NAMES) {
-                Some(near) => format!("there is no command `/{name}`; did you mean `/{near}`?"),
-                None => format!("there is no command `/{name}`; `/help` lists them"),
+                Some(near) => format!("unknown command `/{name}`; did you mean `/{near}`?"),
+                None => format!("unknown command `/{name}`; see `/help`"),
             }),
         })
     }

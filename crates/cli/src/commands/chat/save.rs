@@ -24,7 +24,7 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
     };
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            format!("{} is there already; name another file", path.display())
+            format!("{} already exists; name another file", path.display())
         }
         _ => format!("cannot write {}: {error}", path.display()),
     };

@@ -210,7 +210,7 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
 }
 
 /// What is to be done about a reply that was too long.
-pub(crate) const LONGER: &str = "`max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too";
+pub(crate) const LONGER: &str = "set `max_tokens` in the `[models.NAME]` table of the configuration to a higher value; reasoning counts too";
 
 /// Says what went wrong, and what of the configuration can help.
 pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> String {
@@ -220,13 +220,13 @@ pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> St
             let time = words::time(limit.map_or(AgentLimits::default().time, |time| time.0));
             let name = match configuration.origin("/limits/time") {
                 Origin::Option(_) => "`--timeout`",
-                _ => "`time` in the table `[limits]` of the configuration, or `--timeout`",
+                _ => "`limits.time` in the configuration, or `--timeout`",
             };
-            format!("stopped: the time ({time}, {name}) was over")
+            format!("timed out after {time} ({name})")
         }
         AgentErrorKind::Length => format!("{error}: {LONGER}"),
         AgentErrorKind::TooLong => format!(
-            "{error}; `context` in the table `[limits]` of the configuration says how much the model can read"
+            "{error}; set `limits.context` in the configuration to the context length of the model"
         ),
         _ => error.to_string(),
     }

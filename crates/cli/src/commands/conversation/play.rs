@@ -103,7 +103,7 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
         AgentEvent::TurnEnd { .. } => UiEvent::TurnEnd,
         AgentEvent::Retry(retry) => {
             let again = format!(
-                "asked again in {} ({} of {})",
+                "retrying in {} ({} of {})",
                 words::time(retry.delay),
                 retry.attempt,
                 retry.max_retries
@@ -120,12 +120,12 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
         AgentEvent::Message { text } => {
             let first = text.trim().lines().next().unwrap_or_default();
             let first: String = first.chars().take(SHOWN).collect();
-            UiEvent::Remark(format!("the model is told: {first}"))
+            UiEvent::Remark(format!("message to the model: {first}"))
         }
         AgentEvent::Shortened { results, bytes } => UiEvent::Remark(format!(
-            "the conversation is long: {} shortened for the model, by {bytes} bytes",
+            "the conversation is long: {} shortened by {bytes} bytes",
             if results == 1 {
-                "a result was".to_owned()
+                "1 result was".to_owned()
             } else {
                 format!("{results} results were")
             }
@@ -141,7 +141,7 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
     let mut parts = vec![count(progress.turns as usize, "turn")];
     parts.push(match not_ok {
         0 => count(calls, "call"),
-        not_ok => format!("{} ({not_ok} not ok)", count(calls, "call")),
+        not_ok => format!("{} ({not_ok} failed)", count(calls, "call")),
     });
     let usage = progress.usage;
     if usage.total() > 0 {
@@ -151,7 +151,7 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
             ""
         };
         parts.push(format!(
-            "{about}{} tokens read, {} written",
+            "{about}{} input tokens, {} output tokens",
             usage.input, usage.output
         ));
     }
@@ -163,7 +163,7 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
 pub(crate) fn doubt(answer: &Answer) -> Option<String> {
     let how = match (answer.finish.stop, &answer.finish.reason) {
         (Stop::Natural | Stop::EndOfFile, _) => return None,
-        (Stop::Length, _) => "was cut off by its limit of length".to_owned(),
+        (Stop::Length, _) => "reached its length limit".to_owned(),
         (Stop::Broken, None) => "ended without a reason".to_owned(),
         (Stop::Broken, Some(reason)) => format!("ended with the reason `{reason}`"),
     };
@@ -171,5 +171,5 @@ pub(crate) fn doubt(answer: &Answer) -> Option<String> {
         Stop::Length => format!("; {LONGER}"),
         _ => String::new(),
     };
-    Some(format!("the reply {how}, so it may not be whole{advice}"))
+    Some(format!("the reply {how} and may be incomplete{advice}"))
 }

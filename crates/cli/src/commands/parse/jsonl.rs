@@ -36,7 +36,7 @@ pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, Strin
     }
     match serde_json::from_str(line) {
         Err(error) => (None, Err(no_json(&error))),
-        Ok(Object { id, text: None }) => (id, Err("the object has no key `text`".to_owned())),
+        Ok(Object { id, text: None }) => (id, Err("missing key `text`".to_owned())),
         Ok(Object { id, text: Some(it) }) => (
             id,
             text(it.get()).map_err(|error| format!("the value of `text`: {error}")),

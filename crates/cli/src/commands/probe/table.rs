@@ -24,7 +24,7 @@ pub(super) fn table(report: &ProbeReport) -> String {
     rows.push(row("repaired", &|style| style.repaired.to_string()));
     rows.push(row("calls", &|style| style.calls.to_string()));
     rows.push(row("well formed", &|style| style.well_formed.to_string()));
-    rows.push(row("tokens a task", &|style| {
+    rows.push(row("tokens per task", &|style| {
         let tokens = style.usage.total() / u64::from(style.trials.max(1));
         let about = if style.is_usage_estimated { "~" } else { "" };
         format!("{about}{tokens}")

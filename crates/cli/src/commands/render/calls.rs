@@ -105,7 +105,7 @@ impl Writer {
         {
             let text = value.map_err(|error| {
                 let hint = if count == 0 {
-                    "; render reads JSON, as `plaincall parse` prints it"
+                    "; render reads JSON, such as the output of `plaincall parse`"
                 } else {
                     ""
                 };
@@ -116,14 +116,12 @@ impl Writer {
                 Ok(value) => status = status.and(self.value(value, output)?),
                 Err(reason) => {
                     status = Status::Wrong;
-                    complain(&format!("{name}, value {count} is not written: {reason}"));
+                    complain(&format!("{name}, value {count} was skipped: {reason}"));
                 }
             }
         }
         if count == 0 {
-            return Err(Failure::Broken(format!(
-                "{name} is empty: there is no call to write"
-            )));
+            return Err(Failure::Broken(format!("{name} is empty")));
         }
         Ok(status)
     }
@@ -148,7 +146,7 @@ impl Writer {
                     } else {
                         status = Status::Wrong;
                         complain(
-                            "reasoning is left out: `--reasoning OPEN CLOSE` gives the markers to write it with",
+                            "reasoning was skipped; to write it, set its markers with `--reasoning OPEN CLOSE`",
                         );
                     }
                 }
@@ -169,10 +167,7 @@ impl Writer {
                         Err(reason) => {
                             status = Status::Wrong;
                             let name = name.unwrap_or_default();
-                            complain(&format!(
-                                "call {}{name} is not written: {reason}",
-                                self.count
-                            ));
+                            complain(&format!("call {}{name} was skipped: {reason}", self.count));
                         }
                     }
                     is_behind_call = is_document;
@@ -188,7 +183,7 @@ impl Writer {
         if let Some((line, column)) = draft.misread(&self.options.begun(dialect))? {
             status = Status::Wrong;
             complain(&format!(
-                "a document is not written: line {line}, column {column} of it would be read as something else than it is; `--escaped` can write it"
+                "a document was skipped: line {line}, column {column} would not parse back to the same text; to escape it, use `--escaped`"
             ));
         } else {
             output.bytes(draft.text.as_bytes())?;
@@ -209,20 +204,18 @@ impl Writer {
         let given = given(item)?;
         if is_unclosed && !(self.is_complete && given.syntax == Some(Syntax::Block)) {
             let hint = match given.syntax {
-                Some(Syntax::Block) => {
-                    "; if its text is known to be whole, say so with `--complete`"
-                }
+                Some(Syntax::Block) => "; if its text is complete, use `--complete`",
                 _ => "",
             };
             return Err(format!(
-                "it was cut off or not closed, and an end marker would make it look whole{hint}"
+                "it is truncated or not closed, and an end marker would make it look complete{hint}"
             ));
         }
         let own = given.syntax.unwrap_or(Syntax::Block);
         let syntax = *self.syntax.get_or_insert(own);
         if given.syntax.is_some_and(|own| own != syntax) {
             return Err(format!(
-                "it is a call of the other syntax, and the text is written in the {} syntax",
+                "it is a call of the other syntax; the output uses the {} syntax",
                 syntax.name()
             ));
         }
@@ -259,7 +252,7 @@ fn read_back(
     text: &str,
     dialect: &Dialect,
 ) -> Result<(), String> {
-    const DIFFERENT: &str = "what would be written means something else to the tool";
+    const DIFFERENT: &str = "the written call would have another meaning for the tool";
     let document = Document::parse(text, dialect).map_err(|error| error.to_string())?;
     let call = document.calls().next().ok_or(DIFFERENT)?;
     let arguments = bind(tool, call).map_err(|problems| {
@@ -299,7 +292,7 @@ fn named(item: &Value) -> Option<String> {
 
 /// Reads a call in any of its forms.
 fn given(value: Value) -> Result<Given, String> {
-    const NO_CALL: &str = "it has none of the keys `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`";
+    const NO_CALL: &str = "missing key: expected one of `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`";
     if !value.is_object() {
         return Err(NO_CALL.to_owned());
     }
@@ -310,7 +303,7 @@ fn given(value: Value) -> Result<Given, String> {
             id: call.id,
             dependencies: call.dependencies,
             arguments: call.parameters.ok_or_else(|| match call.parse_error {
-                Some(error) => format!("it was read with an error: {error}"),
+                Some(error) => format!("it has a parse error: {error}"),
                 None => "it has no `parameters`".to_owned(),
             })?,
             syntax: Some(Syntax::Block),
@@ -335,9 +328,9 @@ fn given(value: Value) -> Result<Given, String> {
         },
         (None, None, None) => {
             return Err(match call.error.as_ref().and_then(Value::as_str) {
-                Some(error) => format!("it was not read: {error}"),
+                Some(error) => format!("it could not be parsed: {error}"),
                 None if call.messages.is_some() => {
-                    "it is a conversation: `--as messages` writes it".to_owned()
+                    "it is a conversation; use `--as messages`".to_owned()
                 }
                 None => NO_CALL.to_owned(),
             });
@@ -351,12 +344,12 @@ fn arguments(given: Value) -> Result<Map<String, Value>, String> {
         Value::Null => return Ok(Map::new()),
         Value::String(text) if text.trim().is_empty() => return Ok(Map::new()),
         Value::String(text) => parse_json(&text)
-            .map_err(|reason| format!("its `arguments` cannot be read as JSON: {reason}"))?,
+            .map_err(|reason| format!("`arguments` is not valid JSON: {reason}"))?,
         other => other,
     };
     match given {
         Value::Object(arguments) => Ok(arguments),
-        _ => Err("its `arguments` are no JSON object".to_owned()),
+        _ => Err("`arguments` is not a JSON object".to_owned()),
     }
 }
 

@@ -196,7 +196,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Message>, String> {
         _ => None,
     };
     let Some(Value::Array(messages)) = messages else {
-        return Err("there are no messages in it: what is read is a list of messages as OpenAI writes them, or an object that holds it as `messages`".to_owned());
+        return Err("no messages found: expected an array of OpenAI messages, or an object with such an array as `messages`".to_owned());
     };
     let read = |(index, value)| {
         let message: Message = serde_json::from_value(value)
@@ -204,7 +204,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Message>, String> {
         match message.rest.get("function_call") {
             None | Some(Value::Null) => Ok(message),
             Some(_) => Err(format!(
-                "message {}: its `function_call` is the older form of a call: write it as one of `tool_calls`, and its result as a message with the role `tool`",
+                "message {}: `function_call` is deprecated; use `tool_calls`, and the role `tool` for the result",
                 index + 1
             )),
         }

@@ -60,7 +60,8 @@ impl Beginning {
         let reply = reply.unwrap_or_else(|| PathBuf::from(STANDARD_INPUT));
         refuse_one_input_for_two(Some(&reply), tools)?;
         if options.log.as_deref() == Some(Path::new(STANDARD_INPUT)) {
-            let message = "a log is a file; `--json` prints the record on the standard output";
+            let message =
+                "the log must be a file; use `--json` to print the events on standard output";
             return Err(Failure::Usage(message.to_owned()));
         }
         let dialect = options.dialect.of_reply(options.no_reasoning)?;
@@ -71,7 +72,7 @@ impl Beginning {
             .filter(|path| path.is_file())
         {
             return Err(Failure::Broken(format!(
-                "the run's scratch directory cannot be {}: it is a file; name a directory",
+                "the scratch directory {} is a file; name a directory",
                 directory.display()
             )));
         }
@@ -97,7 +98,7 @@ impl Beginning {
         let log = open_again(path).map_err(|error| in_log(path, &error))?;
         if let Some(torn) = log.torn() {
             remark(&format!(
-                "{name}: the end is incomplete or damaged ({} bytes from line {}) and was {}",
+                "{name}: the end ({} bytes from line {}) is incomplete or damaged and was {}",
                 torn.bytes,
                 torn.line,
                 what_became_of(torn)
@@ -117,7 +118,7 @@ impl Beginning {
         let dialect = note.syntax.of_reply(note.no_reasoning)?;
         let reply = match (history.stop(), &options.file, &note.reply) {
             (Some(_), Some(_), _) => {
-                remark("the reply was over when the run was cut off; nothing more is read of it");
+                remark("the run has already read the whole reply; the file is ignored");
                 None
             }
             (Some(_), None, _) => None,
@@ -125,7 +126,7 @@ impl Beginning {
             (None, None, Some(noted)) => Some(note::path(noted)),
             (None, None, None) => {
                 remark(
-                    "the reply came through a pipe, and what was not read of it is lost: its last call is only run if it is closed; `-` takes the rest from the standard input",
+                    "the reply came from a pipe, and its unread part is lost; its last call runs only if it has an end marker. To pass the rest on standard input, use `-`",
                 );
                 None
             }
@@ -246,7 +247,8 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
         return tools_file::load(path);
     }
     let Some(path) = &note.tools else {
-        let message = "the tools file of this run came through the standard input; name it with `--tools FILE`";
+        let message =
+            "the tools file of this run came from standard input; name it with `--tools FILE`";
         return Err(Failure::Usage(message.to_owned()));
     };
     let path = note::path(path);
@@ -255,7 +257,7 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
         return Ok(tools);
     }
     Err(Failure::Broken(format!(
-        "the tools file {path} has changed since the run began; put it back as it was, or, if its tools still do the same, say so with `--tools {path}`",
+        "the tools file {path} has changed since the run began; restore it, or pass `--tools {path}` if its tools still do the same",
         path = path.display()
     )))
 }
@@ -264,7 +266,7 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
 fn read_untrusted(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>, Failure> {
     let texts = paths.iter().map(|path| {
         if path == Path::new(STANDARD_INPUT) {
-            let message = "name files with `--untrusted`: a run that is taken up again may have to read them once more";
+            let message = "`--untrusted` cannot read standard input, because a resumed run may need to read the text again; name a file";
             return Err(Failure::Usage(message.to_owned()));
         }
         let (name, bytes) = read_whole(path)?;
@@ -277,7 +279,7 @@ fn read_untrusted(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>
 fn refuse_one_input_for_two(reply: Option<&Path>, tools: &Path) -> Result<(), Failure> {
     let standard = Path::new(STANDARD_INPUT);
     if reply == Some(standard) && tools == standard {
-        let message = "the reply and the tools cannot both come from the standard input; name a file for one of them";
+        let message = "the reply and the tools cannot both come from standard input; name a file for one of them";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(())

@@ -50,13 +50,13 @@ impl Note {
         let program = note.get("program").and_then(Value::as_str);
         if program != Some(PROGRAM) {
             return Err(
-                "was not written by `plaincall run`; the program that wrote it takes its run up again"
+                "was not written by `plaincall run`; resume it with the program that wrote it"
                     .to_owned(),
             );
         }
         serde_json::from_value(note.clone()).map_err(|error| {
             format!(
-                "has a note at its beginning that this version does not understand ({error}); use the version of Plaincall that wrote it"
+                "was written by another version of Plaincall ({error}); resume it with that version"
             )
         })
     }

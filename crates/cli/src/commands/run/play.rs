@@ -203,7 +203,7 @@ async fn close(
     let last = async { (displays.close().await, run.close().await) };
     tokio::select! {
         (written, closed) = last => {
-            tell_removed(closed, "`--run-directory DIR` keeps it");
+            tell_removed(closed, "to keep files, use `--run-directory DIR`");
             Ok(written)
         }
         interrupt = interrupts.next() => Err(interrupt),
@@ -224,13 +224,13 @@ fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status
 /// Says that a reply may be truncated, if that rejected a call of it.
 fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
     let origin = match stop {
-        Stop::Broken if beginning.reply.is_some() => "came through a pipe",
+        Stop::Broken if beginning.reply.is_some() => "came from a pipe",
         Stop::EndOfFile => "is a file",
         _ => return,
     };
     if results.iter().any(was_truncated) {
         remark(&format!(
-            "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
+            "the reply {origin} and may be truncated; if it is complete, use `--complete` to run its last call",
         ));
     }
 }
@@ -245,10 +245,10 @@ fn tell_what_is_wrong(
         let rest = if options.json {
             ""
         } else {
-            ", and the log does not hold all that is said here"
+            ", so the log is incomplete"
         };
         complain(&format!(
-            "the log could not be written any more: {error}; nothing was started after that{rest}"
+            "the log could not be written: {error}; no further calls were started{rest}"
         ));
     }
     let open = results
@@ -260,7 +260,7 @@ fn tell_what_is_wrong(
         .collect();
     if let Some(log) = options.resume.as_ref().filter(|_| !open.is_empty()) {
         complain(&format!(
-            "nobody knows what became of {}: cut off while running, and the tool may have changed something. Look, and take the run up again: `plaincall run --resume {}` asks on a terminal; or say it with `--again ID`, `--done ID` or `--not-done ID`",
+            "the outcome of {} is unknown: the call was interrupted, and its tool may have changed something. Check what happened, then resume with `plaincall run --resume {}`, which asks on the terminal, or pass `--again ID`, `--done ID` or `--not-done ID`",
             open.join(", "),
             log.display()
         ));
@@ -272,7 +272,7 @@ fn missed_events(count: u64, is_complete: bool) -> Option<Failure> {
     let count = count.max(u64::from(!is_complete));
     (count > 0).then(|| {
         Failure::Broken(format!(
-            "more happened at once than could be shown, and at least {count} of the events are missing in what is shown; the run itself missed nothing"
+            "the display could not keep up: at least {count} events are not shown; the run itself is not affected"
         ))
     })
 }

@@ -27,14 +27,14 @@ pub(super) fn answers(
             };
             if answer == RecoveryAnswer::Again && history.was_cancelled() {
                 return Err(Failure::Usage(format!(
-                    "`--again {id}`: the run was called off, so nothing is started again; say `--done {id}` or `--not-done {id}`"
+                    "`--again {id}`: the run was cancelled, so no call runs again; use `--done {id}` or `--not-done {id}`"
                 )));
             }
             if let Some(other) = answers.insert(call, answer)
                 && other != answer
             {
                 return Err(Failure::Usage(format!(
-                    "`{} {id}` and `{option} {id}` contradict each other; say one of them",
+                    "`{} {id}` and `{option} {id}` contradict each other; pass only one",
                     self::option(other)
                 )));
             }
@@ -54,12 +54,10 @@ fn option(answer: RecoveryAnswer) -> &'static str {
 fn no_such_call(option: &str, id: &str, interrupted: &BTreeMap<u32, Interrupted>) -> String {
     let calls: Vec<String> = interrupted.values().map(name).collect();
     if calls.is_empty() {
-        return format!(
-            "`{option} {id}`: no call of this run that may have changed something was cut off, so there is nothing to say"
-        );
+        return format!("`{option} {id}`: no call of this run needs recovery");
     }
     format!(
-        "`{option} {id}`: no such call was cut off; those that were and may have changed something: {}",
+        "`{option} {id}`: this call does not need recovery; these calls do: {}",
         calls.join(", ")
     )
 }

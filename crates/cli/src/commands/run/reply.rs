@@ -123,7 +123,7 @@ impl Reply {
     pub(crate) async fn pass_over(&mut self, read: &[u8], name: &Path) -> Result<(), Failure> {
         let differs = |what: String| {
             Failure::Broken(format!(
-                "{} is not the reply that the run began with: {what}; name the right one, since the log holds only its beginning",
+                "{} is not the reply that the run began with: {what}; name the original file, because the log has only the beginning of the reply",
                 name.display()
             ))
         };
@@ -131,7 +131,7 @@ impl Reply {
         while let Some(expected) = read.get(passed..).filter(|rest| !rest.is_empty()) {
             let Some(piece) = self.pieces.recv().await else {
                 return Err(differs(format!(
-                    "it ends after {passed} bytes, and {} had been read of it",
+                    "it ends after {passed} bytes, but the run has read {} bytes",
                     read.len()
                 )));
             };
@@ -142,7 +142,7 @@ impl Reply {
                 let before = read.get(..place).unwrap_or_default();
                 let line = memchr::memchr_iter(b'\n', before).count() + 1;
                 return Err(differs(format!(
-                    "it differs from what had been read at byte {place}, in line {line}"
+                    "it differs from the text already read at byte {place}, line {line}"
                 )));
             }
             passed += piece.len().min(expected.len());
@@ -164,7 +164,7 @@ impl Reply {
         }
         if self.rest.starts_with(read) {
             return Err(Failure::Usage(format!(
-                "what is piped in begins with the {} bytes that the run has read already; pipe in the rest alone, or name the file",
+                "standard input begins with the {} bytes that the run has already read; pass only the rest, or name the file",
                 read.len()
             )));
         }

@@ -118,7 +118,7 @@ impl Log {
                 self.lock().lost += untold + u64::try_from(left).unwrap_or(u64::MAX);
                 if !is_told {
                     say(&format!(
-                        "the log cannot be written, its lines are lost: {error}"
+                        "cannot write the access log; its lines are lost: {error}"
                     ));
                 }
             }
@@ -299,7 +299,7 @@ mod tests {
         let said: Vec<String> = said.iter().collect();
         assert_eq!(
             said,
-            ["the log cannot be written, its lines are lost: the disk is full"]
+            ["cannot write the access log; its lines are lost: the disk is full"]
         );
     }
 }

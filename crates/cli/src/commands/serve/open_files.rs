@@ -23,7 +23,7 @@ fn few(limit: Option<u64>, requests: u32) -> Option<String> {
     let limit = limit.filter(|limit| *limit < needed)?;
     let enough = limit.saturating_sub(OTHERS) / 2;
     Some(format!(
-        "{limit} files can be open at one time, enough for about {enough} requests; {requests} (`--max-requests`) need {needed}: raise the hard limit (`ulimit -Hn`, `LimitNOFILE=` of systemd), or lower `--max-requests`"
+        "the open file limit of {limit} allows about {enough} requests; {requests} (`--max-requests`) need {needed}. Raise the hard limit (`ulimit -Hn`, `LimitNOFILE=` in systemd), or lower `--max-requests`"
     ))
 }
 
@@ -39,7 +39,7 @@ mod tests {
             (
                 Some(263),
                 100,
-                "263 files can be open at one time, enough for about 99 requests; 100 ",
+                "the open file limit of 263 allows about 99 requests; 100 ",
             ),
             (
                 Some(10),

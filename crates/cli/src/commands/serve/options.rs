@@ -146,6 +146,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().unwrap_or_default();
         let port = port.parse::<u16>().unwrap_or(8080);
-        format!("write an IP address and a port; did you mean 127.0.0.1:{port}?")
+        format!("expected an IP address and a port; did you mean 127.0.0.1:{port}?")
     })
 }

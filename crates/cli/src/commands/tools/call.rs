@@ -137,13 +137,13 @@ fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
         let value = serde_json::from_str(json).map_err(|error| wrong(&error.to_string()))?;
         return match value {
             Value::Object(object) => Ok(object.into()),
-            _ => Err(wrong("write an object, such as {\"path\": \"a.txt\"}")),
+            _ => Err(wrong("expected an object, such as {\"path\": \"a.txt\"}")),
         };
     }
     let pairs = options.arguments.iter().map(|word| {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             Failure::Usage(format!(
-                "`{word}` is no argument: write it as NAME=VALUE, such as `path=src/main.rs`"
+                "invalid argument `{word}`: expected NAME=VALUE, such as `path=src/main.rs`"
             ))
         })?;
         Ok((name.to_owned(), value.to_owned()))

@@ -74,15 +74,15 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         doubts.push(Doubt {
             code: "interpreted",
             message: format!(
-                "`{tool}` hands `{}` to {} as {}, so a model writes what runs there",
+                "`{tool}` passes `{}` to {} as {}, so the model decides what runs",
                 found.parameter,
                 found.interpreter,
                 if found.is_command_line { "a program" } else { "part of a program" }
             ),
             help: if found.is_command_line {
-                "rules see a command line here and compare it word by word; name what is allowed, and let the rest be asked about"
+                "rules match it as a command line, word by word; allow the commands you expect, and ask for approval of the rest"
             } else {
-                "hand it over as data: as an argument behind the program (`sh -c 'cat -- \"$1\"' sh {path}`), a variable (`awk -v`), or on the standard input"
+                "pass it as data: as an argument after the program (`sh -c 'cat -- \"$1\"' sh {path}`), as a variable (`awk -v`), or on standard input"
             },
             span: places.of_parameter(tool, &found.parameter),
         });
@@ -120,7 +120,7 @@ fn told(name: &str, tools: &[ToolSpec], doubts: usize) -> Result<String, Failure
         .map_or(0..0, |(_, span)| span.start..span.end);
     let list = told.text().get(list).unwrap_or_default().trim_end();
     Ok(format!(
-        "{}\n\n{}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more\n",
+        "{}\n\n{}: {}, {}; the prompt has the lines above (about {} tokens) and instructions for writing calls (about {} tokens)\n",
         harmless(list),
         harmless(name),
         counted(tools.len(), "tool"),
@@ -152,8 +152,8 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
     if tool.description.trim().is_empty() {
         doubt(
             "no_description",
-            format!("`{name}` has no description, so a model has nothing but its name to go by"),
-            "say in a sentence what it does, and when to use it",
+            format!("`{name}` has no description, so the model knows only its name"),
+            "describe in one sentence what it does and when to use it",
         );
     }
     if let Some(rules) = rules
@@ -162,8 +162,8 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
         if places.get(name, "/effect").is_none() {
             doubt(
                 "no_effect",
-                format!("`{name}` says no effect, so it counts as one that may change something"),
-                "write `effect = \"read\"` if it changes nothing, or `effect = \"write\"` if it does",
+                format!("`{name}` has no effect; the default is `write`, which needs approval"),
+                "set `effect = \"read\"` if it changes nothing, or `effect = \"write\"` if it does",
             );
         }
         let is_ruled = rules
@@ -173,9 +173,9 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
             doubt(
                 "write_without_rule",
                 format!(
-                    "`{name}` may change something, and no rule is about it: without a terminal it never runs"
+                    "`{name}` may change something, and no rule matches it, so it never runs without a terminal"
                 ),
-                "add a rule that allows the calls that are harmless, or denies those that are not",
+                "add a rule that allows harmless calls or denies harmful ones",
             );
         }
     }

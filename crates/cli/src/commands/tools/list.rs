@@ -76,7 +76,7 @@ fn as_lines(tool: &Tool) -> String {
     let spec = tool.spec();
     let effect = effect_word(spec.effect);
     let hint = spec.hinted_effect.filter(|hint| *hint != spec.effect);
-    let hint = hint.map(|hint| format!("; its server says {}", effect_word(hint)));
+    let hint = hint.map(|hint| format!("; according to its server, {}", effect_word(hint)));
     let hint = hint.unwrap_or_default();
     let sentence = first_sentence(&spec.description);
     let sentence = if sentence.is_empty() {

@@ -19,14 +19,14 @@ const KINDS = {
 const STAGES = {
   writing: "while it was being written",
   waiting: "while it waited for other calls",
-  ready: "before anybody had decided whether it may run",
+  ready: "while it waited for approval",
   admitted: "while it waited for a slot",
   running: "while it ran",
-  back_off: "while it waited for another attempt",
+  back_off: "while it waited for a retry",
 };
 const ADMITTED_BY = {
   rule: "a rule of the run",
-  always: "an earlier answer for all calls of this tool",
+  always: "an earlier approval of all calls of this tool",
   gate: "the gate",
 };
 // How much of a long text is shown at first.
@@ -240,12 +240,12 @@ function why(call) {
 
 function ending(turn) {
   const notes = [];
-  if (turn.over_ms === null) notes.push("the record ends before the reply does");
-  if (turn.stop === "length") notes.push("a limit of length cut the reply off");
-  if (turn.stop === "broken") notes.push("the reply broke off, or nothing is known about its end");
+  if (turn.over_ms === null) notes.push("the log ends before the reply");
+  if (turn.stop === "length") notes.push("the reply reached its length limit");
+  if (turn.stop === "broken") notes.push("the reply was truncated, or its end is unknown");
   if (turn.cancel) notes.push(`all calls were called off at ${time(turn.cancel.t_ms)}: ${turn.cancel.reason}`);
   if (!turn.is_exact && turn.segments.length > 1) {
-    notes.push("the reply is shown as it arrived: its calls could not be found in it again");
+    notes.push("the reply is shown as received: its calls could not be located");
   }
   return notes.map((note) => make("p", "note", note));
 }
@@ -345,7 +345,7 @@ function attemptRow(call, attempt, isLast) {
 
 function attemptTable(call) {
   const rows = call.attempts.map((attempt, at) => attemptRow(call, attempt, at === call.attempts.length - 1));
-  const titles = ["", "started", "took", "came to", ""].map((title) => make("th", "", title));
+  const titles = ["", "started", "took", "outcome", ""].map((title) => make("th", "", title));
   return make("table", "", null, make("thead", "", null, make("tr", "", null, ...titles)), make("tbody", "", null, ...rows));
 }
 
@@ -363,16 +363,16 @@ function stations(call) {
 
 function because(call) {
   const { link: tie, call: direct, id, root } = call.because;
-  const sentence = make("p", "sentence", null, tie === "order" ? "It was written after " : "It depends on ", link(direct, id));
-  if (root.call !== direct) sentence.append("; it began with ", link(root.call, root.id));
-  return part("Why it did not run", sentence);
+  const sentence = make("p", "sentence", null, tie === "order" ? "It follows " : "It depends on ", link(direct, id));
+  if (root.call !== direct) sentence.append("; the root cause is ", link(root.call, root.id));
+  return part("Why it was skipped", sentence);
 }
 
 function admission(call) {
   const { by, always, t_ms } = call.admission;
   const waited = call.ready_ms === null ? 0 : t_ms - call.ready_ms;
   const sentence = `by ${ADMITTED_BY[by] ?? by}${waited > 0 ? ` after ${time(waited)}` : ""}`;
-  return part("Allowed", make("p", "", sentence + (always ? ", and all later calls of this tool with it" : "")));
+  return part("Allowed", make("p", "", sentence + (always ? ", with all later calls of this tool" : "")));
 }
 
 function details(number) {
@@ -381,8 +381,8 @@ function details(number) {
   panel.classList.toggle("open", Boolean(call));
   if (!call) {
     panel.replaceChildren(make("p", "hint", calls.length === 0
-      ? "There are no calls in this run."
-      : "Choose a call to see its arguments, its result, and why it ended as it did. Keys: j and k for the next and the one before, / to search, 1 and 2 for the views."));
+      ? "This run has no calls."
+      : "Select a call to see its arguments, its result and its status. Keys: j and k for the next and previous call, / to search, 1 and 2 for the views."));
     return;
   }
   const close = make("button", "close", "×");
@@ -397,13 +397,13 @@ function details(number) {
       make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${told(call)}${took(call) === told(call) ? "" : ` · ${took(call)}`}`),
       make("span", "", facts.filter(Boolean).join(" · "))),
   ];
-  if (call.open) parts.push(part("Cut off", make("p", "", `The record ends ${STAGES[call.open.stage]}. Taking up the run again (plaincall run --resume) ${call.open.resume}.`)));
+  if (call.open) parts.push(part("Interrupted", make("p", "", `The log ends ${STAGES[call.open.stage]}. Resuming the run (plaincall run --resume) ${call.open.resume}.`)));
   if (call.because) parts.push(because(call));
   if (call.error !== null) parts.push(part("Error", ...value(call.error, kind(call))));
   if (call.output !== null) parts.push(part("Output", ...value(call.output)));
   if (call.note !== null) parts.push(part("Note", ...value(call.note)));
   if (call.arguments) parts.push(part("Arguments", ...argumentList(call.arguments)));
-  if (call.edited) parts.push(part("Arguments it ran with", ...argumentList(call.edited)));
+  if (call.edited) parts.push(part("Edited arguments", ...argumentList(call.edited)));
   if (call.source) parts.push(part("As written", ...value(call.source)));
   if (call.dependencies.length > 0) {
     parts.push(part("Depends on", make("p", "links", null, ...call.dependencies.map(({ id, call: cause }) => link(cause, id)))));

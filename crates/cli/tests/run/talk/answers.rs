@@ -52,7 +52,7 @@ fn the_answer_is_alone_on_the_standard_output() {
         "Done.\n",
         &[
             "! write  name=new, text=one  rejected",
-            "there is no terminal to ask on",
+            "no terminal is available",
         ],
     );
     check(
@@ -261,7 +261,7 @@ fn an_end_that_is_none_is_remarked() {
         (
             "length",
             Some(
-                "note: the reply was cut off by its limit of length, so it may not be whole; `max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too",
+                "note: the reply reached its length limit, so it may not be whole; set `max_tokens` in the `[models.NAME]` table of the configuration to a higher value; reasoning counts too",
             ),
         ),
         (

@@ -130,7 +130,7 @@ fn a_project_cannot_open_what_is_closed() {
     );
     let ended = ask(tools);
     assert!(
-        ended.stderr.contains("there is no terminal to ask on"),
+        ended.stderr.contains("no terminal is available"),
         "{ended:?}"
     );
     assert!(!scene.path("new.txt").exists());

@@ -34,7 +34,7 @@ fn an_answer_is_seen_while_it_comes() {
                 ..Options::default()
             },
         );
-        terminal.wait_for("May it run?");
+        terminal.wait_for("Allow this call?");
         terminal.answer('y');
         let (status, shown) = terminal.finish();
         assert_eq!(status, Some(0), "{shown}");
@@ -109,7 +109,7 @@ fn without_colours_a_question_is_put_once() {
             ..Options::default()
         },
     );
-    terminal.wait_for("May it run?");
+    terminal.wait_for("Allow this call?");
     terminal.answer('y');
     let raw = terminal.raw();
     let (status, shown) = terminal.finish();
@@ -136,7 +136,7 @@ fn a_long_text_leaves_what_is_asked_in_sight() {
             ..Options::default()
         },
     );
-    terminal.wait_for("May it run?");
+    terminal.wait_for("Allow this call?");
     let screen = terminal.screen();
     for part in [
         "wants to run write_file",

@@ -56,7 +56,7 @@ fn whose_file_it_is() {
     };
     config("(not trusted, so this does not count: `model`, `models`");
     everybody(0o777);
-    config("nothing of it counts: it stands in a directory in which everybody can replace it");
+    config("nothing of it counts: it is in a world-writable directory");
     let refused = at_home(&scene, &["config", "--trust"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     everybody(0o1777);
@@ -74,11 +74,11 @@ fn what_an_untrusted_file_names_is_not_read() {
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     fs::write(scene.path("large"), vec![b'#'; (1 << 20) + 1]).unwrap();
     for (key, path, reason) in [
-        ("tools", "pipe", "it is no file of the usual kind"),
-        ("mcp.files", "pipe", "it is no file of the usual kind"),
-        ("tools", ".", "it is no file of the usual kind"),
+        ("tools", "pipe", "not a regular file"),
+        ("mcp.files", "pipe", "not a regular file"),
+        ("tools", ".", "not a regular file"),
         ("tools", "large", "it has more than 1 MiB"),
-        ("tools", "missing", "there is no such file"),
+        ("tools", "missing", "no such file"),
     ] {
         project(&scene, "model = 'trusted before'");
         // Neither where nothing was trusted nor where something else was.
