@@ -1,9 +1,9 @@
-//! The commands: what can be asked for, and how each is started.
+//! The commands.
 //!
 //! The comments on the commands and their options are the help that people read.
 #![allow(
     clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+    reason = "help is plain text, so proper names have no markup"
 )]
 #![allow(
     clippy::struct_excessive_bools,
@@ -84,7 +84,7 @@ pub(crate) enum Command {
     Mcp(mcp::McpCommand),
 }
 
-/// The command line with everything that can be asked of it.
+/// Returns the command line with all its options.
 pub fn command() -> clap::Command {
     let mut all = Cli::command();
     all.build();
@@ -120,7 +120,7 @@ pub fn main() -> ExitCode {
 const TIPS: [(&str, &str); 2] = [
     (
         "--tools",
-        "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
+        "the file defines the tools and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
     ),
     (
         "--upstream",
@@ -146,7 +146,7 @@ fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Says what is wrong with a command line. What was typed may be the name of a file that somebody else has chosen.
+/// Prints a usage error. The command line may contain file names that others have chosen.
 fn wrong_usage(error: &clap::Error) -> ExitCode {
     let styled = error.render();
     let plain = styled.to_string();
@@ -165,21 +165,21 @@ fn start(cli: Cli) -> Outcome {
         Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
-        // It writes on threads of its own, and heeds signals in its own way.
+        // It writes on its own threads, and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),
         Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
-        // It heeds signals in its own way.
+        // It handles signals itself.
         Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
-        // It heeds signals in its own way.
+        // It handles signals itself.
         Command::Conform(options) => conform::conform(&options, &mut Output::new(color)),
-        // It writes on a thread of its own, and heeds signals in its own way.
+        // It writes on its own thread, and handles signals itself.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),
-        // Some of its commands heed signals in their own way.
+        // Some of its commands handle signals themselves.
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
-        // It heeds signals in its own way.
+        // It handles signals itself.
         Command::Mcp(command) => mcp::mcp(&command),
     }
 }

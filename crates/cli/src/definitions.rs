@@ -1,4 +1,4 @@
-//! Definitions of tools from files, in whatever form they are.
+//! Tool definitions from files, in any supported format.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 
 use crate::options::SchemaOption;
 use crate::status::Failure;
-use crate::tools_file::{self, has_mistakes};
+use crate::tools_file::{self, invalid_file};
 
 impl SchemaOption {
     /// The tools, if a file is named, and what a run of them does with calls without an end marker. `texts` are the files
@@ -106,7 +106,7 @@ fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: Str
     }
 }
 
-/// Reads a file of definitions. Shows its mistakes.
+/// Reads a file with definitions. Shows its errors.
 pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
     let (name, whole) = tools_file::read(path)?;
     let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
@@ -137,7 +137,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
             }
             document.finish(Vec::new())
         })
-        .map_err(|error| has_mistakes(&name, text, &error))?;
+        .map_err(|error| invalid_file(&name, text, &error))?;
     if tools.is_empty() {
         return Err(Failure::Broken(format!("{name} defines no tools")));
     }

@@ -50,7 +50,7 @@ impl Environment {
         self.get("TERM").is_some_and(|name| name != "dumb")
     }
 
-    /// Whether the terminal shows more than ASCII, as far as the environment says. One that says nothing does.
+    /// Whether the terminal can show more than ASCII. Without a locale, it can.
     pub(crate) fn has_unicode(&self) -> bool {
         if self.get("TERM").is_some_and(|name| name == "linux") {
             return false;

@@ -1,4 +1,4 @@
-//! What a log says of its run, for the command that resumes it.
+//! The history of a run in its log, for the command that resumes it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl History {
             .any(|event| matches!(event, RunEvent::Cancel(_)))
     }
 
-    /// The calls of which somebody has to say what became of them, by their places.
+    /// Returns the interrupted calls with unknown outcomes, by number.
     pub(crate) fn interrupted(&self) -> BTreeMap<u32, Interrupted> {
         let tools = self.begin().map(|begin| &begin.tools);
         let is_write = |name: &str| {

@@ -1,6 +1,6 @@
 //! Where keys and secrets come from: a file, or the environment.
 //!
-//! A source that is named and holds nothing is refused. To go on without it would serve anybody, or keep nothing secret.
+//! An empty source is an error: without keys, the server would accept every client.
 
 use std::fs;
 use std::path::Path;

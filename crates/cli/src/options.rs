@@ -1,9 +1,9 @@
 //! Groups of options that several commands have.
 //!
-//! What stands here knows nothing of what the options lead to.
+//! This module does not depend on the commands.
 #![allow(
     clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+    reason = "help is plain text, so proper names have no markup"
 )]
 #![allow(
     clippy::struct_excessive_bools,

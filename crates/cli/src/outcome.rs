@@ -11,7 +11,7 @@ pub(crate) enum Status {
     Wrong,
     /// The time was over: exit status 124.
     TimedOut,
-    /// A signal called it off; this is the exit status that says so.
+    /// A signal cancelled it. The value is the exit status.
     Interrupted(u8),
 }
 
@@ -31,12 +31,12 @@ pub(crate) enum Failure {
     Configuration(String),
     /// Something outside did not work, in one sentence: exit status 1.
     Broken(String),
-    /// Whoever read the output has stopped reading; that is no failure of ours.
+    /// The reader closed the output, which is not an error.
     ClosedPipe,
 }
 
 impl Failure {
-    /// What is to be said about it, where a command goes on.
+    /// The message, for a command that continues.
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,

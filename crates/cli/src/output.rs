@@ -14,7 +14,7 @@ pub(crate) struct Output {
     writer: BufWriter<StdoutLock<'static>>,
     /// Whether what is written for people may have colours.
     pub(crate) has_color: bool,
-    /// Whether somebody may be watching.
+    /// Whether standard output is a terminal.
     pub(crate) is_terminal: bool,
 }
 
@@ -77,7 +77,7 @@ impl Output {
     }
 }
 
-/// Writes on standard error, for people. There is nobody left to tell if it is closed.
+/// Writes to standard error. Errors are ignored, because there is no other place to report them.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let _ = anstream::stderr().write_all(guarded(&text.to_string()).as_bytes());
 }

@@ -2,5 +2,5 @@
 
 pub(crate) mod lines;
 pub(crate) mod page;
-pub(crate) mod story;
+pub(crate) mod trace;
 pub(crate) mod transcript;

@@ -12,7 +12,7 @@ pub(crate) const LAST_TASKS: Duration = Duration::from_secs(1);
 /// Runs this on the thread of the command.
 ///
 /// With the runtime all that still runs is dropped, and what it has started is killed. What runs on a thread of its own
-/// and cannot be called off, such as a long search, is not waited for.
+/// and cannot be cancelled, such as a long search, is not waited for.
 ///
 /// # Errors
 /// Its own, or that it cannot begin.
@@ -33,16 +33,16 @@ mod tests {
     use super::block_on;
 
     #[test]
-    fn what_cannot_be_called_off_is_not_waited_for() {
+    fn blocking_work_is_not_waited_for() {
         let (end, ended) = channel::<()>();
-        let (say, said) = oneshot::channel();
+        let (sender, started) = oneshot::channel();
         let worked = block_on(async move {
             tokio::task::spawn_blocking(move || {
-                let _ = say.send(());
+                let _ = sender.send(());
                 // It ends with the test alone.
                 let _ = ended.recv();
             });
-            let _ = said.await;
+            let _ = started.await;
             Ok(())
         });
         assert!(worked.is_ok());

@@ -1,4 +1,4 @@
-//! Sessions: conversations that are kept, each as its log.
+//! Sessions: saved conversations, each stored as a log.
 
 mod note;
 
@@ -22,10 +22,10 @@ const ENDING: &str = ".jsonl";
 /// How long a name may be, in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// A session that goes on, or begins.
+/// A session that continues or starts.
 pub(crate) struct Session {
     pub(crate) log: Log,
-    /// What its log says; nothing if it begins.
+    /// The history in its log; empty for a new session.
     pub(crate) past: History,
     /// What it was begun with.
     pub(crate) note: Option<Note>,
@@ -37,7 +37,7 @@ impl Session {
         options: &SessionOptions,
         configuration: &Configuration,
     ) -> Result<Option<Self>, Failure> {
-        let folder = match (&options.session, options.go_on) {
+        let folder = match (&options.session, options.is_continued) {
             (None, false) => return Ok(None),
             _ => configuration.session_directory()?,
         };

@@ -1,11 +1,11 @@
 //! The settings of `ask` and `chat`: of users, projects, the environment and options, one over the other.
 //!
-//! A project's file comes with the project, from its author: it counts as [`trust`] says.
+//! A project's file comes from the author of the project, and applies only as far as it is [trusted](trust).
 
-mod equipment;
 mod model;
 mod project;
 mod texts;
+mod tool_setup;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -21,9 +21,9 @@ use crate::status::Failure;
 use crate::terminal::problems;
 use crate::tools_file;
 
-pub(crate) use equipment::Equipment;
 pub(crate) use model::{Chosen, Ready};
 pub(crate) use project::Project;
+pub(crate) use tool_setup::ToolSetup;
 pub(crate) use trust::{distrust, trust};
 
 /// The first letters of all variables.
@@ -53,8 +53,7 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Puts the layers together. `is_about_project` is whether somebody wants to know about the project's file: then its
-    /// mistakes are shown, and are no failure.
+    /// Merges the layers. With `is_about_project`, errors in the project's file are shown and do not fail.
     ///
     /// # Errors
     /// A file has mistakes, which are shown; or a variable has a value that cannot be meant.
@@ -177,12 +176,12 @@ impl Configuration {
     }
 
     /// The warning about a project's file of which something does not count.
-    pub(crate) fn doubt(&self) -> Option<String> {
-        self.project.as_ref()?.doubt()
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.project.as_ref()?.warning()
     }
 
     /// The name of a file for messages, and its text: that of a trusted project's file is the very text that is trusted,
-    /// whatever the file holds now.
+    /// even if the file has changed since.
     ///
     /// # Errors
     /// It cannot be read, or is no text.

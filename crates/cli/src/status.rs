@@ -1,4 +1,4 @@
-//! The exit status of a command, and what is said about how it ended.
+//! The exit status of a command, and its messages.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ const TIMED_OUT: u8 = 124;
 /// The exit status of wrong usage.
 pub(crate) const WRONG_USAGE: u8 = 2;
 
-/// The exit status of a command that ended so; says what is to be said. Wrong usage is left to who knows the usage.
+/// Returns the exit status of a command and prints its error. Wrong usage is returned, for the caller to print.
 pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
     Ok(match outcome {
         Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
@@ -38,15 +38,15 @@ pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
     })
 }
 
-/// Says on standard error what is wrong.
+/// Prints an error.
 pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
     let error = anstyle::AnsiColor::Red.on_default().bold();
     let message = harmless(&message.to_string());
     say(format_args!("{error}error:{error:#} {message}\n"));
 }
 
-/// Says which files were removed with the scratch directory of a run that was closed; `advice` says how to keep them.
-pub(crate) fn tell_removed(closed: Result<Option<RemovedFiles>, CloseError>, advice: &str) {
+/// Lists the files that were removed with the scratch directory; `advice` explains how to keep them.
+pub(crate) fn report_removed_files(closed: Result<Option<RemovedFiles>, CloseError>, advice: &str) {
     match closed {
         Ok(None) => {}
         Ok(Some(files)) => remark(&format!("{files}; {advice}")),
@@ -54,8 +54,8 @@ pub(crate) fn tell_removed(closed: Result<Option<RemovedFiles>, CloseError>, adv
     }
 }
 
-/// Says where the tools of a resumed run work, if that is not where the command was started.
-pub(crate) fn tell_directory(directories: &Directories) {
+/// Notes where the tools of a resumed run work, if that is not the current directory.
+pub(crate) fn report_directory(directories: &Directories) {
     let current = &directories.current;
     let is_here = std::env::current_dir().is_ok_and(|here| here == *current);
     if !current.as_os_str().is_empty() && !is_here {
@@ -69,7 +69,7 @@ pub(crate) fn tell_directory(directories: &Directories) {
 /// How to keep the files of a conversation.
 pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool in the tools file";
 
-/// Says on standard error what is worth knowing.
+/// Prints a note.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
     let message = harmless(&message.to_string());

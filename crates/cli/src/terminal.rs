@@ -1,6 +1,6 @@
 //! What people see on a terminal, and what they are asked there.
 //!
-//! `run`, `ask` and `chat` tell a [displays](displays) what happens, as [events](event::UiEvent). A display shows it: one that
+//! `run`, `ask` and `chat` send [UI events](event::UiEvent) to [displays](displays). A display shows them: one that
 //! [draws in place](live), or one [in lines](plain); both write the same [transcript](transcript) from the same
 //! [table of calls](call_table).
 
@@ -20,7 +20,6 @@ pub(crate) mod listing;
 mod live;
 mod pages;
 pub(crate) mod palette;
-pub(crate) mod person;
 mod plain;
 pub(crate) mod printer;
 pub(crate) mod problems;
@@ -34,4 +33,5 @@ pub(crate) mod summary;
 mod timeline;
 mod transcript;
 pub(crate) mod tty;
+pub(crate) mod user;
 pub(crate) mod words;

@@ -12,9 +12,9 @@ use crate::text::input::read_whole;
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     toolbox: Toolbox,
-    /// What the file says about runs.
+    /// The policy for runs.
     pub(crate) policy: Policy,
-    /// What it says about who may run.
+    /// The rules about calls.
     pub(crate) rules: Rules,
     /// The CRC-32 of the file's text.
     pub(crate) crc32: u32,
@@ -35,13 +35,13 @@ impl Tools {
     }
 }
 
-/// Reads a file of tools. Shows its mistakes, each in the line where it stands.
+/// Reads a tools file. Shows its errors in the source.
 pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
     let (name, text) = read(path)?;
     load_text(&name, &text, path)
 }
 
-/// Takes the text of a file of tools. Shows its mistakes, each in the line where it stands.
+/// Parses a tools file. Shows its errors in the source.
 pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Failure> {
     let file = parse(name, text, path)?;
     let toolbox =
@@ -73,15 +73,15 @@ pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
     })
 }
 
-/// Reads the text of a `tools.toml`. Shows its mistakes.
+/// Parses a `tools.toml`. Shows its errors.
 pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Failure> {
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    plaincall::read_tools(text, whole).map_err(|error| has_mistakes(name, text, &error))
+    plaincall::read_tools(text, whole).map_err(|error| invalid_file(name, text, &error))
 }
 
-/// Shows what is wrong with a file of tools.
-pub(crate) fn has_mistakes(name: &str, text: &str, error: &FileError) -> Failure {
+/// Shows the errors of a tools file.
+pub(crate) fn invalid_file(name: &str, text: &str, error: &FileError) -> Failure {
     let mistakes = problems::show(name, text, error);
     Failure::Broken(format!(
         "{name} has {mistakes}, so its tools cannot be used"

@@ -18,7 +18,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\t') || turns_direction || takes_no_place
 }
 
-/// Whether a character cannot be told from a blank or from nothing, which matters where a person decides: also the joiners,
+/// Whether a character looks like a blank or like nothing, which matters where the user decides: also the joiners,
 /// variation selectors, fillers, and all blanks but the usual one.
 pub(crate) fn is_unseen(c: char) -> bool {
     is_invisible(c)
@@ -41,7 +41,7 @@ pub(crate) fn visible(c: char) -> String {
     .unwrap_or_else(|| c.escape_unicode().to_string())
 }
 
-/// A text that does nothing to a terminal, whatever stands in it; its lines stay.
+/// Escapes everything in a text that a terminal would interpret; its lines stay.
 pub(crate) fn harmless(text: &str) -> String {
     shown(text, |c, seen| seen.push_str(&visible(c))).into_owned()
 }
@@ -63,7 +63,7 @@ fn shown(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// JSON of the same meaning, in which no such character stands as it is.
+/// JSON of the same meaning, with all such characters escaped.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     shown(text, |c, seen| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -73,8 +73,8 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// What goes to a terminal: styles stay, and what draws in place; every other control character becomes visible. Whoever
-/// puts texts together has made untrusted ones [harmless]; this holds whatever they have forgotten.
+/// Escapes control characters, except for styles and cursor movement. Untrusted text is already [harmless]; this is a second
+/// safeguard.
 pub(crate) fn guarded(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| is_invisible(c) && c != '\n') {
         return Cow::Borrowed(text);

@@ -9,14 +9,14 @@ use rustix::fs::FileType;
 use serde_json::json;
 
 use crate::commands::conversation::{
-    Built, Ended, Wanted, build, doubt, explained, kind, play, status,
+    Built, Ended, Wanted, build, explained, kind, play, status, warning,
 };
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
 use crate::runtime::block_on;
 use crate::settings::Configuration;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, report_removed_files};
 use crate::terminal::displays::Displays;
 use crate::text::input::standard_kind;
 use crate::tools_file;
@@ -68,7 +68,7 @@ pub(crate) struct AskOptions {
     agent: AgentOptions,
 }
 
-/// What the model hears of a text that comes from there.
+/// The name of standard input for the model.
 const STANDARD_INPUT: &str = "standard input";
 
 /// What the model is given.
@@ -110,16 +110,21 @@ async fn answer(
         Err(interrupt) => return Ok((Status::Interrupted(interrupt.status()), None)),
     };
     let Built {
-        mut talk,
+        mut conversation,
         mut displays,
         servers,
         is_kept,
         ..
     } = built;
     for (name, text) in &given.documents {
-        talk.attach(name, text);
+        conversation.attach(name, text);
     }
-    let ended = play(talk.stream(&given.question), &mut displays, &mut interrupts).await;
+    let ended = play(
+        conversation.stream(&given.question),
+        &mut displays,
+        &mut interrupts,
+    )
+    .await;
     let (ended, interrupt) = match ended {
         Ended::AtOnce(interrupt) => {
             return Ok((Status::Interrupted(interrupt.status()), Some(displays)));
@@ -127,20 +132,20 @@ async fn answer(
         Ended::Settled(ended, interrupt) => (ended, interrupt),
     };
     let written = displays.close().await;
-    let told = if options.json {
+    let last = if options.json {
         last_line(&ended, configuration)
     } else {
         Ok(())
     };
-    let closed = talk.close().await;
+    let closed = conversation.close().await;
     if let Some(servers) = servers {
         servers.close().await;
     }
     let status = match (interrupt, ended) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
         (None, Ok(answer)) => {
-            if let Some(doubt) = doubt(&answer) {
-                remark(&doubt);
+            if let Some(warning) = warning(&answer) {
+                remark(&warning);
             }
             Status::Good
         }
@@ -160,8 +165,8 @@ async fn answer(
             status(&error.kind)
         }
     };
-    tell_removed(closed, KEEP_FILES);
-    let written = written.or(told.err());
+    report_removed_files(closed, KEEP_FILES);
+    let written = written.or(last.err());
     match (status, written) {
         (Status::Good, Some(failure)) => Err(failure),
         (status, _) => Ok((status, None)),
@@ -228,7 +233,7 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
     })
 }
 
-/// Whether somebody has put a text on the standard input: a pipe or a file. A terminal, a socket and `/dev/null` are none.
+/// Whether standard input is a pipe or a file, and not a terminal, a socket or `/dev/null`.
 fn has_document() -> bool {
     matches!(standard_kind(), FileType::Fifo | FileType::RegularFile)
 }

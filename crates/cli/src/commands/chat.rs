@@ -12,20 +12,22 @@ use tokio::time::sleep;
 
 use crate::commands::chat::command::{Command, HELP};
 use crate::commands::chat::lines::{Line, Lines};
-use crate::commands::conversation::{Built, Ended, Wanted, build, chosen, doubt, explained, play};
+use crate::commands::conversation::{
+    Built, Ended, Wanted, build, chosen, explained, play, warning,
+};
 use crate::commands::tools::effect_word;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::say;
 use crate::runtime::block_on;
 use crate::settings::Configuration;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, report_removed_files};
 use crate::terminal::call_line::verb;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::words::count;
 use crate::visible::harmless;
 
-/// How long the end may take before something is said of it.
+/// How long closing may take before a note is shown.
 const SOON: Duration = Duration::from_millis(500);
 
 /// Chat with a model, with tools.
@@ -56,10 +58,10 @@ pub(crate) struct ChatOptions {
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
-    block_on(talk(options, color, &configuration, &environment))
+    block_on(conversation(options, color, &configuration, &environment))
 }
 
-/// How one line of a conversation ended.
+/// The outcome of a line.
 enum Next {
     /// The next line is asked for. `is_answered` is whether there was an answer, if it was a question.
     Line { is_answered: bool },
@@ -67,17 +69,17 @@ enum Next {
     End(Option<Interrupt>),
 }
 
-/// A conversation with all around it.
+/// A conversation and its context.
 struct Chat<'c> {
     built: Built,
-    /// Whether the lines come from somebody who types them.
+    /// Whether the lines are typed.
     is_typed: bool,
     options: &'c AgentOptions,
     configuration: &'c Configuration,
     environment: &'c Environment,
 }
 
-async fn talk(
+async fn conversation(
     options: &ChatOptions,
     color: Color,
     configuration: &Configuration,
@@ -114,7 +116,7 @@ async fn talk(
             tokio::select! {
                 line = lines.next() => line?,
                 interrupt = interrupts.next() => {
-                    // Where keys are read one by one, Ctrl-C is one of them; here it comes from somebody else.
+                    // The line editor reads Ctrl-C as a key; this signal comes from another process.
                     if interrupt.is_typed() && is_typed {
                         continue;
                     }
@@ -142,9 +144,13 @@ async fn talk(
 
 impl Chat<'_> {
     fn greet(&self) {
-        let Built { talk, model, .. } = &self.built;
-        let tools = count(talk.tools().len(), "tool");
-        let again = match talk.turns() {
+        let Built {
+            conversation,
+            model,
+            ..
+        } = &self.built;
+        let tools = count(conversation.tools().len(), "tool");
+        let again = match conversation.turns() {
             0 => String::new(),
             turns => format!(", continuing after {}", count(turns as usize, "turn")),
         };
@@ -153,7 +159,7 @@ impl Chat<'_> {
         ));
     }
 
-    /// Does what a line says.
+    /// Handles a line.
     async fn line(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
         let done = Next::Line { is_answered: true };
         if text.trim().is_empty() {
@@ -176,25 +182,31 @@ impl Chat<'_> {
                 }
             }
             Some(Ok(Command::Show(back))) => return self.show(back),
-            Some(Ok(Command::Save(path))) => match save::save(&path, &self.built.talk.messages()) {
-                Ok(()) => remark(&format!("saved to {}", path.display())),
-                Err(message) => {
-                    complain(&message);
-                    return Next::Line { is_answered: false };
+            Some(Ok(Command::Save(path))) => {
+                match save::save(&path, &self.built.conversation.messages()) {
+                    Ok(()) => remark(&format!("saved to {}", path.display())),
+                    Err(message) => {
+                        complain(&message);
+                        return Next::Line { is_answered: false };
+                    }
                 }
-            },
+            }
         }
         done
     }
 
     async fn question(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
         let is_typed = self.is_typed;
-        let Built { talk, displays, .. } = &mut self.built;
-        match play(talk.stream(text), displays, interrupts).await {
+        let Built {
+            conversation,
+            displays,
+            ..
+        } = &mut self.built;
+        match play(conversation.stream(text), displays, interrupts).await {
             Ended::Settled(Ok(answer), _) => {
-                if let Some(doubt) = doubt(&answer) {
+                if let Some(warning) = warning(&answer) {
                     let _quiet = displays.prompter.pause().await;
-                    remark(&doubt);
+                    remark(&warning);
                 }
                 Next::Line { is_answered: true }
             }
@@ -227,17 +239,17 @@ impl Chat<'_> {
         }
     }
 
-    /// Ends all that is left. A tool that takes its time is waited for, until somebody does not want to.
+    /// Closes the conversation. Waits for tools that are still exiting, until a signal comes.
     async fn end(self, interrupts: &mut Interrupts) -> Result<(), Failure> {
         let Built {
-            talk,
+            conversation,
             mut displays,
             servers,
             ..
         } = self.built;
         let written = displays.close().await;
         let closing = async {
-            tell_removed(talk.close().await, KEEP_FILES);
+            report_removed_files(conversation.close().await, KEEP_FILES);
             if let Some(servers) = servers {
                 servers.close().await;
             }
@@ -259,7 +271,7 @@ impl Chat<'_> {
     }
 
     fn tools(&self) {
-        let toolbox = self.built.talk.tools();
+        let toolbox = self.built.conversation.tools();
         if toolbox.is_empty() {
             remark("there are no tools; add some with `--tools`, `--builtin` or `--mcp`");
             return;
@@ -303,9 +315,9 @@ impl Chat<'_> {
     fn set_model(&mut self, name: &str) -> Result<(), Failure> {
         let chosen = chosen(Some(name), None, self.options, self.configuration)?;
         let ready = chosen.ready(self.environment)?;
-        self.built.talk.set_model(ready.model);
+        self.built.conversation.set_model(ready.model);
         let limits = self.configuration.limits(&chosen.entry);
-        self.built.talk.set_limits(limits);
+        self.built.conversation.set_limits(limits);
         self.built.model = ready.name;
         remark(&format!(
             "switched to {}; the conversation keeps its syntax",

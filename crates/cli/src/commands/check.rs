@@ -119,7 +119,7 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             }
         });
         match split.and_then(|split| output.flush().map(|()| split)) {
-            // Nobody reads on, but what was found still decides the exit status.
+            // The output is closed, but the diagnostics still decide the exit status.
             Err(Failure::ClosedPipe) => return Ok(status),
             other => status = status.and(other?),
         }

@@ -88,7 +88,7 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     output.flush()?;
     let project = configuration.project.as_ref();
     match project.and_then(|project| Some((&project.name, project.flaw.as_ref()?))) {
-        Some((name, flaw)) if flaw.is_mistake => Err(Failure::Configuration(format!(
+        Some((name, flaw)) if flaw.is_invalid => Err(Failure::Configuration(format!(
             "{name} {}, so it is ignored",
             flaw.sentence
         ))),

@@ -4,4 +4,4 @@ mod build;
 mod play;
 
 pub(crate) use build::{Built, Wanted, build, chosen, explained, kind, status};
-pub(crate) use play::{Ended, doubt, play};
+pub(crate) use play::{Ended, play, warning};

@@ -112,7 +112,7 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
         }
         Ok(Status::Interrupted(interrupt.status()))
     });
-    // Whoever reads the standard input cannot be called off.
+    // A blocking read of standard input cannot be cancelled.
     runtime.shutdown_timeout(LAST_TASKS);
     if let Some(files) = temporary.and_then(|made| RemovedFiles::of(made.path())) {
         remark(&format!(

@@ -115,11 +115,11 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         let mut interrupts = Interrupts::new()?;
         let mut probing = probe.begin();
         let interrupt = follow(&mut probing, &mut interrupts).await;
-        tell(options, &probing, interrupt, &mut Output::new(color))
+        print_report(options, &probing, interrupt, &mut Output::new(color))
     })
 }
 
-/// Waits for all trials, and says how each ended. Returns the signal that has called it off.
+/// Waits for all trials and prints the outcome of each. Returns the signal that cancelled them.
 async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<Interrupt> {
     let total = probing.total();
     let mut done = 0;
@@ -141,8 +141,8 @@ async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<In
     }
 }
 
-/// Tells what was found out.
-fn tell(
+/// Prints the report.
+fn print_report(
     options: &ProbeOptions,
     probing: &Probing,
     interrupt: Option<Interrupt>,
@@ -200,7 +200,7 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
         let (name, wrong) = (best.style.name, wrong.concat());
         let _ = write!(text, "\nFailures with {name}:\n{wrong}");
     }
-    let doubt = if best.right * 2 < best.trials {
+    let warning = if best.right * 2 < best.trials {
         " It is the best result, but not a good one: this model is weak with tools."
     } else {
         ""
@@ -213,7 +213,7 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
         );
     }
     text + &format!(
-        "\nRecommended: {}.{doubt} Configuration:\n\n{configuration}",
+        "\nRecommended: {}.{warning} Configuration:\n\n{configuration}",
         best.style.name
     )
 }

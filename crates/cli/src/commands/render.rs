@@ -1,4 +1,4 @@
-//! `plaincall render`: what a model is told, as text.
+//! `plaincall render`: calls, prompts and messages, as text.
 
 mod calls;
 mod messages;
@@ -105,9 +105,9 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
         }
         Rendered::Messages => {
             let tools = options.schema.load(Some(&options.files))?.0;
-            let teller = messages::Teller::new(written_dialect(options)?, tools);
+            let writer = messages::MessageWriter::new(written_dialect(options)?, tools);
             each(&options.files, output, |file, output| {
-                teller.file(file, output)
+                writer.file(file, output)
             })
         }
     }

@@ -27,7 +27,7 @@ use crate::options::Color;
 use crate::options::DialectOptions;
 use crate::options::UnclosedChoice;
 use crate::runtime::block_on;
-use crate::status::{Failure, Outcome, Status, remark, tell_directory};
+use crate::status::{Failure, Outcome, Status, remark, report_directory};
 use crate::terminal::approval::Approval;
 use crate::terminal::interrupts::Interrupts;
 
@@ -240,7 +240,7 @@ async fn begin(
         }
         Ok(reply)
     };
-    // A named pipe may be waited for until somebody opens its other end.
+    // Opening a named pipe blocks until its other end is open.
     let reply: Reply = tokio::select! {
         reply = opened => reply?,
         interrupt = interrupts.next() => return Ok(Ended::Settled(Status::Interrupted(interrupt.status()))),
@@ -294,7 +294,7 @@ async fn begin(
             Failure::Broken(error.to_string())
         })?;
     if options.resume.is_some() {
-        tell_directory(&run.directories());
+        report_directory(&run.directories());
     }
     gate.set_directories(run.directories());
     drop(gate);

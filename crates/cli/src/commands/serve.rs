@@ -35,7 +35,7 @@ const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
 
-/// Serves until it is told to end.
+/// Runs the command.
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
     let log = Log::to(JsonOutput::new(), remark)
@@ -70,7 +70,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
                 "--log-contents: the access log contains the messages of users, models and tools; restrict access to it",
             );
         }
-        serve_until_told(gateway, listener, interrupts, options.times.drain_delay.0).await
+        serve_until_signal(gateway, listener, interrupts, options.times.drain_delay.0).await
     });
     // Requests that are cut have their lines too.
     runtime.shutdown_timeout(LAST_LINES);
@@ -79,7 +79,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
 }
 
 /// Serves until the first signal, and then as long as there is something to answer, or until the second.
-async fn serve_until_told(
+async fn serve_until_signal(
     gateway: Gateway,
     listener: TcpListener,
     mut interrupts: Interrupts,
@@ -100,7 +100,7 @@ async fn serve_until_told(
     let first = interrupts.next().await;
     looking.abort();
     gateway.drain();
-    // Who sits at the keyboard sends no requests by what `/ready` says.
+    // A load balancer does not send the signal from a keyboard, so there is no delay.
     let delay = if first.is_typed() {
         Duration::ZERO
     } else {

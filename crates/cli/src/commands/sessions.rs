@@ -1,4 +1,4 @@
-//! Sessions: conversations that are kept, each as its log.
+//! Sessions: saved conversations, each stored as a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ fn find(folder: &Path, name: &str) -> Result<Known, Failure> {
     found.ok_or_else(|| Failure::Broken(format!("there is no session `{name}`{near}")))
 }
 
-/// What a list tells of a session.
+/// A session in a list.
 #[derive(serde::Serialize)]
 struct Listed {
     name: String,

@@ -1,4 +1,4 @@
-//! `plaincall show`: what the record of a run tells, for people.
+//! `plaincall show`: the log of a run, for people.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use plaincall::{Dialect, RunEvent, log::Record};
 use crate::commands::run::note::Note;
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::report::story::Story;
+use crate::report::trace::Trace;
 use crate::report::{lines, page};
 use crate::session::Note as SessionNote;
 use crate::status::{Failure, Outcome, Status, complain, remark};
@@ -60,9 +60,9 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     {
         return Err(Failure::Broken(format!("cannot show {name}: {error}")));
     }
-    let mut story = Story::of(&record.events, &dialect(&record.events));
+    let mut trace = Trace::of(&record.events, &dialect(&record.events));
     if let Some(torn) = &record.torn {
-        story.problems.push(format!(
+        trace.problems.push(format!(
             "the last line (line {}, {} bytes) is incomplete after a crash; {}",
             torn.line,
             torn.bytes,
@@ -75,7 +75,7 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     }
     let status = match &error {
         Some(error) => {
-            story
+            trace
                 .problems
                 .push(format!("{error}; the rest of the log is not shown"));
             Status::Wrong
@@ -83,11 +83,11 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
         None => Status::Good,
     };
     match &options.html {
-        Some(page) => write_page(&story, page, output)?,
-        None => print(&story, options, output)?,
+        Some(page) => write_page(&trace, page, output)?,
+        None => print(&trace, options, output)?,
     }
     output.flush()?;
-    for problem in &story.problems {
+    for problem in &trace.problems {
         let problem = format!("{name}: {problem}");
         if status == Status::Good {
             remark(&problem);
@@ -108,7 +108,7 @@ fn dialect(events: &[RunEvent]) -> Dialect {
     noted.unwrap_or_else(Dialect::auto)
 }
 
-fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {
+fn print(trace: &Trace, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {
     let environment = Environment::read();
     let glyphs = Glyphs::new(output.is_terminal && environment.has_unicode());
     let form = Form {
@@ -118,7 +118,7 @@ fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<()
         rows: (!options.full).then_some(ROWS),
     };
     let mut text = String::new();
-    for line in lines::lines(story, form, glyphs) {
+    for line in lines::lines(trace, form, glyphs) {
         text.clear();
         line.write(&mut text, output.has_color);
         text.push('\n');
@@ -127,8 +127,8 @@ fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<()
     Ok(())
 }
 
-fn write_page(story: &Story, path: &Path, output: &mut Output) -> Result<(), Failure> {
-    let page = page::page(story);
+fn write_page(trace: &Trace, path: &Path, output: &mut Output) -> Result<(), Failure> {
+    let page = page::page(trace);
     if path == Path::new("-") {
         return output.bytes(page.as_bytes());
     }
@@ -153,7 +153,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whoever gives both names the same file has made a mistake that would cost the record.
+/// Returns an error if both paths are the same file.
 fn refuse_to_overwrite_the_record(record: &Path, page: &Path) -> Result<(), Failure> {
     let same = match (fs::canonicalize(record), fs::canonicalize(page)) {
         (Ok(record), Ok(page)) => record == page,

@@ -12,7 +12,7 @@ use plaincall::Effect;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, FileOptions};
 use crate::output::Output;
-use crate::settings::{Configuration, Equipment};
+use crate::settings::{Configuration, ToolSetup};
 use crate::status::{Failure, Outcome};
 
 /// List, call and check tools.
@@ -81,17 +81,17 @@ impl SourceOptions {
     }
 
     /// The tools. Servers are started for theirs.
-    async fn equipment(&self, environment: &Environment) -> Result<Equipment, Failure> {
-        let equipment = self
+    async fn tool_setup(&self, environment: &Environment) -> Result<ToolSetup, Failure> {
+        let tool_setup = self
             .configuration(environment)?
-            .equipment(environment, None)
+            .tool_setup(environment, None)
             .await?;
-        if equipment.toolbox.is_empty() {
+        if tool_setup.toolbox.is_empty() {
             return Err(Failure::Usage(
                 "there are no tools; add some with `--tools FILE`, `--builtin DIR` or `--mcp FILE`, or in the configuration".to_owned(),
             ));
         }
-        Ok(equipment)
+        Ok(tool_setup)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The options of an agent, over the configuration.
 #![allow(
     clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+    reason = "help is plain text, so proper names have no markup"
 )]
 
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Which conversation goes on.
+//! The session of a conversation.
 
 use clap::Args;
 
@@ -15,5 +15,5 @@ pub(crate) struct SessionOptions {
         conflicts_with = "session",
         help_heading = "Session"
     )]
-    pub(crate) go_on: bool,
+    pub(crate) is_continued: bool,
 }

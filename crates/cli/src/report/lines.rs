@@ -1,4 +1,4 @@
-//! A story in lines.
+//! A trace in lines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use plaincall::{
     result::{Because, Link},
 };
 
-use crate::report::story::{Attempt, Call, Story, Turn};
+use crate::report::trace::{Attempt, Call, Trace, Turn};
 use crate::report::transcript::Segment;
 use crate::terminal::call_line::{ending, verb};
 use crate::terminal::glyphs::Glyphs;
@@ -19,7 +19,7 @@ use crate::terminal::prose::Prose;
 use crate::terminal::summary::{Columns, Form, behind, block, overview, without_line_end, wrapped};
 use crate::terminal::words;
 
-/// Where what is said about a call begins, and where its text begins.
+/// The columns where the labels and the texts of a call begin.
 const LABEL: usize = 4;
 const TEXT: usize = 15;
 
@@ -27,9 +27,9 @@ const TEXT: usize = 15;
 const UNBROKEN: usize = usize::MAX;
 
 /// All of it.
-pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+pub(crate) fn lines(trace: &Trace, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = Vec::new();
-    if let Some(begin) = &story.begin {
+    if let Some(begin) = &trace.begin {
         lines.extend(wrapped(&head(begin, glyphs), form.width));
         if let Some(directory) = &begin.current_directory {
             lines.push(Line::of(DIM, &format!("directory {directory}")));
@@ -44,13 +44,13 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             lines.push(Line::of(DIM, &text));
         }
     }
-    for at in &story.resumed {
+    for at in &trace.resumed {
         let text = format!("resumed at {}", time(*at));
         lines.push(Line::of(ASKING, &text));
     }
-    for (place, turn) in story.turns.iter().enumerate() {
+    for (place, turn) in trace.turns.iter().enumerate() {
         lines.push(Line::new());
-        if story.turns.len() > 1 {
+        if trace.turns.len() > 1 {
             let mut line = Line::of(BOLD, &format!("Turn {}", turn.number.saturating_add(1)));
             let opened = format!(" {} at {}", glyphs.dot, time(turn.opened_ms));
             line.push(DIM, &opened);
@@ -58,11 +58,11 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             lines.push(Line::new());
         }
         lines.extend(messages(turn, form));
-        lines.extend(reply(story, turn, form, glyphs));
+        lines.extend(reply(trace, turn, form, glyphs));
         lines.push(Line::new());
-        lines.extend(calls(story, place, turn, form, glyphs));
+        lines.extend(calls(trace, place, turn, form, glyphs));
     }
-    for problem in &story.problems {
+    for problem in &trace.problems {
         lines.push(Line::new());
         lines.extend(wrapped(&Line::of(ASKING, problem), form.width));
     }
@@ -101,7 +101,7 @@ fn messages(turn: &Turn, form: Form) -> Vec<Line> {
 }
 
 /// The reply, with its calls in their places.
-fn reply(story: &Story, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+fn reply(trace: &Trace, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let width = form.width.unwrap_or(UNBROKEN);
     let mut prose = Prose::new();
     for segment in &turn.segments {
@@ -109,7 +109,7 @@ fn reply(story: &Story, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             Segment::Text { text } => prose.text(text, PLAIN, width),
             Segment::Reasoning { text } => prose.text(text, REASONING, width),
             Segment::Call { call } => {
-                if let Some(call) = story.calls.get(*call as usize) {
+                if let Some(call) = trace.calls.get(*call as usize) {
                     prose.line(place(call, glyphs).cut(width, glyphs.cut));
                     prose.call();
                 }
@@ -150,10 +150,10 @@ fn place(call: &Call, glyphs: &Glyphs) -> Line {
 }
 
 /// What became of the calls of a turn, and their timeline.
-fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+fn calls(trace: &Trace, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let table = &turn.table;
     // In a conversation it is usual.
-    if table.calls().is_empty() && story.turns.iter().any(|turn| !turn.messages.is_empty()) {
+    if table.calls().is_empty() && trace.turns.iter().any(|turn| !turn.messages.is_empty()) {
         return Vec::new();
     }
     if table.calls().is_empty() {
@@ -162,7 +162,7 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
     }
     let columns = Columns::of(table.calls(), form.picture_width());
     let mut lines = vec![Line::of(BOLD, "Calls")];
-    for (call, in_table) in story.calls_of(place).zip(table.calls()) {
+    for (call, in_table) in trace.calls_of(place).zip(table.calls()) {
         let mut line = columns.begin(in_table, glyphs);
         if let Some(result) = in_table.result() {
             line.append(&ending(result));
@@ -177,35 +177,35 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
     lines
 }
 
-/// What is said about a call below its line.
+/// The details of a call below its line.
 fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
-    let mut said = Said {
+    let mut details = Details {
         lines: Vec::new(),
         form,
         glyphs,
     };
     if let Some(arguments) = &call.arguments {
-        said.arguments("arguments", arguments);
+        details.arguments("arguments", arguments);
     } else if let Some(source) = call.source.as_deref().filter(|it| !it.is_empty()) {
-        said.text("written", without_line_end(source), DIM);
+        details.text("written", without_line_end(source), DIM);
     }
     if let Some(held) = &call.held {
-        said.line("held", &format!("it {held}"));
+        details.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        said.line("allowed", &admitted(admission, call.ready_ms));
+        details.line("allowed", &admitted(admission, call.ready_ms));
     }
     if let Some(edited) = &call.edited {
-        said.arguments("ran with", edited);
+        details.arguments("ran with", edited);
     }
     if let Some(because) = &call.because {
-        said.line("because", &cause(call, because));
+        details.line("because", &cause(call, because));
     }
-    let is_plain = |attempt: &Attempt| attempt.error.is_none() && !attempt.is_cut_off;
+    let is_plain = |attempt: &Attempt| attempt.error.is_none() && !attempt.is_interrupted;
     if call.attempts.len() > 1 || !call.attempts.iter().all(is_plain) {
         for attempt in &call.attempts {
             let label = format!("attempt {}", attempt.number);
-            said.line(&label, &attempt_line(attempt, call));
+            details.line(&label, &attempt_line(attempt, call));
         }
     }
     if let Some(error) = &call.error {
@@ -213,19 +213,19 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             Some(status @ Status::Error) => palette::status(status),
             _ => PLAIN,
         };
-        said.text("error", without_line_end(error), style);
+        details.text("error", without_line_end(error), style);
     }
     if let Some(output) = &call.output {
-        said.text("output", without_line_end(output), PLAIN);
+        details.text("output", without_line_end(output), PLAIN);
     }
     if let Some(note) = &call.note {
-        said.text("note", without_line_end(note), PLAIN);
+        details.text("note", without_line_end(note), PLAIN);
     }
     if let Some(open) = &call.open {
-        said.line("then", &format!("`--resume` {}", open.resume));
+        details.line("then", &format!("`--resume` {}", open.resume));
     }
-    said.line("times", &times(call));
-    said.lines
+    details.line("times", &times(call));
+    details.lines
 }
 
 /// Who let a call pass, and how long that took.
@@ -283,11 +283,11 @@ fn times(call: &Call) -> String {
         ("started", started),
         ("ended", call.ended_ms),
     ];
-    let said: Vec<String> = stations
+    let details: Vec<String> = stations
         .into_iter()
         .filter_map(|(name, at)| Some(format!("{name} {}", moment(at?))))
         .collect();
-    said.join(", ")
+    details.join(", ")
 }
 
 /// A time from the beginning of the run, to the millisecond.
@@ -303,13 +303,13 @@ fn time(ms: u64) -> String {
 }
 
 /// Lines with a label each.
-struct Said<'a> {
+struct Details<'a> {
     lines: Vec<Line>,
     form: Form,
     glyphs: &'a Glyphs,
 }
 
-impl Said<'_> {
+impl Details<'_> {
     /// A label and a sentence.
     fn line(&mut self, label: &str, text: &str) {
         self.styled(label, &Line::of(PLAIN, text));
@@ -327,7 +327,7 @@ impl Said<'_> {
         }
     }
 
-    /// A text as it stands behind a label.
+    /// A text after a label.
     fn rows(&self, text: &Line) -> Vec<Line> {
         wrapped(
             text,
@@ -335,7 +335,7 @@ impl Said<'_> {
         )
     }
 
-    /// A label and a text, which stands below if it has several lines.
+    /// A label and a text, which goes below the label if it has several lines.
     fn text(&mut self, label: &str, text: &str, style: Style) {
         if text.is_empty() {
             return self.styled(label, &Line::of(DIM, "(empty)"));

@@ -1,7 +1,7 @@
-//! A story as one page for a browser: nothing in it is loaded from anywhere, and no text of the record can become markup
+//! A trace as one page for a browser: nothing in it is loaded from anywhere, and no text of the record can become markup
 //! or script.
 
-use crate::report::story::Story;
+use crate::report::trace::Trace;
 
 const FRAME: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
@@ -14,8 +14,8 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 
 /// The page.
-pub(crate) fn page(story: &Story) -> String {
-    let data = embedded(&serde_json::to_string(story).unwrap_or_default());
+pub(crate) fn page(trace: &Trace) -> String {
+    let data = embedded(&serde_json::to_string(trace).unwrap_or_default());
     let mut parts = vec![
         ("@POLICY@", POLICY.trim_end()),
         ("@STYLE@", STYLE),

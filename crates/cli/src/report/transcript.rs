@@ -123,7 +123,7 @@ enum Inside {
     Text,
     /// A call that the record knows.
     Call,
-    /// A call that the record does not know: it was cut off before the call was noticed.
+    /// A call that is not in the log, which ends before it.
     Unknown,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The name of `ask` and `chat` in their notes.
-const PROGRAM: &str = "plaincall talk";
+const PROGRAM: &str = "plaincall chat";
 
 /// The model, and how it was taught. A conversation stays in the dialect in which it began.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -46,8 +46,8 @@ pub(crate) struct Project {
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) sentence: String,
-    /// It has mistakes, which were shown if somebody asked for them.
-    pub(crate) is_mistake: bool,
+    /// The file is invalid. Its errors were shown if requested.
+    pub(crate) is_invalid: bool,
 }
 
 /// The nearest project's file, from a directory up.
@@ -57,7 +57,7 @@ pub(super) fn find(here: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// Reads the file, and the layer of what counts of it. With `shows_mistakes` its mistakes are shown, and are no failure.
+    /// Reads the file, and the layer of what counts of it. With `shows_errors` its mistakes are shown, and are no failure.
     ///
     /// # Errors
     /// It has mistakes, and what it forbade was trusted before they were made.
@@ -65,7 +65,7 @@ impl Project {
         path: PathBuf,
         home: Option<&Path>,
         state: Option<&Path>,
-        shows_mistakes: bool,
+        shows_errors: bool,
     ) -> Result<(Self, Node), Failure> {
         let mut project = Self {
             name: path.display().to_string(),
@@ -77,21 +77,21 @@ impl Project {
             project.text = text;
             let place = Some((project.folder(), home));
             read_settings(&project.name, &project.text, place).map_err(|error| {
-                let count = if shows_mistakes || trusted.is_some() {
+                let count = if shows_errors || trusted.is_some() {
                     problems::show(&project.name, &project.text, &error)
                 } else {
                     problems::count(&error)
                 };
                 Flaw {
                     sentence: format!("has {count}"),
-                    is_mistake: true,
+                    is_invalid: true,
                 }
             })
         });
         let layer = match read {
             Ok(layer) => layer,
             // The user counts on what it forbids.
-            Err(flaw) if trusted.is_some() && !shows_mistakes => {
+            Err(flaw) if trusted.is_some() && !shows_errors => {
                 return Err(Failure::Configuration(format!(
                     "{} {}; fix it, or ignore it with `--no-project`",
                     project.name, flaw.sentence
@@ -103,7 +103,7 @@ impl Project {
             }
         };
         project.note_paths(&layer, home);
-        // Nothing that it names is looked at before somebody has said that it may be.
+        // The files that it names are not read before the user trusts them.
         if let Some(trusted) = trusted
             && let Ok(texts) = project.read_named()
             && trusted == trust::fingerprint(&project, &texts)
@@ -147,11 +147,11 @@ impl Project {
     }
 
     /// The warning if something of it does not count.
-    pub(super) fn doubt(&self) -> Option<String> {
+    pub(super) fn warning(&self) -> Option<String> {
         let name = &self.name;
         if let Some(flaw) = &self.flaw {
             let mut text = format!("{name} {}, so it is ignored", flaw.sentence);
-            if flaw.is_mistake {
+            if flaw.is_invalid {
                 text.push_str("; for details, run `plaincall config`");
             }
             return Some(text);
@@ -167,7 +167,7 @@ impl Project {
 fn read_own(path: &Path) -> Result<String, Flaw> {
     let flaw = |sentence: String| Flaw {
         sentence,
-        is_mistake: false,
+        is_invalid: false,
     };
     let unreadable = |reason: String| flaw(format!("cannot be read: {reason}"));
     let (bytes, about) = texts::read(path).map_err(unreadable)?;
@@ -189,6 +189,6 @@ fn read_own(path: &Path) -> Result<String, Flaw> {
     let name = path.display().to_string();
     tools_file::text(&name, bytes).map_err(|failure| Flaw {
         sentence: format!("is not text: {}", failure.message()),
-        is_mistake: true,
+        is_invalid: true,
     })
 }

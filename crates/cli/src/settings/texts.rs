@@ -45,7 +45,7 @@ pub(super) fn read_all(paths: &[PathBuf], folder: &Path) -> Result<Texts, String
 /// It leads out of the project, as the end of a sentence.
 pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
     let Ok(found) = path.canonicalize() else {
-        // There is nothing to read, and whoever reads it says so.
+        // The file does not exist; reading it reports the error.
         return Ok(());
     };
     let folder = folder.canonicalize().map_err(|error| error.to_string())?;
@@ -58,8 +58,7 @@ pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// What a file holds, and what the system says of it. Nothing but a regular file is read: a device may have no end, and a
-/// pipe lets whoever opens it wait.
+/// Reads a file and its metadata. Only regular files are read: a device may have no end, and opening a pipe may block.
 ///
 /// # Errors
 /// Why not, as the end of a sentence.

@@ -1,8 +1,7 @@
 //! Whether the user trusts a project's file.
 //!
-//! It comes with the project, from its author. Until its user has looked at it and said yes, nothing of it counts but what
-//! forbids. The yes holds for the very texts that were looked at: the project's file and all files that it names. When one
-//! of them changes, trust is revoked.
+//! It comes from the author of the project. Until the user trusts it, only its restrictions apply. Trust covers the exact
+//! content of this file and of the files that it names. Changing any of these files revokes trust.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -80,7 +79,7 @@ fn set(state: &Path, path: &Path, fingerprint: Option<&str>) -> Result<(), Failu
     }
 }
 
-/// Shows the project's file and those that it names, and trusts these texts if the user says so at the terminal, or
+/// Shows the project's file and those that it names, and trusts them if the user confirms on the terminal, or
 /// `expected` is their fingerprint.
 ///
 /// # Errors

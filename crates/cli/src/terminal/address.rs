@@ -8,7 +8,7 @@ use crate::terminal::palette::{ASKING, BOLD, DIM, PLAIN};
 /// How many are shown.
 const SHOWN: usize = 8;
 
-/// How many characters of what stands behind the host are shown.
+/// How many characters after the host are shown.
 const CHARACTERS: usize = 200;
 
 /// A URL in its parts.
@@ -16,7 +16,7 @@ const CHARACTERS: usize = 200;
 struct Address<'t> {
     /// With `://`.
     scheme: &'t str,
-    /// What stands before the host, with its `@`.
+    /// The part before the host, with its `@`.
     user: &'t str,
     host: &'t str,
     /// The port and all behind it.

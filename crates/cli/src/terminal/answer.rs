@@ -10,7 +10,7 @@ pub(crate) struct AnswerText {
     is_streamed: bool,
     /// Whether it is written on a terminal, which must not do what is in it.
     is_terminal: bool,
-    /// Whether something stands on the last line.
+    /// Whether the last line has text.
     is_in_line: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The gate of a run: whether a call may run about which no rule decides, and what became of a call that was interrupted.
 //!
-//! The effect of the tool, `--yes` or a person at the terminal decides. A call that also appears in untrusted text needs a
+//! The effect of the tool, `--yes` or the user at the terminal decides. A call that also appears in untrusted text needs a
 //! person in any case.
 
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ use crate::terminal::tty::{Size, Tty};
 /// The gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
-    /// All may run, whatever they do.
+    /// Whether all calls are approved.
     yes: bool,
     rules: Rules,
     toolbox: Toolbox,
-    /// The calls that were interrupted, and what was said about them beforehand.
+    /// The interrupted calls, and the recovery answers of the command line.
     interrupted: Arc<BTreeMap<u32, Interrupted>>,
     answers: BTreeMap<u32, RecoveryAnswer>,
     /// Whether the run was cancelled before it was interrupted.
@@ -40,7 +40,7 @@ pub(crate) struct Approval {
 /// What became of a call that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryAnswer {
-    /// It is to be run again.
+    /// Run it again.
     Again,
     Done,
     NotDone,
@@ -48,7 +48,7 @@ pub(crate) enum RecoveryAnswer {
 
 impl RecoveryAnswer {
     /// For the run. `text` is what a person has added, if anything.
-    fn settlement(self, text: Option<String>) -> Recovery {
+    fn recovery(self, text: Option<String>) -> Recovery {
         match self {
             Self::Again => Recovery::RunAgain,
             Self::Done => Recovery::Done {
@@ -69,7 +69,7 @@ impl Gate for Approval {
         Box::pin(async move {
             let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
             let is_free = self.yes || (request.effect != Effect::Write && !is_ruled);
-            // What was said beforehand was not said of a held call.
+            // `--yes` and effects do not apply to held calls.
             if is_free && request.held.is_none() {
                 return Ok(Decision::Allow);
             }
@@ -80,7 +80,7 @@ impl Gate for Approval {
     fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             match self.answers.get(&request.call) {
-                Some(answer) => Ok(answer.settlement(None)),
+                Some(answer) => Ok(answer.recovery(None)),
                 None => self.ask_what_became(request).await,
             }
         })
@@ -88,7 +88,7 @@ impl Gate for Approval {
 }
 
 impl Approval {
-    /// `history` is what happened before the run was resumed, `answers` what is said about its interrupted calls.
+    /// `history` is the history of a resumed run, `answers` are the recovery answers of the command line.
     pub(crate) fn new(
         yes: bool,
         rules: Rules,
@@ -110,7 +110,7 @@ impl Approval {
         }
     }
 
-    /// Says where tools work.
+    /// Sets the directories of the tools.
     pub(crate) fn set_directories(&self, directories: Directories) {
         // They are set once.
         let _ = self.directories.set(directories);
@@ -126,7 +126,11 @@ impl Approval {
         }
         let terminal = match Tty::open() {
             Ok(terminal) => terminal,
-            Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, is_ruled, reason))),
+            Err(reason) => {
+                return Ok(Decision::deny(approval_is_not_possible(
+                    request, is_ruled, reason,
+                )));
+            }
         };
         let mut answers = vec![&YES, &NO, &ALL, &QUIT];
         if is_single {
@@ -187,7 +191,7 @@ impl Approval {
                 return Ok(Recovery::Unknown);
             }
         };
-        Ok(answer.settlement(reply.text))
+        Ok(answer.recovery(reply.text))
     }
 
     /// Cancels all, if there is something to cancel: then the call ends as cancelled, and so do those whose questions wait
@@ -213,7 +217,7 @@ impl Approval {
     }
 }
 
-fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
+fn approval_is_not_possible(request: &Request, is_ruled: bool, reason: &str) -> String {
     let name = &request.name;
     if let Some(held) = &request.held {
         let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));

@@ -1,4 +1,4 @@
-//! One line that says what a call is and how far it is.
+//! One line with a call and its state.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The state of each call, from what a run has told.
+//! The state of each call, from the events of a run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl CallTable {
         }
     }
 
-    /// Where the call of this number stands in the table.
+    /// The place of the call with this number in the table.
     fn place(&self, call: u32) -> usize {
         let place = self.first_call.and_then(|first| call.checked_sub(first));
         place.map_or(usize::MAX, |place| place as usize)
@@ -144,7 +144,7 @@ impl CallTable {
         self.from
     }
 
-    /// When what is shown ends: the last call, the reply, or what has been heard of last if a call never ended.
+    /// The end of the displayed time: the last call, the reply, or the last event if a call never ended.
     pub(crate) fn to(&self) -> Duration {
         let ends = self.calls.iter().map(|call| match call.result() {
             Some(result) => result.times.ended,
@@ -210,7 +210,7 @@ impl Call {
             }
             RunEvent::BackOff(_) => self.state = State::BackingOff,
             RunEvent::Result(result) => {
-                // In a record only its end stands in the line of a result.
+                // In a log, the line of a result has only its end.
                 self.times = Times {
                     appeared: self.times.appeared,
                     complete: self.times.complete.or(result.times.complete),

@@ -31,10 +31,10 @@ use crate::terminal::record::Record;
 use crate::terminal::transcript::{Look, TextShown};
 use crate::terminal::tty::Size;
 
-/// How often a display that draws is told that time has passed.
+/// The tick interval of a display that draws.
 const FRAME: Duration = Duration::from_millis(40);
 
-/// How often one that does not draw is told so on a terminal.
+/// The tick interval of a display that does not draw on a terminal.
 const SELDOM: Duration = Duration::from_millis(500);
 
 /// How many rows of an output are shown: where a display draws, and in lines.
@@ -152,7 +152,7 @@ impl Displays {
             } => is_shared || (!is_record && has_tools && !stdout.is_terminal()),
         };
         let is_capable = is_terminal && environment.has_capable_terminal();
-        // Whoever wants no colours wants no sequences at all.
+        // Without colors there are no escape sequences at all.
         let is_live = can_draw
             && is_capable
             && environment.get("NO_COLOR").is_none()
@@ -229,8 +229,8 @@ impl Displays {
     pub(crate) async fn caught_up(&self) {
         let output = self.output.as_ref().map(|(output, _)| output);
         for events in output.into_iter().chain([&self.events]) {
-            let (tell, is_written) = oneshot::channel();
-            if events.send(UiEvent::Flush(tell)).await.is_ok() {
+            let (notify, is_written) = oneshot::channel();
+            if events.send(UiEvent::Flush(notify)).await.is_ok() {
                 let _ = is_written.await;
             }
         }
@@ -246,7 +246,7 @@ impl Displays {
         let _ = display.send(UiEvent::Answer(text.to_owned())).await;
     }
 
-    /// Says that nobody waits for the answer any more.
+    /// Reports that the question was abandoned.
     pub(crate) fn abandon(&self) {
         post(&self.events, UiEvent::Abandoned);
         if let Some((output, _)) = &self.output {
@@ -254,7 +254,7 @@ impl Displays {
         }
     }
 
-    /// The moments at which the display is to be told that time has passed.
+    /// The ticks of the display.
     pub(crate) fn ticks(&self) -> Ticks {
         Ticks(self.frame.map(|frame| {
             let mut ticks = interval(frame);
@@ -263,7 +263,7 @@ impl Displays {
         }))
     }
 
-    /// Tells the display that time has passed. One that is behind has no use for one more frame.
+    /// Sends the display a tick. A display that is behind does not need one.
     pub(crate) fn tick(&self) {
         let _ = self.events.try_send(UiEvent::Tick);
     }
@@ -286,7 +286,7 @@ impl Displays {
     /// Gives the terminal back as it was, a moment at most.
     pub(crate) fn leave(self) {
         self.prompter.close();
-        // The displays end when nobody can tell them anything any more.
+        // The displays end when all their senders are dropped.
         drop(self.prompter);
         drop(self.events);
         self.printer.finish_soon();

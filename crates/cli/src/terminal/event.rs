@@ -1,4 +1,4 @@
-//! What a display is told while a run or an answer goes on.
+//! The UI events of a run or an answer.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -42,7 +42,7 @@ pub(crate) enum UiEvent {
         parts: Vec<String>,
         is_answered: bool,
     },
-    /// Nobody waits for the answer any more.
+    /// The question was abandoned.
     Abandoned,
     /// The run is being cancelled.
     Stopping,
@@ -55,14 +55,14 @@ pub(crate) enum UiEvent {
     /// Something else uses the terminal: nothing is written until the sender of `is_back` has gone.
     Pause {
         /// Answered when the display is paused.
-        tell: oneshot::Sender<()>,
+        notify: oneshot::Sender<()>,
         is_back: Receiver<()>,
     },
 }
 
 /// Shows events.
 pub(crate) trait Display: Send {
-    /// Takes the next event and adds to `out` what is to be written now.
+    /// Handles an event and adds the output to `out`.
     fn take(&mut self, event: UiEvent, out: &mut String);
 
     /// Removes what is drawn in place, since something else will write on the terminal.

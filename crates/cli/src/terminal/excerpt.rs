@@ -8,14 +8,14 @@ use anstyle::{AnsiColor, Style};
 use plaincall_syntax::Severity;
 
 /// How much of a line is shown before a place and from it on, in bytes. A longer line is cut, so that it stays readable,
-/// and costs no more than a short one whatever its length.
+/// and costs no more than a short one.
 const BEFORE: usize = 80;
 const BEHIND: usize = 80;
 /// Room for all of it, so that the renderer does not cut once more.
 const WIDTH: usize = 400;
 const CUT: &str = "…";
 
-/// What is said about a place in the source.
+/// A diagnostic with its place in the source.
 pub(crate) struct Remark<'a> {
     pub(crate) severity: Severity,
     pub(crate) code: Option<&'a str>,
@@ -56,7 +56,7 @@ impl Excerpts {
         let (line, column) = remark.position;
         let window = window(text, &remark.span);
         let mut annotation = AnnotationKind::Primary.span(window.span);
-        if window.goes_on {
+        if window.continues {
             annotation = annotation.label("continues on the lines below");
         }
         let snippet = Snippet::source(window.line)
@@ -88,8 +88,8 @@ impl Excerpts {
 struct Window {
     line: String,
     span: Range<usize>,
-    /// Whether the place goes on behind the line.
-    goes_on: bool,
+    /// Whether the place continues after the line.
+    continues: bool,
 }
 
 fn window(text: &str, span: &Range<usize>) -> Window {
@@ -116,6 +116,6 @@ fn window(text: &str, span: &Range<usize>) -> Window {
     Window {
         line: format!("{prefix}{before}{behind}{suffix}"),
         span: start..start + marked.min(behind.len()),
-        goes_on: trimmed > behind.len() && !is_cut_behind,
+        continues: trimmed > behind.len() && !is_cut_behind,
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Glyphs {
     pub(crate) rejected: &'static str,
     pub(crate) cancelled: &'static str,
     pub(crate) unknown: &'static str,
-    /// What stands where something was cut off.
+    /// The sign for truncated text.
     pub(crate) cut: &'static str,
     /// Between an id and what it depends on.
     pub(crate) needs: &'static str,

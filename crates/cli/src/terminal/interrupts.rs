@@ -24,7 +24,7 @@ pub(crate) struct Interrupts {
     hangup: Option<Signal>,
     /// A file that may not grow any more. It ends nothing: writing fails instead, as on a full disk.
     _too_large: Signal,
-    heard: Heard,
+    debounce: Debounce,
 }
 
 /// A signal that has come.
@@ -34,7 +34,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// The exit status that tells of it: 128 and its number.
+    /// The exit status: 128 plus the number of the signal.
     pub(crate) fn status(self) -> u8 {
         u8::try_from(128 + self.kind.as_raw_value()).unwrap_or(255)
     }
@@ -65,7 +65,7 @@ impl Interrupts {
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             _too_large: signal(SignalKind::from_raw(Number::XFSZ.as_raw()))?,
-            heard: Heard::default(),
+            debounce: Debounce::default(),
         })
     }
 
@@ -73,7 +73,7 @@ impl Interrupts {
     pub(crate) async fn next(&mut self) -> Interrupt {
         loop {
             let interrupt = self.any().await;
-            if self.heard.is_new(interrupt, Instant::now()) {
+            if self.debounce.is_new(interrupt, Instant::now()) {
                 return interrupt;
             }
         }
@@ -112,9 +112,9 @@ pub(crate) async fn until_interrupted<T>(
 
 /// The last signal, and when it came.
 #[derive(Debug, Default)]
-struct Heard(Option<(Interrupt, Instant)>);
+struct Debounce(Option<(Interrupt, Instant)>);
 
-impl Heard {
+impl Debounce {
     /// Whether this is another signal, and not the last one once more.
     fn is_new(&mut self, interrupt: Interrupt, now: Instant) -> bool {
         let is_echo = self.0.is_some_and(|(last, at)| {
@@ -127,7 +127,7 @@ impl Heard {
     }
 }
 
-/// Whether the command was started with the signal ignored, where the system tells.
+/// Whether the command was started with the signal ignored, if the system reports it.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -141,16 +141,16 @@ mod tests {
 
     use tokio::signal::unix::SignalKind;
 
-    use super::{Heard, Interrupt};
+    use super::{Debounce, Interrupt};
 
     #[test]
     fn what_is_a_second_signal() {
         let check = |signals: &[(SignalKind, u64, bool)]| {
             let begun = Instant::now();
-            let mut heard = Heard::default();
+            let mut debounce = Debounce::default();
             for (kind, at, expected) in signals {
                 let now = begun + Duration::from_millis(*at);
-                let is_new = heard.is_new(Interrupt { kind: *kind }, now);
+                let is_new = debounce.is_new(Interrupt { kind: *kind }, now);
                 assert_eq!(is_new, *expected, "{signals:?} at {at}");
             }
         };

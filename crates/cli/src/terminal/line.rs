@@ -85,7 +85,7 @@ impl Line {
         }
     }
 
-    /// Adds blanks up to a column, and at least one if something stands there already.
+    /// Adds blanks up to a column, and at least one if there is text already.
     pub(crate) fn pad_to(&mut self, column: usize) {
         let columns = column.saturating_sub(self.width);
         self.pad(

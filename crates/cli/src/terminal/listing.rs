@@ -29,7 +29,7 @@ const PART: usize = 9;
 /// How many characters of a value are shown.
 const SHOWN: usize = 80;
 
-/// What is said of the parts besides.
+/// The level of detail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// What was found, below the line where it was.
@@ -49,8 +49,8 @@ struct Parts<'t> {
     tools: Option<&'t ToolSet>,
     detail: Detail,
     rows: Rows,
-    /// What has been said about the call that is open.
-    said: HashSet<(&'static str, Span)>,
+    /// The diagnostics already shown for the open call.
+    shown: HashSet<(&'static str, Span)>,
 }
 
 impl<'t> Listing<'t> {
@@ -72,7 +72,7 @@ impl<'t> Listing<'t> {
                     column: 1,
                     ..Rows::default()
                 },
-                said: HashSet::new(),
+                shown: HashSet::new(),
             },
         })
     }
@@ -107,7 +107,7 @@ impl Parts<'_> {
             EventKind::CallEnd(_) => ("end", CALL),
             EventKind::Diagnostic(diagnostic) => {
                 let finding = ReplyDiagnostic::from(diagnostic);
-                self.said.insert((finding.code, finding.span));
+                self.shown.insert((finding.code, finding.span));
                 self.note(&finding);
                 return Ok(());
             }
@@ -126,7 +126,7 @@ impl Parts<'_> {
         }
         match collected {
             Some(Collected::Finished(call)) => self.end_call(&call),
-            Some(Collected::Started(_)) => self.said.clear(),
+            Some(Collected::Started(_)) => self.shown.clear(),
             _ => {}
         }
         Ok(())
@@ -145,12 +145,12 @@ impl Parts<'_> {
         }
     }
 
-    /// Notes what is still to be said about a call.
+    /// Adds the diagnostics of a call that were not shown yet.
     fn end_call(&mut self, call: &ToolCall) {
         let bound = self.tools.map(|tools| BoundCall::new(call, tools));
         for finding in &call.diagnostics {
-            let is_mended = bound.as_ref().is_some_and(|bound| bound.mends(finding));
-            if !is_mended && !self.said.contains(&(finding.code, finding.span)) {
+            let is_resolved = bound.as_ref().is_some_and(|bound| bound.mends(finding));
+            if !is_resolved && !self.shown.contains(&(finding.code, finding.span)) {
                 self.note(finding);
             }
         }
@@ -194,7 +194,7 @@ impl Parts<'_> {
     }
 }
 
-/// Rows of the text, each behind its place, and what is to be written below the present one.
+/// The rows of the text, each after its place, and the notes below the current one.
 #[derive(Default)]
 struct Rows {
     has_color: bool,

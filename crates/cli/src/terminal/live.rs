@@ -1,5 +1,5 @@
 //! A display that draws in place: the text scrolls, with a line for each call that has ended; below it stand the calls that
-//! have not, and a line that says how far all is.
+//! have not, and a status line.
 //!
 //! ```text
 //! Each cargo gives a weight, and each weight a draught.    <- rows that are done; they belong to the terminal
@@ -42,7 +42,7 @@ pub(crate) struct Live {
 /// What is going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing stands below the text, and others may write there.
+    /// There is nothing below the text, so others may write there.
     Idle,
     Working,
     Stopping,
@@ -140,7 +140,7 @@ impl Live {
         } = &self.transcript;
         let width = screen.columns();
         let room = screen.room();
-        // A blank line sets the region off, if something stands above it and there is room for it.
+        // A blank line separates the region from the text above it, if there is room.
         let has_gap = room > 1 && screen.is_in_row();
         let mut lines: Vec<Line> = has_gap.then(Line::new).into_iter().collect();
         let left = room.saturating_sub(1 + lines.len());

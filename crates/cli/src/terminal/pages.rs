@@ -137,7 +137,7 @@ fn rows(lines: &[Line], size: Size) -> Vec<Line> {
     lines.iter().flat_map(|line| line.wrapped(width)).collect()
 }
 
-/// How many rows of a question are in sight above its answers, whatever else is on the screen.
+/// How many rows of a question are always visible above its answers.
 pub(crate) fn height(size: Size) -> usize {
     (size.rows * 3 / 4).saturating_sub(3).max(FEW)
 }

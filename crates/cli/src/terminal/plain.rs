@@ -12,7 +12,7 @@ use crate::terminal::transcript::{Look, Sheet, Transcript};
 use crate::terminal::tty::Size;
 use crate::visible::harmless;
 
-/// How long it is not said that the model is waited for.
+/// How long to wait before showing "waiting for the model".
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The display.
@@ -38,7 +38,7 @@ impl Sheet for Lines {
             Some(rest) if self.is_behind_call => rest,
             _ => text,
         };
-        // Reasoning cannot be told from text without a style.
+        // Without styles, reasoning and text look the same.
         if text.is_empty() || style == REASONING {
             return;
         }
@@ -83,7 +83,7 @@ impl Plain {
         }
     }
 
-    /// Says once that the model is waited for.
+    /// Shows once that the model has not answered yet.
     fn tick(&mut self) {
         let is_long = |since: &mut Instant| since.elapsed() >= PATIENCE;
         if self.measure.is_some() && self.transcript.asked.take_if(is_long).is_some() {

@@ -45,12 +45,12 @@ pub(crate) fn start(
     target: Target,
 ) -> Result<(Sender<UiEvent>, Printer), Failure> {
     let (sender, receiver) = channel(WAITING);
-    let (tell, done) = oneshot::channel();
+    let (notify, done) = oneshot::channel();
     thread::Builder::new()
         .name("display".to_owned())
         .spawn(move || {
-            // Nobody listens when all is to end at once.
-            let _ = tell.send(print(display, receiver, target));
+            // There is no receiver after an abort.
+            let _ = notify.send(print(display, receiver, target));
         })
         .map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
     Ok((sender, Printer { done }))
@@ -70,7 +70,7 @@ pub(crate) fn post(events: &Sender<UiEvent>, event: UiEvent) {
 }
 
 impl Printer {
-    /// Waits until all has been written. Returns what went wrong; that nobody reads any more is not wrong.
+    /// Waits until everything is written. Returns the error, if any; a closed output is not an error.
     pub(crate) async fn finish(&mut self) -> Option<Failure> {
         (&mut self.done).await.unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Printer {
             .enable_time()
             .build();
         if let Ok(runtime) = runtime {
-            // A standard output that stands still is left as it is.
+            // A blocked standard output is left as it is.
             let _ = runtime.block_on(async { timeout(AT_ONCE, self.done).await });
         }
     }
@@ -108,12 +108,12 @@ fn print(
         }
         let mut is_paused = None;
         match event {
-            Some(UiEvent::Flush(tell)) => {
-                let _ = tell.send(());
+            Some(UiEvent::Flush(notify)) => {
+                let _ = notify.send(());
             }
-            Some(UiEvent::Pause { tell, is_back }) => {
+            Some(UiEvent::Pause { notify, is_back }) => {
                 display.pause(&mut out);
-                is_paused = Some((tell, is_back));
+                is_paused = Some((notify, is_back));
             }
             // What is drawn in place would only be drawn again.
             Some(UiEvent::Tick) if paused.is_some() => {}
@@ -130,15 +130,15 @@ fn print(
             continue;
         }
         if can_write && let Err(error) = write(&out, target) {
-            // The calls go on: what they do is worth more than what is said about it.
+            // The calls continue: they matter more than their display.
             can_write = false;
             if error.kind() != ErrorKind::BrokenPipe {
                 failure = Some(Failure::output(&error));
             }
         }
         out.clear();
-        if let Some((tell, is_back)) = is_paused {
-            let _ = tell.send(());
+        if let Some((notify, is_back)) = is_paused {
+            let _ = notify.send(());
             paused = Some(is_back);
         }
     }

@@ -1,5 +1,4 @@
-//! Puts questions to the person at the terminal, one after another. The display pauses while one is open, so that nothing
-//! moves it out of sight.
+//! Asks the user at the terminal, one question at a time. The display pauses while a question is open.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,12 +16,12 @@ use crate::terminal::palette::{ASKING, PLAIN};
 use crate::terminal::question::{Answer, MORE, prompt};
 use crate::terminal::tty::{Keys, Tty};
 
-/// Puts questions.
+/// Asks questions.
 pub(crate) struct Prompter {
     /// The display, if it writes on a terminal.
     display: Option<Sender<UiEvent>>,
     has_color: bool,
-    /// Closed as soon as questions may be put: when all that was before is shown.
+    /// Closed as soon as questions may be asked: when all earlier events are shown.
     is_waiting: Semaphore,
     /// The tools of which all calls may run. It is locked while a question is open.
     allowed: Mutex<HashSet<Arc<str>>>,
@@ -45,19 +44,19 @@ impl fmt::Debug for Prompter {
 pub(crate) struct Question {
     /// The id of the call that it is about; empty if it is about none.
     pub(crate) id: Arc<str>,
-    /// What a person has to know, page after page.
+    /// The pages of the question.
     pub(crate) pages: Vec<Vec<Line>>,
-    /// What is asked.
+    /// The question.
     pub(crate) words: &'static str,
-    /// What they can answer.
+    /// The possible answers.
     pub(crate) answers: Vec<&'static Answer>,
 }
 
-/// What was answered.
+/// The answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) key: u8,
-    /// What was typed to it, if it was anything.
+    /// The text typed with it, if any.
     pub(crate) text: Option<String>,
 }
 
@@ -76,7 +75,7 @@ impl Drop for Pause {
     }
 }
 
-/// Dropping it says that nobody waits for an answer any more.
+/// Dropping it cancels the question.
 struct Wanted(Arc<AtomicBool>);
 
 impl Drop for Wanted {
@@ -98,7 +97,7 @@ impl Prompter {
         }
     }
 
-    /// Sets what cancels all when somebody quits.
+    /// Sets the action of `[q]uit`.
     pub(crate) fn set_quit(&self, quit: impl FnOnce() + Send + 'static) {
         *lock(&self.quit) = Some(Box::new(quit));
     }
@@ -133,8 +132,11 @@ impl Prompter {
     pub(crate) async fn pause(&self) -> Option<Pause> {
         let display = self.display.clone()?;
         let (back, is_back) = mpsc::channel();
-        let (tell, is_paused) = oneshot::channel();
-        display.send(UiEvent::Pause { tell, is_back }).await.ok()?;
+        let (notify, is_paused) = oneshot::channel();
+        display
+            .send(UiEvent::Pause { notify, is_back })
+            .await
+            .ok()?;
         is_paused.await.ok()?;
         Some(Pause {
             back: Some(back),
@@ -144,18 +146,18 @@ impl Prompter {
 
     /// Puts the question on this terminal and returns what answers it.
     pub(crate) async fn ask(&self, question: Question, terminal: Tty) -> io::Result<Reply> {
-        // Whoever asked before has an answer, or gives up within a tenth of a second, and gives the terminal back.
+        // The previous question has an answer or stops within a tenth of a second, and then releases the terminal.
         self.close();
         let _pause = self.pause().await;
         let wanted = Wanted(Arc::new(AtomicBool::new(true)));
         let keys = terminal.into_keys(Arc::clone(&wanted.0))?;
-        let (tell, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let has_color = self.has_color;
         let wait = move || {
             let answer = question.put(&keys, has_color);
             drop(keys);
             // The call may have ended meanwhile.
-            let _ = tell.send(answer);
+            let _ = sender.send(answer);
         };
         let reader = thread::Builder::new().name("keys".to_owned()).spawn(wait)?;
         *lock(&self.reader) = Some(reader);

@@ -1,4 +1,4 @@
-//! The reply's text on a terminal: rows of a width, broken between words, with a short line where a call stands.
+//! The text of a reply on a terminal: wrapped between words, with a short line for each call.
 
 use anstyle::Style;
 
@@ -61,18 +61,18 @@ impl Prose {
         }
     }
 
-    /// A line of its own stands here. It changes nothing for the text around it.
+    /// Adds a separate line, which does not affect the text around it.
     pub(crate) fn line(&mut self, line: Line) {
         self.end_started_row();
         self.complete.push(line);
     }
 
-    /// A call stands here: the line end that follows belongs to its end marker.
+    /// Marks a call: the line end that follows belongs to its end marker.
     pub(crate) fn call(&mut self) {
         self.is_behind_call = true;
     }
 
-    /// Ends the row if something stands on it.
+    /// Ends the row if it has text.
     pub(crate) fn end_started_row(&mut self) {
         if !self.row.is_empty() {
             self.end_row();

@@ -1,4 +1,4 @@
-//! What a person has to know before they answer a question about a call, and what they can answer.
+//! The pages of a question about a call, and its answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -97,7 +97,7 @@ pub(crate) struct Details<'a> {
     pub(crate) id: &'a str,
     pub(crate) name: &'a str,
     pub(crate) effect: Effect,
-    /// Whether a rule wants somebody to be asked.
+    /// Whether a rule requires approval.
     pub(crate) is_ruled: bool,
     /// Why the call is held.
     pub(crate) held: Option<&'a HeldReason>,
@@ -154,8 +154,8 @@ pub(crate) async fn pages(details: Details<'_>) -> Vec<Vec<Line>> {
     on_pages(&lines, &tail, details)
 }
 
-/// The call between what is said before and behind it: on one page if it fits there, else on several, with an overview in
-/// front if that leaves something out.
+/// The call with the lines before and after it: on one page if it fits, else on several, preceded by an overview if that
+/// omits something.
 fn on_pages(head: &[Line], tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>> {
     let with_call = |extent| {
         let mut listing = PageText {
@@ -175,7 +175,7 @@ fn on_pages(head: &[Line], tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>
     std::iter::once(overview).chain(whole).collect()
 }
 
-/// A call that was cut off: what is known about it. `started` is when it was started, from the beginning of the run,
+/// The pages for an interrupted call. `started` is when it was started, from the beginning of the run,
 /// which was at `began`, in milliseconds since 1970.
 pub(crate) fn pages_of_interrupted(
     details: Details<'_>,
@@ -205,7 +205,7 @@ fn add_call(listing: &mut PageText, details: Details<'_>, extent: Extent) {
     let command = tool.and_then(|tool| tool.command_text(details.arguments));
     for argument in details.arguments.iter() {
         if command.as_deref() == Some(argument.text.trim_end()) {
-            // It is the command, which stands below.
+            // It is the command, which is shown below.
             continue;
         }
         if argument.text.contains('\n') {

@@ -6,7 +6,7 @@ use crate::terminal::event::{Display, UiEvent};
 use crate::visible::json;
 
 /// Writes every event of the run as it happens, in the form of a log. If there is a log and it fails, the line that
-/// says so is the last: what comes after it is not in the log.
+/// reports this is the last: later events are not in the log.
 #[derive(Debug)]
 pub(crate) struct Record {
     lines: LineEncoder,

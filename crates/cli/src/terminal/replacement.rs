@@ -13,7 +13,7 @@ use crate::terminal::line::{Line, indented};
 use crate::terminal::pages::{Extent, PageText};
 use crate::terminal::palette::{ASKING, DIM, PLAIN};
 
-/// The last names of arguments that say which file is meant, and what is to be in it.
+/// The names of arguments with a path, and with the content of the file.
 const PATHS: &str = "path file filename filepath target destination";
 const CONTENTS: &str = "content contents text body data source newcontent";
 

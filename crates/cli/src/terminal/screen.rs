@@ -1,6 +1,6 @@
 //! A terminal on which text scrolls, and below it stand lines that are redrawn in place.
 //!
-//! The cursor rests on the row that is being written, above the region. Whatever the terminal does to the lines below
+//! The cursor rests on the row that is being written, above the region. Anything the terminal does to the lines below
 //! it when it is resized, the next frame begins at the cursor and clears all that follows.
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::terminal::tty::Size;
 /// The region takes at most so much of the height, so that the text stays in sight.
 const SHARE: (usize, usize) = (3, 4);
 
-/// The terminal, and what stands on it.
+/// The terminal and its content.
 pub(crate) struct Screen {
     pub(crate) prose: Prose,
     has_color: bool,
@@ -124,7 +124,7 @@ impl Screen {
         self.frame.clear();
     }
 
-    /// Writes what waits and takes the region away, if there is any of it. Whatever else writes on the terminal is left
+    /// Writes pending lines and removes the region, if there is one. Other output on the terminal is left
     /// alone.
     pub(crate) fn rest(&mut self, out: &mut String) {
         self.prose.end_started_row();

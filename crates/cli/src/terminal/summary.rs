@@ -155,7 +155,7 @@ fn result_lines(
         status @ Status::Error => palette::status(status),
         _ => PLAIN,
     };
-    // A short answer stands on the line of its call.
+    // A short result is shown on the line of its call.
     let (short, short_style) = match error.as_str() {
         "" => (output.as_str(), PLAIN),
         error => (error, error_style),

@@ -115,12 +115,12 @@ fn bar(
     let status = call.result().map(|result| result.status);
     let mut times = call.times;
     if status.is_none() {
-        // Nobody knows when it ended.
+        // Its end is unknown.
         times.ended = scale.to;
     }
     let mut fill = |from: Duration, to: Duration, style: Style, sign: char, covers_mark: bool| {
         let (from, to) = (scale.column(from), scale.edge(to));
-        // What happened takes up one column at least.
+        // Every event takes at least one column.
         let cells = cells.iter_mut().enumerate();
         for (column, cell) in cells.take(to.max(from + 1)).skip(from) {
             if covers_mark || reply_end != Some(column) {

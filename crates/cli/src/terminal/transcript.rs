@@ -49,12 +49,12 @@ pub(crate) trait Sheet {
     /// Adds a line on a row of its own.
     fn line(&mut self, line: Line);
 
-    /// Ends the row that is being written, if something stands on it.
+    /// Ends the current row, if it has text.
     fn end_row(&mut self);
 
     fn is_in_row(&self) -> bool;
 
-    /// A call stands here: the line end that follows belongs to it.
+    /// Marks a call: the line end that follows belongs to it.
     fn call(&mut self);
 
     /// The width of the terminal; `None` where lines are not broken.
@@ -178,7 +178,7 @@ impl<S: Sheet> Transcript<S> {
                     let result = call.result().unwrap_or(result);
                     let mut lines = ended_lines(call, result, width, glyphs);
                     if self.look.summary.is_some() {
-                        // It says why the call failed.
+                        // The summary shows why the call failed.
                         lines.truncate(1);
                     }
                     self.waiting.append(&mut lines);

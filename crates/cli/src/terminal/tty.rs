@@ -16,7 +16,7 @@ use rustix::termios::{
 /// How long a line may be, in bytes.
 const LONGEST_LINE: usize = 4096;
 
-/// How long it takes at most to see that nobody wants a line any more.
+/// The longest delay until a cancelled question releases the terminal.
 const STEP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -49,7 +49,7 @@ impl Size {
     }
 }
 
-/// The terminal that the process belongs to, whatever its standard input and output are.
+/// The controlling terminal of the process, independent of its standard input and output.
 #[derive(Debug)]
 pub(crate) struct Tty {
     file: File,
@@ -111,7 +111,7 @@ impl Tty {
         let mut modes = kept.before.clone();
         // Ctrl-C and its like stay what they are.
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        // A read returns after a tenth of a second without a key, so that one that nobody waits for any more ends.
+        // A read returns after a tenth of a second without a key, so that a cancelled one ends.
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 1;
         tcsetattr(&kept.tty.file, OptionalActions::Now, &modes)?;
@@ -151,7 +151,7 @@ impl Keys {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Waits for a key that is one of these characters; `None` if nobody wants it any more.
+    /// Waits for one of these keys; `None` if the question was cancelled.
     ///
     /// What comes with other characters at the same time, as arrow keys and pasted text do, is no such key.
     pub(crate) fn wait_for(&self, wanted: &[u8]) -> io::Result<Option<u8>> {
@@ -166,7 +166,7 @@ impl Keys {
         Ok(None)
     }
 
-    /// Asks for a line, which the terminal itself shows and edits; `None` if nobody wants it any more. No keys can be
+    /// Asks for a line, which the terminal itself shows and edits; `None` if the question was cancelled. No keys can be
     /// waited for after that.
     pub(crate) fn line(&self, question: &str) -> io::Result<Option<String>> {
         let tty = &self.kept.tty;

@@ -1,4 +1,4 @@
-//! What to do about what was found.
+//! The help for diagnostics.
 
 use plaincall_syntax::Syntax;
 
@@ -19,7 +19,7 @@ pub(crate) const UNKNOWN_ID: &str = "unknown_id";
 /// The code of the remark that the bytes of the text are not all UTF-8.
 pub(crate) const NOT_UTF8: &str = "not_utf8";
 
-/// What to do about a finding, in one sentence. `end_marker` is the one in force.
+/// Returns the help for a diagnostic, in one sentence. `end_marker` is the current one.
 pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Option<String> {
     let is_emoji = syntax == Some(Syntax::Emoji);
     let sentence = match code {

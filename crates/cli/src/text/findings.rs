@@ -1,4 +1,4 @@
-//! Everything that is found in a text, with what to do about it.
+//! The diagnostics of a text, with their help.
 
 use plaincall_call::{Document, ReplyDiagnostic, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
@@ -80,8 +80,8 @@ impl Findings {
         }
         let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
         let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
-        // What to do about a near miss is said there.
-        let is_told = |span: Span| {
+        // The near miss has its own help.
+        let is_reported = |span: Span| {
             let before = near.partition_point(|other| other.start <= span.start);
             let other = before.checked_sub(1).and_then(|last| near.get(last));
             other.is_some_and(|other| span.end <= other.end)
@@ -94,7 +94,7 @@ impl Findings {
         let is_open_marker = |code| code == Code::StrayReasoningOpen.name();
         let findings = findings
             .into_iter()
-            // What a run says about the end of a call is said better.
+            // The message of a run about the end of a call is better.
             .filter(|finding| {
                 finding.code != Code::MissingEndMarker.name()
                     || unclosed.binary_search(&finding.span.start).is_err()
@@ -106,10 +106,10 @@ impl Findings {
             .chain(rejections.findings)
             .chain(not_utf8(source));
         remarks.extend(findings.map(|finding| Found {
-            // Of a call that is rejected for its end, the message says what to do.
+            // If a call is rejected for its end, the message includes the fix.
             help: advice(finding.code, syntax, &end_marker).filter(|_| {
                 let is_about_end = matches!(finding.code, NOT_CLOSED | AFTER_UNCLOSED);
-                !(finding.is_error() && is_about_end || is_told(finding.span))
+                !(finding.is_error() && is_about_end || is_reported(finding.span))
             }),
             finding,
             meant: None,
@@ -182,7 +182,7 @@ pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<St
     sentences
 }
 
-/// What stands in the text and still holds, and what the definitions of the tools find.
+/// Returns the remaining diagnostics of the text, and those of the tool definitions.
 fn held(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Found>) {
     let bound = document.bind(tools);
     let findings = bound.text_diagnostics().cloned().collect();

@@ -106,8 +106,8 @@ impl Input {
 }
 
 /// How a text ends that has come to its clean end.
-pub(crate) fn stop_at_end(is_said_to_be_complete: bool, is_file: bool) -> Stop {
-    if is_said_to_be_complete {
+pub(crate) fn stop_at_end(is_declared_complete: bool, is_file: bool) -> Stop {
+    if is_declared_complete {
         Stop::Natural
     } else if is_file {
         Stop::EndOfFile
@@ -157,8 +157,7 @@ impl Lines {
     }
 }
 
-/// Takes one file after another, standard input if none is named. What one of them lacks is said and is no reason to
-/// leave the others out.
+/// Processes one file after another, or standard input. An error in one file does not skip the others.
 pub(crate) fn each(
     files: &[PathBuf],
     output: &mut Output,

@@ -1,4 +1,4 @@
-//! Bytes in, a document out.
+//! Parsing of inputs.
 
 use std::num::NonZeroUsize;
 

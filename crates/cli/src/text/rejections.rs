@@ -1,4 +1,4 @@
-//! What a run rejects or holds, as far as the text and the definitions of the tools say it.
+//! The calls that a run would reject or hold, from the text and the tool definitions.
 
 use plaincall::plan::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
@@ -41,7 +41,7 @@ impl Rejections {
         // What would be decided if every tool only read.
         let mut lenient = check.clone();
         let reads = ToolSpec::new("").effect(Effect::Read);
-        let doubtful = doubtful_calls(document);
+        let uncertain = uncertain_calls(document);
         let mut declared = Vec::new();
         for call in document.calls() {
             let tool = run.tools.and_then(|tools| tools.get(&call.name));
@@ -55,16 +55,16 @@ impl Rejections {
                 Some(_) => decision.is_err(),
                 None => at_best.is_err(),
             };
-            let next = doubtful.partition_point(|span| span.end <= call.span.start);
-            let is_doubtful = doubtful
+            let next = uncertain.partition_point(|span| span.end <= call.span.start);
+            let is_uncertain = uncertain
                 .get(next)
                 .is_some_and(|span| span.start <= call.span.start);
             declared.push(Declared {
                 id: &call.id,
                 dependencies: &call.dependencies,
-                is_rejected: is_sure || is_wrong || is_doubtful,
+                is_rejected: is_sure || is_wrong || is_uncertain,
             });
-            if is_doubtful && let Some([_, close]) = run.dialect.reasoning_markers() {
+            if is_uncertain && let Some([_, close]) = run.dialect.reasoning_markers() {
                 let reason = CallError::MaybeReasoning(close.to_owned());
                 let (severity, section) = (Severity::Error, Section::StrayReasoning);
                 found.push(MAYBE_REASONING, severity, call, section, reason.to_string());
@@ -166,18 +166,18 @@ fn is_why(error: &CallError, which: MissingEnd) -> bool {
     matches!(error, CallError::NotClosed { why, .. } if *why == which)
 }
 
-/// Where calls begin that a stray close marker makes doubtful (`spec/common.md` 5.2).
-fn doubtful_calls(document: &Document) -> Vec<Span> {
-    let mut doubtful = Vec::new();
+/// Where calls begin that a stray close marker makes uncertain (`spec/common.md` 5.2).
+fn uncertain_calls(document: &Document) -> Vec<Span> {
+    let mut uncertain = Vec::new();
     let mut from = 0;
     for finding in &document.diagnostics {
         let is = |code: Code| finding.code == code.name();
         if is(Code::StrayReasoningClose) {
-            doubtful.push(Span::new(from, finding.span.end));
+            uncertain.push(Span::new(from, finding.span.end));
         }
         if is(Code::StrayReasoningOpen) || is(Code::StrayReasoningClose) {
             from = finding.span.end;
         }
     }
-    doubtful
+    uncertain
 }

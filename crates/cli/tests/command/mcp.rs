@@ -288,7 +288,7 @@ fn is_gone(id: &str) {
 }
 
 #[test]
-fn a_call_is_called_off_and_files_are_kept_between_calls() {
+fn a_call_is_cancelled_and_files_are_kept_between_calls() {
     let directory = tools();
     let mut client = Client::start(directory.path());
     let id = client.wait(directory.path());

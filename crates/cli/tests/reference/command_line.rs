@@ -8,25 +8,25 @@ use clap::{Arg, Command};
 const BEGINNING: &str = "\
 # The command line
 
-<!-- Written by `cargo xtask docs`. Changes go into the command itself. -->
+<!-- Written by `cargo xtask docs`. Do not edit; change the doc comments of the command. -->
 ";
 
-/// What holds for every command, behind the list of them.
+/// The section after the list of commands.
 const STATUSES: &str = "\
 ## Exit statuses
 
 | status | meaning |
 | --- | --- |
-| 0 | all is well; also if whoever read the output stopped reading |
-| 1 | something is wrong with the input, a file could not be read, or a call was left out; it is named |
-| 2 | wrong usage or configuration: nothing was done |
-| 124 | the time was over |
+| 0 | success, even if the reader closed the output |
+| 1 | the input has errors, a file could not be read, or a call was skipped; details on standard error |
+| 2 | wrong usage or configuration; nothing was done |
+| 124 | timeout |
 | 130 | interrupted |
 
-Results go to standard output, everything said about them to standard error.
+Results go to standard output, messages to standard error.
 ";
 
-/// The page: every command with everything that can be asked of it.
+/// Returns the page: every command with its options.
 pub(super) fn page() -> String {
     let root = plaincall_cli::command();
     let mut text = String::from(BEGINNING);
@@ -41,7 +41,7 @@ pub(super) fn page() -> String {
         })
         .collect();
     paragraphs(&mut text, root.get_long_about().or(root.get_about()));
-    text.push_str("\n| command | what it does |\n| --- | --- |\n");
+    text.push_str("\n| command | description |\n| --- | --- |\n");
     for (name, command) in &commands {
         let about = plain(command.get_about());
         let anchor = name.replace(' ', "-");
@@ -54,7 +54,7 @@ pub(super) fn page() -> String {
     let global = |arg: &&Arg| arg.is_global_set() && !arg.is_hide_set();
     options(&mut text, root.get_arguments().filter(global));
     text.push_str(
-        "- `-h`, `--help`: a summary, or the whole help.\n- `-V`, `--version`: the version.\n\n",
+        "- `-h`, `--help`: Print a summary (`-h`) or the full help (`--help`).\n- `-V`, `--version`: Print the version.\n\n",
     );
     text.push_str(STATUSES);
     let mut shared: Vec<(&str, Vec<&Arg>)> = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn page() -> String {
     text
 }
 
-/// Whether an argument is told for each command that has it.
+/// Whether an argument is listed for each command that has it.
 fn is_shown(arg: &Arg) -> bool {
     let is_own = !matches!(arg.get_id().as_str(), "help" | "version");
     is_own && !arg.is_hide_set() && !arg.is_global_set()

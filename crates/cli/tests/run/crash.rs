@@ -46,7 +46,7 @@ pub(crate) struct Crash {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Story {
+pub(crate) struct Trace {
     /// How often it was killed while it ran.
     pub(crate) kills: u32,
     /// How often it was taken up.
@@ -96,16 +96,16 @@ impl Crash {
     ///
     /// # Errors
     /// What is not as it has to be.
-    pub(crate) fn survive(mut self, kills: &[Duration]) -> Result<Story, String> {
-        let mut story = Story::default();
+    pub(crate) fn survive(mut self, kills: &[Duration]) -> Result<Trace, String> {
+        let mut trace = Trace::default();
         for (round, kill) in kills.iter().map(Some).chain([None]).enumerate() {
             let mut options: Vec<String> = Vec::new();
             if self.has_begun() {
                 options.extend(["--resume".to_owned(), "log".to_owned()]);
                 let words = self.words()?;
-                story.words += u32::try_from(words.len() / 2).unwrap_or(u32::MAX);
+                trace.words += u32::try_from(words.len() / 2).unwrap_or(u32::MAX);
                 options.extend(words);
-                story.resumed += 1;
+                trace.resumed += 1;
             } else {
                 let _ = fs::remove_file(self.path("log"));
                 let anew = "reply.txt --tools tools.toml --log log --yes";
@@ -116,9 +116,9 @@ impl Crash {
             self.check_acknowledged(&output)?;
             if has_ended {
                 self.check_journal()?;
-                return Ok(story);
+                return Ok(trace);
             }
-            story.kills += 1;
+            trace.kills += 1;
         }
         Err("the last round never ends".to_owned())
     }

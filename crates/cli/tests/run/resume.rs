@@ -52,7 +52,7 @@ fn reply() -> String {
 }
 
 /// A run that is killed while a call is at work. What stays at work the first time does not the next.
-fn cut_off(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool) -> Scene {
+fn interrupted(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool) -> Scene {
     let scene = Scene::with_tools(reply, TOOLS);
     let all = [
         &["reply.txt", "--tools", "tools.toml"],
@@ -74,7 +74,7 @@ fn cut_off(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool) -> 
 
 /// A run whose second call was cut off.
 fn cut_off_in_second() -> Scene {
-    let scene = cut_off(&reply(), &[], |lines| lines.contains("two"));
+    let scene = interrupted(&reply(), &[], |lines| lines.contains("two"));
     assert_eq!(lines(&scene), "one\ntwo\n");
     scene
 }
@@ -153,10 +153,10 @@ fn killed_runs_go_on_and_start_nothing_twice() {
         });
         let crash = Crash::new(Path::new(PLAINCALL), directory.path(), environment, 6).unwrap();
         match crash.survive(&moments.map(Duration::from_millis)) {
-            Ok(story) => {
-                kills += story.kills;
-                resumed += story.resumed;
-                words += story.words;
+            Ok(trace) => {
+                kills += trace.kills;
+                resumed += trace.resumed;
+                words += trace.words;
             }
             Err(what) => panic!("killed after {moments:?} ms: {what}"),
         }
@@ -283,7 +283,7 @@ fn a_directory_that_is_gone() {
 #[test]
 fn what_only_reads_is_run_again() {
     let reply = call("look:a", &[]);
-    let scene = cut_off(&reply, &[], |lines| lines.contains("look"));
+    let scene = interrupted(&reply, &[], |lines| lines.contains("look"));
     let ended = resume(&scene, &[]);
     check(&ended, 0, &["started again", "seen", "1 call: 1 ok"]);
     assert_eq!(lines(&scene), "look\nlook\n");
@@ -311,7 +311,7 @@ fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
     let end = call("append:last", &[("text", "last")]);
     let whole = [&reply(), &*"More text.\n".repeat(2000), &end].concat();
     // The pace sees to it.
-    let scene = cut_off(&whole, &["--pace", "5000"], |lines| lines.contains("two"));
+    let scene = interrupted(&whole, &["--pace", "5000"], |lines| lines.contains("two"));
     let log = fs::read(scene.path("log")).unwrap();
     let mut read = 0;
     for event in plaincall::log::read_log(&log).unwrap().events {
@@ -433,7 +433,7 @@ fn the_options_of_the_run_hold() {
         "--arg-prefix=--arg:",
         "--unclosed=run",
     ];
-    let scene = cut_off(reply, &options, |lines| lines.contains("look"));
+    let scene = interrupted(reply, &options, |lines| lines.contains("look"));
     // The log knows the markers, the policy, and that tools may change something.
     check(&resume(&scene, &[]), 0, &["2 calls: 2 ok"]);
     assert_eq!(lines(&scene), "look\nlook\nb\n");

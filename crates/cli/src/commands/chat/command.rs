@@ -1,4 +1,4 @@
-//! What can be said to the program in a conversation, and not to the model.
+//! The commands of a conversation, such as `/help`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! Lines from whoever talks: edited at a terminal, or from a pipe. They are read on a thread of their own, and only while
-//! one is wanted.
+//! The input lines of a conversation, from a line editor or a pipe. A separate thread reads them, and only on request.
 
 use std::cell::{Cell, RefCell};
 use std::fs::DirBuilder;
@@ -28,7 +27,7 @@ const HISTORY: &str = "history";
 const KEPT: usize = 1000;
 const PROMPT: &str = "> ";
 const PROMPT_AGAIN: &str = ". ";
-/// The longest text that a line and those that go on from it make, in bytes.
+/// The maximum length of a message with its continued lines, in bytes.
 const LONGEST: usize = 16 << 20;
 
 /// A line.
@@ -80,7 +79,7 @@ impl Lines {
         })
     }
 
-    /// Whether somebody types them.
+    /// Whether the lines are typed.
     pub(super) fn is_typed(&self) -> bool {
         self.is_typed
     }
@@ -89,7 +88,7 @@ impl Lines {
     pub(super) async fn next(&mut self) -> Result<Line, Failure> {
         if !self.is_reading {
             self.is_reading = true;
-            // If nobody hears it, there is no line either.
+            // Without a receiver there is no line either.
             let _ = self.wanted.send(());
         }
         let line = self.read.recv().await;
@@ -148,7 +147,7 @@ fn piped(stdin: &mut io::StdinLock<'_>) -> io::Result<Line> {
     }
 }
 
-/// What stands before the backslash at the end of a line that goes on.
+/// Returns the text before the backslash at the end of a continued line.
 fn continued(text: &str) -> Option<&str> {
     let line = text.strip_suffix('\n').unwrap_or(text);
     line.strip_suffix('\r').unwrap_or(line).strip_suffix('\\')
@@ -212,13 +211,13 @@ impl Typed {
         Ok(Self { editor, history })
     }
 
-    /// Whether something stands on the line, or on those that it goes on from.
+    /// Whether the line, or a line that it continues, has text.
     fn has_text(&self, before: &str) -> bool {
         let watcher = self.editor.helper();
         !before.is_empty() || watcher.is_some_and(|watcher| !watcher.line.borrow().is_empty())
     }
 
-    /// What stood before and behind the cursor when a byte came that is not UTF-8, with U+FFFD in its place.
+    /// The text before and after the cursor when an invalid UTF-8 byte arrived, which U+FFFD replaces.
     fn interrupted_line(&self) -> (String, String) {
         let Some(watcher) = self.editor.helper() else {
             return (String::new(), String::new());
@@ -232,7 +231,7 @@ impl Typed {
         (before, behind.to_owned())
     }
 
-    /// A line, and those that go on from it. Ctrl-C forgets what stands there; on an empty line the second ends.
+    /// Reads a line and its continuations. Ctrl-C clears the line; on an empty line the second one ends the input.
     fn line(&mut self) -> io::Result<Line> {
         let mut text = String::new();
         let mut was_interrupted = false;
@@ -283,7 +282,7 @@ impl Typed {
     }
 
     fn remember(&mut self, text: &str) {
-        // Whoever begins a line with a blank does not want it to be kept.
+        // A line that begins with a blank is not kept in the history.
         if !matches!(self.editor.add_history_entry(text), Ok(true)) {
             return;
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use plaincall_agent::model::{Message, Role};
 use serde_json::json;
 
-/// Writes the conversation to a new file, which only its owner can read: as JSON messages if its name says so, else as text.
+/// Writes the conversation to a new file, readable only by its owner: as JSON if its name ends with `.json`, else as text.
 pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
     let text = if path.extension().is_some_and(|ending| ending == "json") {
         let messages: Vec<_> = messages
@@ -38,7 +38,7 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
         .map_err(failed)
 }
 
-/// What was said, without what the model was told beforehand.
+/// The messages without the system prompt.
 fn as_text(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {

@@ -17,7 +17,7 @@ pub(super) enum Outcome {
         expected: Value,
         found: Value,
     },
-    /// The parser says that it does not have this result.
+    /// The parser reports that it does not support this result.
     Unsupported,
 }
 

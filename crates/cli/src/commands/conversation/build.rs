@@ -12,12 +12,12 @@ use crate::environment::Environment;
 use crate::history::History;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::session::{Note, Session};
-use crate::settings::{Chosen, Configuration, Equipment, Ready};
-use crate::status::{Failure, Status, remark, tell_directory};
+use crate::settings::{Chosen, Configuration, Ready, ToolSetup};
+use crate::status::{Failure, Status, remark, report_directory};
 use crate::terminal::approval::Approval;
 use crate::terminal::displays::{Content, Displays};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
-use crate::terminal::person::Person;
+use crate::terminal::user::TerminalUser;
 use crate::terminal::words;
 
 /// What a command asks for that talks with the agent.
@@ -32,7 +32,7 @@ pub(crate) struct Wanted<'w> {
 
 /// A conversation with the agent, where its answers go, and what ends with it.
 pub(crate) struct Built {
-    pub(crate) talk: Conversation,
+    pub(crate) conversation: Conversation,
     pub(crate) displays: Displays,
     /// What the model is called.
     pub(crate) model: String,
@@ -47,8 +47,8 @@ pub(crate) async fn build(
     configuration: &Configuration,
     environment: &Environment,
 ) -> Result<Result<(Built, Interrupts), Interrupt>, Failure> {
-    if let Some(doubt) = configuration.doubt() {
-        remark(&doubt);
+    if let Some(warning) = configuration.warning() {
+        remark(&warning);
     }
     let mut interrupts = Interrupts::new()?;
     let session = Session::open(wanted.session, configuration)?;
@@ -78,17 +78,19 @@ async fn build_with(
         is_keyed,
     } = chosen.ready(environment)?;
     let system = configuration.system()?;
-    let person = Person::at_terminal();
-    let Equipment {
+    let person = TerminalUser::at_terminal();
+    let ToolSetup {
         toolbox,
         rules,
         mut policy,
         servers,
-    } = configuration.equipment(environment, person.clone()).await?;
+    } = configuration
+        .tool_setup(environment, person.clone())
+        .await?;
     if let Some(unclosed) = chosen.entry.unclosed {
         policy.unclosed = unclosed;
     }
-    // A run goes on as it began.
+    // A session keeps its dialect.
     if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
         policy = begin.policy;
     }
@@ -133,20 +135,20 @@ async fn build_with(
         .as_ref()
         .is_some_and(|session| session.past.begin().is_some());
     let agent = builder.build().map_err(|error| failure(&error))?;
-    let talk = match session {
+    let conversation = match session {
         None => agent.conversation(),
         Some(session) => {
             let note = session.note.unwrap_or(note);
             agent.session(session.log, note.to_json()).await
         }
     };
-    let talk = talk.map_err(|error| failure(&error))?;
+    let conversation = conversation.map_err(|error| failure(&error))?;
     if is_resumed {
-        tell_directory(&talk.directories());
+        report_directory(&conversation.directories());
     }
-    gate.set_directories(talk.directories());
+    gate.set_directories(conversation.directories());
     Ok(Built {
-        talk,
+        conversation,
         displays,
         model: name,
         servers,
@@ -162,8 +164,10 @@ pub(crate) fn chosen(
     configuration: &Configuration,
 ) -> Result<Chosen, Failure> {
     let origin = configuration.origin("/model");
-    let is_said = matches!(origin, Origin::Variable(_) | Origin::Option(_));
-    let noted = past.map(|past| past.model.as_str()).filter(|_| !is_said);
+    let is_explicit = matches!(origin, Origin::Variable(_) | Origin::Option(_));
+    let noted = past
+        .map(|past| past.model.as_str())
+        .filter(|_| !is_explicit);
     let mut chosen = match (name, &options.url) {
         (None, Some(url)) => Chosen::given(url, options.model.as_deref(), options.kind),
         _ => configuration.chosen(name.or(noted))?,
@@ -209,10 +213,10 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
     }
 }
 
-/// What is to be done about a reply that was too long.
+/// The advice for a reply that reached its length limit.
 pub(crate) const LONGER: &str = "set `max_tokens` in the `[models.NAME]` table of the configuration to a higher value; reasoning counts too";
 
-/// Says what went wrong, and what of the configuration can help.
+/// Returns the error message, with the setting that can help.
 pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> String {
     match &error.kind {
         AgentErrorKind::Time => {

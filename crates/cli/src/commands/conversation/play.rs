@@ -12,25 +12,25 @@ use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
 use crate::terminal::words::{self, count};
 
-/// How many characters of what the model was told are shown.
+/// How many characters of a message to the model are shown.
 const SHOWN: usize = 160;
 
 /// How a question ended.
 pub(crate) enum Ended {
     /// With an answer, or with the reason why there is none.
     Settled(Result<Answer, AgentError>, Option<Interrupt>),
-    /// Somebody does not want to wait for anything any more.
+    /// Aborted by a second signal.
     AtOnce(Interrupt),
 }
 
 /// Plays a question. The first signal cancels it, the second ends it at once.
 pub(crate) async fn play(
-    mut asking: AgentStream<'_>,
+    mut stream: AgentStream<'_>,
     displays: &mut Displays,
     interrupts: &mut Interrupts,
 ) -> Ended {
     let begun = Instant::now();
-    let cancel = asking.cancellation();
+    let cancel = stream.cancellation();
     let quit = cancel.clone();
     displays.prompter.set_quit(move || quit.cancel());
     displays.show(UiEvent::Begin).await;
@@ -48,7 +48,7 @@ pub(crate) async fn play(
                 post(&displays.events, UiEvent::Stopping);
                 cancel.cancel();
             }
-            event = asking.next() => match event {
+            event = stream.next() => match event {
                 Some(event) => if let Some(event) = shown(event) {
                     displays.show(event).await;
                 },
@@ -57,7 +57,7 @@ pub(crate) async fn play(
             () = ticks.next() => displays.tick(),
         }
     }
-    let ended = asking.answer().await;
+    let ended = stream.answer().await;
     let progress = match &ended {
         Ok(answer) => &answer.progress,
         Err(error) => &*error.progress,
@@ -108,7 +108,7 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
                 retry.attempt,
                 retry.max_retries
             );
-            // The reason is said once, and again at the end if it stays so.
+            // The reason is shown once, and again at the end if the error persists.
             UiEvent::Remark(if retry.attempt == 1 {
                 let error = retry.error.to_string();
                 let sign = if error.ends_with('?') { "" } else { ";" };
@@ -159,8 +159,8 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
     parts
 }
 
-/// What is to be said about an answer whose reply had no natural end.
-pub(crate) fn doubt(answer: &Answer) -> Option<String> {
+/// Returns the warning about an answer whose reply did not end naturally.
+pub(crate) fn warning(answer: &Answer) -> Option<String> {
     let how = match (answer.finish.stop, &answer.finish.reason) {
         (Stop::Natural | Stop::EndOfFile, _) => return None,
         (Stop::Length, _) => "reached its length limit".to_owned(),

@@ -7,14 +7,14 @@ use crate::text::json_error::cause;
 
 #[derive(Deserialize)]
 struct Object<'l> {
-    #[serde(borrow, default, deserialize_with = "whatever")]
+    #[serde(borrow, default, deserialize_with = "any_value")]
     id: Option<&'l RawValue>,
     #[serde(borrow, default)]
     text: Option<&'l RawValue>,
 }
 
-/// Whatever stands there, `null` included.
-fn whatever<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>, D::Error> {
+/// Accepts any value, including `null`.
+fn any_value<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(input).map(Some)
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Writer {
     count: usize,
 }
 
-/// A call, whatever form it came in.
+/// A call, read from any of the formats.
 struct Given {
     name: String,
     id: Option<String>,
@@ -156,7 +156,7 @@ impl Writer {
                     match self.call(item) {
                         Ok(text) => {
                             if is_behind_call {
-                                // Nothing stands between two calls where one was ended by the start of the next.
+                                // There is no text between two calls if the start of the second ended the first.
                                 draft.text.push('\n');
                             }
                             draft.call(text.trim_end_matches('\n'));
@@ -233,7 +233,7 @@ impl Writer {
             arguments: &given.arguments,
         };
         let dialect = self.dialect.for_syntax(syntax);
-        // What stands on the line and in the body of an emoji call is known already.
+        // The line and the body of an emoji call are already known.
         let is_emoji = given.syntax == Some(Syntax::Emoji);
         let text = render_call(&call, tool.filter(|_| !is_emoji), &dialect);
         let text = text.map_err(|error| error.to_string())?;
@@ -245,7 +245,7 @@ impl Writer {
     }
 }
 
-/// Whether what was written fits the tool, and says to it what the values say, if they are known.
+/// Checks that the written call is valid for the tool and has the same values, if they are known.
 fn read_back(
     tool: &ToolSpec,
     values: Option<&Map<String, Value>>,

@@ -38,8 +38,8 @@ struct ToolCall {
 }
 
 impl Message {
-    /// The key of what it says: without content, of the words of a refusal.
-    fn said(&self) -> &'static str {
+    /// The key of its text: `content`, or `refusal` if there is no content.
+    fn text_key(&self) -> &'static str {
         match self.rest.get("content") {
             None | Some(Value::Null) => "refusal",
             Some(_) => "content",
@@ -48,7 +48,7 @@ impl Message {
 
     /// The text of its content; of one in parts, that of its parts.
     fn text(&self) -> String {
-        match self.rest.get(self.said()) {
+        match self.rest.get(self.text_key()) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => {
@@ -68,13 +68,13 @@ impl Message {
     }
 }
 
-/// Tells conversations again.
-pub(super) struct Teller {
+/// Writes conversations.
+pub(super) struct MessageWriter {
     dialect: Dialect,
     tools: ToolSet,
 }
 
-/// What has not been told yet of the calls of the last message that made some.
+/// The calls of the last message with calls whose results are not written yet.
 #[derive(Default)]
 struct Untold {
     /// The calls, by name and id.
@@ -82,7 +82,7 @@ struct Untold {
     results: Vec<ResultMessage<'static>>,
 }
 
-impl Teller {
+impl MessageWriter {
     pub(super) fn new(dialect: Dialect, tools: Option<ToolSet>) -> Self {
         let tools = tools.unwrap_or_default();
         Self { dialect, tools }
@@ -119,10 +119,10 @@ impl Teller {
     }
 
     /// The text of a message with calls.
-    fn turn(&self, said: &str, calls: &[ToolCall]) -> Result<String, Failure> {
+    fn turn(&self, text: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
-        if !said.is_empty() {
-            parts.push(TurnPart::Claimed(Untrusted::new(said)));
+        if !text.is_empty() {
+            parts.push(TurnPart::Said(Untrusted::new(text)));
         }
         for ToolCall { id, function } in calls {
             let name = Untrusted::new(&function.name);
@@ -142,10 +142,10 @@ impl Teller {
         Ok(prompt_text.map_err(|error| refused(&error))?.into_text())
     }
 
-    /// Escapes what a message says: what comes from outside holds no marker that is meant.
+    /// Escapes the text of a message, so that untrusted text contains no markers.
     fn escape(&self, message: &mut Message) -> Result<(), Failure> {
-        let said = message.said();
-        match message.rest.get_mut(said) {
+        let key = message.text_key();
+        match message.rest.get_mut(key) {
             Some(Value::String(text)) => *text = self.escaped(std::mem::take(text))?,
             Some(Value::Array(parts)) => {
                 for part in parts {
@@ -166,7 +166,7 @@ impl Teller {
         Ok(prompt_text.finish().into_text())
     }
 
-    /// Tells the results of the last calls, if there are any.
+    /// Writes the results of the last calls, if there are any.
     fn results(&self, untold: Untold, output: &mut Output) -> Result<(), Failure> {
         if untold.calls.is_empty() && untold.results.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! How a run begins: anew from what the command line says, or where its log ends.
+//! How a run starts: from the command line, or from its log.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -19,42 +19,42 @@ use crate::terminal::approval::RecoveryAnswer;
 use crate::text::input::read_whole;
 use crate::tools_file::{self, Tools};
 
-/// How long a log may seem to be used by a run that is gone.
+/// How long the lock of a log may outlive its run.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often that is looked at.
+/// How often the lock is retried.
 const LOCK_STEP: Duration = Duration::from_millis(20);
 
-/// All that is settled before the reply is opened.
+/// The state of a run before the reply is opened.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) tools: Tools,
     pub(crate) dialect: Dialect,
     pub(crate) policy: Policy,
-    /// Where the reply, or its rest, is read from; `None` if nothing is to be read.
+    /// The source of the reply or its rest; `None` if nothing is left to read.
     pub(crate) reply: Option<PathBuf>,
-    /// Whether a pipe is taken for whole.
+    /// Whether a pipe counts as complete.
     pub(crate) complete: bool,
     pub(crate) yes: bool,
     pub(crate) history: History,
-    /// The log that is taken up again.
+    /// The log of a resumed run.
     pub(crate) log: Option<Log>,
-    /// What was said about the calls that were cut off.
+    /// The recovery answers for interrupted calls.
     pub(crate) answers: BTreeMap<u32, RecoveryAnswer>,
-    /// The texts that the model was given, with their names, as far as the log does not hold them.
+    /// The untrusted texts that are not in the log yet, with their names.
     pub(crate) untrusted: Vec<(String, Untrusted<'static>)>,
 }
 
-/// What a log comes to.
+/// The state of a log.
 pub(crate) enum Again {
-    /// The run goes on.
+    /// The run can be resumed.
     On(Box<Beginning>),
-    /// It was over.
+    /// The run has ended.
     Over(History),
 }
 
 impl Beginning {
-    /// A run that begins anew.
+    /// Starts a new run.
     pub(crate) fn anew(options: &RunOptions, tools: &Path) -> Result<Self, Failure> {
         let reply = options.file.clone();
         let reply = reply.unwrap_or_else(|| PathBuf::from(STANDARD_INPUT));
@@ -92,7 +92,7 @@ impl Beginning {
         })
     }
 
-    /// A run that is taken up again.
+    /// Resumes a run.
     pub(crate) fn again(options: &RunOptions, path: &Path) -> Result<Again, Failure> {
         let name = path.display();
         let log = open_again(path).map_err(|error| in_log(path, &error))?;
@@ -139,7 +139,7 @@ impl Beginning {
             .chain(options.untrusted.iter().cloned())
             .collect();
         let untrusted = read_untrusted(&untrusted)?;
-        // A text that was said to be whole is not, if only its beginning has come.
+        // Text that was declared complete is not, if only its beginning arrived.
         let complete = options.complete || (note.complete && reply.is_some());
         Ok(Again::On(Box::new(Self {
             policy: history.begin().map_or(tools.policy, |begin| begin.policy),
@@ -155,7 +155,7 @@ impl Beginning {
         })))
     }
 
-    /// Says what the model was given. Whoever listens to the run hears of it too, if they listen already.
+    /// Reports the untrusted texts to the run and its listeners.
     pub(crate) fn report_untrusted(&mut self, run: &mut Run) {
         for (name, text) in take(&mut self.untrusted) {
             run.observe_untrusted(&name, &text);
@@ -167,7 +167,7 @@ impl Beginning {
         self.reply.as_deref() == Some(Path::new(STANDARD_INPUT))
     }
 
-    /// What the log of a new run says at its beginning. `is_file` is whether the reply is a file.
+    /// Returns the note for the log of a new run. `is_file`: whether the reply is a file.
     pub(crate) fn note(&self, options: &RunOptions, is_file: bool) -> Note {
         let named = |path: &Path| path != Path::new(STANDARD_INPUT);
         let file = self.reply.as_deref().filter(|path| is_file && named(path));
@@ -186,7 +186,7 @@ impl Beginning {
     }
 }
 
-/// Makes the log of a new run. It waits for the disk.
+/// Creates the log of a new run. Waits for the disk.
 pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
     Log::create(path).map_err(|error| match error {
         LogError::Exists { path } => {
@@ -199,7 +199,7 @@ pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
     })
 }
 
-/// Opens a log to be taken up again.
+/// Opens a log to resume its run.
 ///
 /// If its run was killed in the moment in which a tool's process was being made, that process holds the lock of the log
 /// for a moment more. So a log that seems to be used is tried again for a while.
@@ -216,7 +216,7 @@ fn open_again(path: &Path) -> Result<Log, LogError> {
     }
 }
 
-/// What the library says of a log, and which one it is.
+/// Returns a log error with the path of the log.
 fn in_log(path: &Path, error: &LogError) -> Failure {
     Failure::Broken(match error {
         LogError::InUse { .. } | LogError::File { .. } => error.to_string(),
@@ -224,7 +224,7 @@ fn in_log(path: &Path, error: &LogError) -> Failure {
     })
 }
 
-/// What the tools file says about runs, and the options that come before it.
+/// Returns the policy of the tools file, overridden by the options.
 fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
     if let Some(count) = options.concurrency {
         policy.concurrent = count;
@@ -240,7 +240,7 @@ fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
     policy
 }
 
-/// The tools of a run that is taken up again: the same file, unchanged, or another that somebody names.
+/// Returns the tools of a resumed run: the unchanged original file, or the file of `--tools`.
 fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Result<Tools, Failure> {
     if let Some(path) = &options.tools {
         refuse_one_input_for_two(reply, path)?;
@@ -262,7 +262,7 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
     )))
 }
 
-/// The texts of these files, with their names. What is no UTF-8 in them is nothing that a model could have copied.
+/// Reads the untrusted files, with their names. Invalid UTF-8 is replaced; a model cannot copy it.
 fn read_untrusted(paths: &[PathBuf]) -> Result<Vec<(String, Untrusted<'static>)>, Failure> {
     let texts = paths.iter().map(|path| {
         if path == Path::new(STANDARD_INPUT) {

@@ -1,4 +1,4 @@
-//! What the log of a run says at its beginning for the command that resumes it: the note of its first event.
+//! The note in the first event of a log, for the command that resumes the run.
 //!
 //! It holds no secrets and nothing of the environment.
 
@@ -28,7 +28,7 @@ pub(crate) struct Note {
     pub(crate) tools_crc32: u32,
     /// How the reply is read.
     pub(crate) syntax: DialectOptions,
-    /// Whether the text was said to be complete.
+    /// Whether the text was declared complete.
     pub(crate) complete: bool,
     /// Whether tools may change something without a question.
     pub(crate) yes: bool,
@@ -39,9 +39,9 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// As it stands in the log.
+    /// Returns the note as JSON.
     pub(crate) fn to_json(&self) -> Value {
-        // It is made of texts, numbers, lists and truths, which JSON can always say.
+        // All of its values can be serialized.
         serde_json::to_value(self).unwrap_or_default()
     }
 
@@ -62,7 +62,7 @@ impl Note {
     }
 }
 
-/// The whole path of a file, wherever the command will be started next time.
+/// Returns the absolute path of a file.
 pub(crate) fn noted(path: &Path) -> Source {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     whole.as_os_str().as_bytes().into()

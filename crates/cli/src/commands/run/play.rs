@@ -1,4 +1,4 @@
-//! One run from its first byte to its end: the reply is fed, the display is told, signals are heeded.
+//! The main loop of a run: feeds the reply, updates the display and handles signals.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
@@ -16,7 +16,7 @@ use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
 use crate::history::{History, Interrupted};
 use crate::options::Color;
-use crate::status::{Failure, Outcome, Status, complain, remark, tell_removed};
+use crate::status::{Failure, Outcome, Status, complain, remark, report_removed_files};
 use crate::terminal::displays::{Content, Displays};
 use crate::terminal::event::UiEvent;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
@@ -26,13 +26,13 @@ use crate::text::input::stop_at_end;
 
 /// How a run ended.
 pub(super) enum Ended {
-    /// All calls have ended, and all has been said.
+    /// All calls have ended and were reported.
     Settled(Status),
-    /// All is to end at once; the displays are left when the calls are gone.
+    /// Aborted. The displays close after the calls are gone.
     AtOnce(Status, Displays),
 }
 
-/// Why nothing more is read of the reply.
+/// Why reading the reply ended.
 enum Ending {
     /// It came to its end.
     Clean,
@@ -94,7 +94,7 @@ pub(super) async fn play(
     displays.prompter.set_quit(move || quit.cancel());
     let interrupted = beginning.history.interrupted();
     let is_resumed = !beginning.history.events.is_empty();
-    // What the display has not taken yet.
+    // The events that the display has not received yet.
     let mut waiting = before(&mut beginning, displays.is_live);
     if !is_resumed {
         displays.prompter.open();
@@ -178,13 +178,13 @@ pub(super) async fn play(
     let status = status(first, Some(&results));
     if !options.json {
         if matches!(ending, Some(Ending::Clean)) {
-            tell_truncated(at_end, &beginning, &results);
+            report_truncation(at_end, &beginning, &results);
         }
         let text = String::from_utf8_lossy(&reply.fed);
         let notes = near_misses_outside_calls(&text, &beginning.dialect);
         notes.iter().for_each(remark);
     }
-    tell_what_is_wrong(options, &results, &interrupted);
+    report_problems(options, &results, &interrupted);
     let missing = || missed_events(missed, is_complete);
     match (status, ending, written.or_else(missing)) {
         (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
@@ -203,14 +203,14 @@ async fn close(
     let last = async { (displays.close().await, run.close().await) };
     tokio::select! {
         (written, closed) = last => {
-            tell_removed(closed, "to keep files, use `--run-directory DIR`");
+            report_removed_files(closed, "to keep files, use `--run-directory DIR`");
             Ok(written)
         }
         interrupt = interrupts.next() => Err(interrupt),
     }
 }
 
-/// What the exit status says.
+/// Returns the exit status.
 fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status {
     match (interrupt, results) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
@@ -221,8 +221,8 @@ fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status
     }
 }
 
-/// Says that a reply may be truncated, if that rejected a call of it.
-fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
+/// Notes that the reply may be truncated, if a call was rejected for that reason.
+fn report_truncation(stop: Stop, beginning: &Beginning, results: &TurnResults) {
     let origin = match stop {
         Stop::Broken if beginning.reply.is_some() => "came from a pipe",
         Stop::EndOfFile => "is a file",
@@ -235,8 +235,8 @@ fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
     }
 }
 
-/// Says what the results alone do not say, or not clearly enough.
-fn tell_what_is_wrong(
+/// Reports log failures and calls with unknown outcomes.
+fn report_problems(
     options: &RunOptions,
     results: &TurnResults,
     interrupted: &BTreeMap<u32, Interrupted>,
@@ -267,7 +267,7 @@ fn tell_what_is_wrong(
     }
 }
 
-/// Says that events are missing, if some are. Without the end of the turn, at least that is.
+/// Returns an error if events are missing from the display. Without the end of the turn, at least one is.
 fn missed_events(count: u64, is_complete: bool) -> Option<Failure> {
     let count = count.max(u64::from(!is_complete));
     (count > 0).then(|| {

@@ -1,4 +1,4 @@
-//! What a person says about calls that were interrupted: `--again ID`, `--done ID`, `--not-done ID`.
+//! The recovery answers of the command line: `--again ID`, `--done ID`, `--not-done ID`.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ use crate::text::reading::refused;
 /// How many pieces may wait to be fed. Reading is faster than running; the file need not be in memory.
 const WAITING: usize = 4;
 
-/// A text of so many bytes is not written twice by chance.
+/// Two texts with this many equal bytes are the same text.
 const TELLING: usize = 64;
 
 /// How much of a file is looked over before its first call starts (`spec/common.md` 5.2).
@@ -27,10 +27,10 @@ const LOOKED_OVER: usize = 64 << 20;
 /// How much of the reply is kept for notes about it.
 const KEPT: usize = 1 << 20;
 
-/// How often a paced reply goes on.
+/// The interval between the pieces of a paced reply.
 const STEP: Duration = Duration::from_millis(25);
 
-/// At most so much time is made up for when the machine was busy or the process stood still.
+/// How much time a paced reply catches up at most after a pause.
 const MADE_UP: Duration = Duration::from_millis(200);
 
 /// A reply that is being read.
@@ -53,19 +53,19 @@ impl Reply {
         dialect: &Dialect,
         pace: Option<NonZeroU64>,
     ) -> Result<Self, Failure> {
-        let (tell, opened) = oneshot::channel();
+        let (opened_sender, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(WAITING);
         let looking = dialect
             .reasoning_markers()
             .map(|_| ByteParser::new(dialect));
         let looking = looking.transpose().map_err(|error| refused(&error))?;
-        // Reading may wait as long as it likes here; the thread ends with the process, or when nobody listens.
+        // Reading may block here; the thread ends with the process, or when the receiver is dropped.
         let read = move || match Input::open(&path) {
             Err(failure) => {
-                let _ = tell.send(Err(failure));
+                let _ = opened_sender.send(Err(failure));
             }
             Ok(input) => {
-                let _ = tell.send(Ok(input.is_file));
+                let _ = opened_sender.send(Ok(input.is_file));
                 let send = |piece: &[u8]| {
                     let sent = sender.blocking_send(Ok(piece.to_vec()));
                     sent.map_err(|_| Failure::ClosedPipe)
@@ -119,7 +119,7 @@ impl Reply {
         }
     }
 
-    /// Passes over what was read before the run was cut off.
+    /// Skips the part that was read before the run was interrupted.
     pub(crate) async fn pass_over(&mut self, read: &[u8], name: &Path) -> Result<(), Failure> {
         let differs = |what: String| {
             Failure::Broken(format!(
@@ -231,7 +231,7 @@ impl LookedOver {
         true
     }
 
-    /// Gives all of it to `send`: what the marker makes doubtful in one piece.
+    /// Gives all of it to `send`: what the marker makes uncertain in one piece.
     fn send(self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         let closed = self.parser.finish().filter_map(|event| stray_close(&event));
         let closed = closed.last().unwrap_or(self.closed);

@@ -1,4 +1,4 @@
-//! How much `plaincall serve` takes, and how long it waits.
+//! The limits and timeouts of `plaincall serve`.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;

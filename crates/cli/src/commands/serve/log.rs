@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const WAITING: usize = 8 << 20;
 /// How long lines are gathered before they are written.
 const GATHERING: Duration = Duration::from_millis(10);
-/// How long the end of the command waits for lines that nobody reads.
+/// How long the command waits at its end for lines that are not read.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A log that a thread of its own writes.
@@ -27,7 +27,7 @@ pub(super) struct Log {
 #[derive(Debug, Default)]
 struct Waiting {
     lines: String,
-    /// How many lines were lost since that was last told.
+    /// How many lines were lost since the last report.
     lost: u64,
     is_closed: bool,
     /// Whether all is written.
@@ -35,7 +35,7 @@ struct Waiting {
 }
 
 impl Log {
-    /// Begins the thread. It says once what is wrong when lines cannot be written, and again after some could be.
+    /// Starts the thread. It reports a write error once, and again after lines could be written.
     pub(super) fn to(
         out: impl Write + Send + 'static,
         say: impl Fn(&str) + Send + 'static,
@@ -79,13 +79,13 @@ impl Log {
     /// Waits for lines. Returns them, and how many were lost; nothing when the log is closed.
     #[allow(
         clippy::disallowed_methods,
-        reason = "it has a thread of its own, and nobody waits for it"
+        reason = "it has its own thread, which nothing waits for"
     )]
     fn next(&self) -> Option<(String, u64)> {
         let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_closed;
         let waiting = self.changed.wait_while(self.lock(), is_idle);
         drop(waiting);
-        // Lines that come meanwhile go out with this one, and nobody has to wake this thread for them.
+        // Lines that arrive meanwhile are written together, without waking this thread again.
         thread::sleep(GATHERING);
         let mut waiting = self.lock();
         let lines = take(&mut waiting.lines);
@@ -93,7 +93,7 @@ impl Log {
     }
 
     fn write(&self, mut out: impl Write, say: impl Fn(&str)) {
-        let mut is_told = false;
+        let mut is_reported = false;
         let mut is_cut = false;
         while let Some((lines, lost)) = self.next() {
             // What was written last may be a part of a line.
@@ -116,13 +116,13 @@ impl Log {
                 let left = memchr::memchr_iter(b'\n', left.unwrap_or_default()).count();
                 let untold = if written < text.len() { lost } else { 0 };
                 self.lock().lost += untold + u64::try_from(left).unwrap_or(u64::MAX);
-                if !is_told {
+                if !is_reported {
                     say(&format!(
                         "cannot write the access log; its lines are lost: {error}"
                     ));
                 }
             }
-            is_told = result.is_err();
+            is_reported = result.is_err();
         }
     }
 }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_nobody_reads_holds_nothing_up() {
+    fn a_log_that_is_not_read_blocks_nothing() {
         let (log, let_write, written) = slow();
         let line = json!("x".repeat(1000));
         let room = WAITING / 1003;
@@ -245,10 +245,10 @@ mod tests {
             .iter()
             .filter_map(|line| line["lost_lines"].as_u64())
             .sum();
-        let told = lines.iter().filter(|line| line.is_string()).count();
-        assert!(told >= room, "{told}");
+        let written = lines.iter().filter(|line| line.is_string()).count();
+        assert!(written >= room, "{written}");
         assert!(lost > 0);
-        assert_eq!(told as u64 + lost, many as u64);
+        assert_eq!(written as u64 + lost, many as u64);
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_once_and_tried_again() {
+    fn write_errors_are_reported_once_and_retried() {
         let written = Written::default();
         let (tried, is_tried) = mpsc::channel();
         let mut times = 0;
@@ -284,7 +284,7 @@ mod tests {
             }
         };
         let out = Out(write, Arc::clone(&written));
-        let (say, said) = mpsc::channel();
+        let (say, messages) = mpsc::channel();
         let log = Log::to(out, move |words| say.send(words.to_owned()).unwrap()).unwrap();
         for number in 1..=2 {
             log.add(&json!({"number": number}));
@@ -296,9 +296,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["{\"n", "{\"number\":3}"], "{text}");
         assert!(lines[2].ends_with("\"lost_lines\":2}"), "{text}");
-        let said: Vec<String> = said.iter().collect();
+        let messages: Vec<String> = messages.iter().collect();
         assert_eq!(
-            said,
+            messages,
             ["cannot write the access log; its lines are lost: the disk is full"]
         );
     }

@@ -5,7 +5,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// What is open beside connections, and room to spare.
 const OTHERS: u64 = 64;
 
-/// Raises the limit as far as the system lets it. What is to be said if that is too little for so many requests, each with a
+/// Raises the limit as far as possible. Returns a warning if it is too low for this many requests, each with a
 /// connection of its client and one to the model's server.
 pub(super) fn raise(requests: u32) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
@@ -32,7 +32,7 @@ mod tests {
     use super::few;
 
     #[test]
-    fn what_is_said_of_too_few() {
+    fn too_few_files() {
         for (limit, requests, expected) in [
             (None, 1_000_000, ""),
             (Some(264), 100, ""),
@@ -47,9 +47,9 @@ mod tests {
                 "about 0 requests; 4096 (`--max-requests`) need 8256",
             ),
         ] {
-            let said = few(limit, requests).unwrap_or_default();
-            assert!(said.contains(expected), "{said}");
-            assert_eq!(said.is_empty(), expected.is_empty(), "{said}");
+            let warning = few(limit, requests).unwrap_or_default();
+            assert!(warning.contains(expected), "{warning}");
+            assert_eq!(warning.is_empty(), expected.is_empty(), "{warning}");
         }
     }
 }

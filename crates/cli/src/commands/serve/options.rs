@@ -1,4 +1,4 @@
-//! What can be asked of `plaincall serve`.
+//! The options of `plaincall serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -13,8 +13,8 @@ use crate::history::History;
 use crate::options::Color;
 use crate::output::Output;
 use crate::runtime::block_on;
-use crate::settings::Equipment;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
+use crate::settings::ToolSetup;
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, report_removed_files};
 use crate::terminal::approval::Approval;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::prompter::Prompter;
@@ -58,7 +58,7 @@ pub(crate) struct CallOptions {
 pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
     let (result, interrupt) = block_on(called(options, Environment::read()))?;
     let status = match &result {
-        Some(result) => tell(result, color)?,
+        Some(result) => print_result(result, color)?,
         None => Status::Wrong,
     };
     Ok(interrupt.map_or(status, |interrupt| Status::Interrupted(interrupt.status())))
@@ -71,13 +71,13 @@ async fn called(
 ) -> Result<(Option<CallResult>, Option<Interrupt>), Failure> {
     let mut interrupts = Interrupts::new()?;
     let arguments = arguments(options)?;
-    let Equipment {
+    let ToolSetup {
         toolbox,
         rules,
         policy,
         servers,
     } = tokio::select! {
-        equipment = options.sources.equipment(&environment) => equipment?,
+        tool_setup = options.sources.tool_setup(&environment) => tool_setup?,
         interrupt = interrupts.next() => return Ok((None, Some(interrupt))),
     };
     // Nothing is shown but questions.
@@ -122,7 +122,7 @@ async fn called(
     drop(turn);
     prompter.close();
     if result.is_some() {
-        tell_removed(run.close().await, KEEP_FILES);
+        report_removed_files(run.close().await, KEEP_FILES);
         if let Some(servers) = servers {
             servers.close().await;
         }
@@ -152,7 +152,7 @@ fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
 }
 
 /// Prints what came of it.
-fn tell(result: &CallResult, color: Color) -> Outcome {
+fn print_result(result: &CallResult, color: Color) -> Outcome {
     let mut output = Output::new(color);
     if let Some(text) = &result.output {
         output.bytes(text.as_bytes())?;

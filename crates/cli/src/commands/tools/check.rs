@@ -1,4 +1,4 @@
-//! `plaincall tools check`: what is wrong with a file of tools, and what a model is told of it.
+//! `plaincall tools check`: the errors and warnings of a tools file, and its part of the prompt.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,12 +44,12 @@ pub(crate) struct CheckOptions {
 
 /// Runs the command.
 pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
-    let mut doubts = 0;
+    let mut warnings = 0;
     for path in &options.files {
-        doubts += check_file(path, options, output)?;
+        warnings += check_file(path, options, output)?;
     }
     output.flush()?;
-    Ok(if doubts > 0 && options.deny_warnings {
+    Ok(if warnings > 0 && options.deny_warnings {
         Status::Wrong
     } else {
         Status::Good
@@ -66,12 +66,12 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         ..
     } = definitions::load(path)?;
     let places = Places::new(&text, rules.is_some());
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     for tool in &tools {
-        doubts.extend(doubts_about(tool, rules.as_ref(), &places));
+        warnings.extend(warnings_about(tool, rules.as_ref(), &places));
     }
     for (tool, found) in &interpreted {
-        doubts.push(Doubt {
+        warnings.push(Warning {
             code: "interpreted",
             message: format!(
                 "`{tool}` passes `{}` to {} as {}, so the model decides what runs",
@@ -89,60 +89,63 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
     }
     let excerpts = Excerpts::new(output.has_color);
     let mut counter = Counter::new(text.as_bytes());
-    doubts.sort_by_key(|doubt| doubt.span.start);
-    for doubt in &doubts {
+    warnings.sort_by_key(|warning| warning.span.start);
+    for warning in &warnings {
         let remark = Remark {
             severity: Severity::Warning,
-            code: Some(doubt.code),
-            message: &doubt.message,
-            help: Some(doubt.help),
+            code: Some(warning.code),
+            message: &warning.message,
+            help: Some(warning.help),
             note: None,
-            position: counter.position(doubt.span.start),
-            span: doubt.span.clone(),
+            position: counter.position(warning.span.start),
+            span: warning.span.clone(),
         };
         let excerpt = excerpts.render(&name, &text, &remark);
         output.text(format_args!("{excerpt}\n\n"))?;
     }
     if !options.quiet {
-        output.text(format_args!("{}", told(&name, &tools, doubts.len())?))?;
+        output.text(format_args!(
+            "{}",
+            in_prompt(&name, &tools, warnings.len())?
+        ))?;
     }
-    Ok(doubts.len())
+    Ok(warnings.len())
 }
 
-/// What a model is told of the tools, and how much that is.
-fn told(name: &str, tools: &[ToolSpec], doubts: usize) -> Result<String, Failure> {
-    let told = prompt(tools, &Dialect::block().escaped(), &PromptOptions::new())
+/// Returns the tools as the prompt lists them, and their size in tokens.
+fn in_prompt(name: &str, tools: &[ToolSpec], warnings: usize) -> Result<String, Failure> {
+    let prompt = prompt(tools, &Dialect::block().escaped(), &PromptOptions::new())
         .map_err(|error| Failure::Broken(error.to_string()))?;
-    let list = told
+    let list = prompt
         .parts()
         .iter()
         .find(|(part, _)| *part == PromptPart::Tools)
         .map_or(0..0, |(_, span)| span.start..span.end);
-    let list = told.text().get(list).unwrap_or_default().trim_end();
+    let list = prompt.text().get(list).unwrap_or_default().trim_end();
     Ok(format!(
         "{}\n\n{}: {}, {}; the prompt has the lines above (about {} tokens) and instructions for writing calls (about {} tokens)\n",
         harmless(list),
         harmless(name),
         counted(tools.len(), "tool"),
-        counted(doubts, "doubt"),
+        counted(warnings, "warning"),
         list.len().div_ceil(TOKEN),
-        (told.text().len() - list.len()).div_ceil(TOKEN)
+        (prompt.text().len() - list.len()).div_ceil(TOKEN)
     ))
 }
 
-/// Something that is no mistake, and probably not what is meant.
-struct Doubt {
+/// A warning about a tool.
+struct Warning {
     code: &'static str,
     message: String,
     help: &'static str,
     span: Range<usize>,
 }
 
-fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> Vec<Doubt> {
+fn warnings_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> Vec<Warning> {
     let name = &tool.name;
-    let mut doubts = Vec::new();
-    let mut doubt = |code, message: String, help| {
-        doubts.push(Doubt {
+    let mut warnings = Vec::new();
+    let mut warning = |code, message: String, help| {
+        warnings.push(Warning {
             code,
             message,
             help,
@@ -150,7 +153,7 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
         });
     };
     if tool.description.trim().is_empty() {
-        doubt(
+        warning(
             "no_description",
             format!("`{name}` has no description, so the model knows only its name"),
             "describe in one sentence what it does and when to use it",
@@ -160,7 +163,7 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
         && tool.effect == Effect::Write
     {
         if places.get(name, "/effect").is_none() {
-            doubt(
+            warning(
                 "no_effect",
                 format!("`{name}` has no effect; the default is `write`, which needs approval"),
                 "set `effect = \"read\"` if it changes nothing, or `effect = \"write\"` if it does",
@@ -170,7 +173,7 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
             .iter()
             .any(|rule| rule.tools.iter().any(|pattern| pattern.matches(name)));
         if !is_ruled {
-            doubt(
+            warning(
                 "write_without_rule",
                 format!(
                     "`{name}` may change something, and no rule matches it, so it never runs without a terminal"
@@ -179,7 +182,7 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
             );
         }
     }
-    doubts
+    warnings
 }
 
 /// Where the tools are in the text of their file.

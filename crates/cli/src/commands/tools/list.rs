@@ -35,11 +35,11 @@ pub(crate) struct ListOptions {
 pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let listed = block_on(until_interrupted(async {
-        let equipment = options.sources.equipment(&environment).await?;
-        if let Some(servers) = equipment.servers {
+        let tool_setup = options.sources.tool_setup(&environment).await?;
+        if let Some(servers) = tool_setup.servers {
             servers.close().await;
         }
-        Ok(equipment.toolbox)
+        Ok(tool_setup.toolbox)
     }))?;
     let toolbox = match listed {
         Ok(toolbox) => toolbox,

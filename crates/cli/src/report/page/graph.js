@@ -134,7 +134,7 @@ function rowsFor(found) {
 function layOut() {
   isLaidOut = true;
   let left = 0;
-  const byTurn = story.turns.map(() => []);
+  const byTurn = trace.turns.map(() => []);
   for (const call of calls) byTurn[call.turn].push(call);
   byTurn.forEach((turn, place) => {
     if (turn.length === 0) return;
@@ -154,7 +154,7 @@ function layOut() {
       });
       left += columns * ACROSS;
     }
-    bands.push({ name: `Turn ${story.turns[place].number + 1}`, from: start, to: left - ACROSS + WIDTH });
+    bands.push({ name: `Turn ${trace.turns[place].number + 1}`, from: start, to: left - ACROSS + WIDTH });
     frame.right = left - ACROSS + WIDTH;
     left += 40;
   });

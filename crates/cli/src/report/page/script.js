@@ -3,8 +3,8 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const story = JSON.parse(byId("data").textContent);
-const calls = story.calls;
+const trace = JSON.parse(byId("data").textContent);
+const calls = trace.calls;
 
 // How calls end: sign, word. The signs are those of the terminal.
 const KINDS = {
@@ -14,7 +14,7 @@ const KINDS = {
   rejected: ["⊘", "rejected"],
   cancelled: ["■", "cancelled"],
   unknown: ["?", "unknown"],
-  cut_off: ["…", "cut off"],
+  interrupted: ["…", "cut off"],
 };
 const STAGES = {
   writing: "while it was being written",
@@ -34,8 +34,8 @@ const LONG = 20000;
 // How many calls are named in one place.
 const MANY = 200;
 
-const kind = (call) => call.status ?? "cut_off";
-const end = (call) => call.ended_ms ?? story.end_ms;
+const kind = (call) => call.status ?? "interrupted";
+const end = (call) => call.ended_ms ?? trace.end_ms;
 const firstStart = (call) => call.attempts[0]?.started_ms;
 const lastStart = (call) => call.attempts.at(-1)?.started_ms;
 const told = (call) => KINDS[kind(call)][1];
@@ -193,18 +193,18 @@ function buildFilters() {
 // The head.
 
 function buildHead() {
-  const begin = story.begin;
+  const begin = trace.begin;
   const date = begin ? new Date(begin.began_unix_ms) : new Date(NaN);
   const when = Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
   byId("title").textContent = `Run${when && ` of ${when}`}`;
   document.title = byId("title").textContent;
-  const parts = [count(calls.length, "call"), time(story.end_ms)];
-  if (story.turns.length > 1) parts.push(count(story.turns.length, "turn"));
+  const parts = [count(calls.length, "call"), time(trace.end_ms)];
+  if (trace.turns.length > 1) parts.push(count(trace.turns.length, "turn"));
   if (begin) parts.push(count(Object.keys(begin.tools).length, "tool"), `plaincall ${begin.plaincall}`);
-  for (const at of story.resumed) parts.push(`taken up again at ${time(at)}`);
+  for (const at of trace.resumed) parts.push(`taken up again at ${time(at)}`);
   byId("meta").textContent = parts.join(" · ");
-  byId("problems").hidden = story.problems.length === 0;
-  byId("problems").append(...story.problems.map((problem) => make("p", "", problem)));
+  byId("problems").hidden = trace.problems.length === 0;
+  byId("problems").append(...trace.problems.map((problem) => make("p", "", problem)));
 }
 
 // The reply, with its calls in their places.
@@ -254,8 +254,8 @@ function buildTranscript() {
   // Parts that are out of sight cost no layout.
   const PART = 40;
   const parts = [];
-  for (const turn of story.turns) {
-    if (story.turns.length > 1) {
+  for (const turn of trace.turns) {
+    if (trace.turns.length > 1) {
       parts.push(make("h2", "", `Turn ${turn.number + 1}`, make("small", "", `at ${time(turn.opened_ms)}`)));
     }
     let isBehindCall = false;
@@ -332,7 +332,7 @@ function link(number, id) {
 
 function attemptRow(call, attempt, isLast) {
   const length = attempt.ended_ms === null ? null : attempt.ended_ms - attempt.started_ms;
-  const told = attempt.error ?? (attempt.is_cut_off ? "cut off" : isLast ? KINDS[kind(call)][1] : "");
+  const told = attempt.error ?? (attempt.is_interrupted ? "cut off" : isLast ? KINDS[kind(call)][1] : "");
   const wait = attempt.wait_ms === null ? "" : `then waits ${time(attempt.wait_ms)}`;
   return make("tr", "", null,
     make("th", "", String(attempt.number)),
@@ -389,7 +389,7 @@ function details(number) {
   close.type = "button";
   close.setAttribute("aria-label", "Close the details");
   close.addEventListener("click", () => choose(null, "details"));
-  const facts = [`call ${call.number}`, call.effect, story.turns.length > 1 ? `turn ${story.turns[call.turn].number + 1}` : null];
+  const facts = [`call ${call.number}`, call.effect, trace.turns.length > 1 ? `turn ${trace.turns[call.turn].number + 1}` : null];
   if (call.is_critical) facts.push("on the critical path");
   const parts = [
     make("h2", "", null, make("span", "name", call.name), make("span", "id", call.id), close),
@@ -416,7 +416,7 @@ function details(number) {
   }
   if (call.held) parts.push(part("Held", make("p", "", `It ${call.held}.`)));
   if (call.admission) parts.push(admission(call));
-  if (call.attempts.length > 1 || call.attempts.some(({ error, is_cut_off }) => error !== null || is_cut_off)) {
+  if (call.attempts.length > 1 || call.attempts.some(({ error, is_interrupted }) => error !== null || is_interrupted)) {
     parts.push(part("Attempts", attemptTable(call)));
   }
   parts.push(part("Times", stations(call)));

@@ -15,7 +15,7 @@ function pieces(call) {
     found.push(["waiting", free, attempt.started_ms]);
     const isLast = attempt === call.attempts.at(-1);
     const ended = attempt.ended_ms ?? (isLast ? end(call) : attempt.started_ms);
-    const how = attempt.error !== null ? "error" : isLast ? kindOfCall : "cut_off";
+    const how = attempt.error !== null ? "error" : isLast ? kindOfCall : "interrupted";
     found.push([`running ${how}${isLast && call.is_critical ? " critical" : ""}`, attempt.started_ms, ended]);
     free = ended;
   }
@@ -39,7 +39,7 @@ function bar(className, from, to) {
 function row(place) {
   const call = calls[state.shown[place]];
   const track = make("span", "track");
-  const over = story.turns[call.turn].over_ms;
+  const over = trace.turns[call.turn].over_ms;
   if (over !== null) track.append(bar("mark", over, over) ?? "");
   for (const [name, from, to] of pieces(call)) track.append(bar(`piece ${name}`, from, to) ?? "");
   const element = make("div", `row ${kind(call)}${call.is_critical ? " critical" : ""}`, null,
@@ -124,7 +124,7 @@ function drawStrip() {
   });
   context.globalAlpha = 1;
   context.fillStyle = colors.faint;
-  for (const turn of story.turns) {
+  for (const turn of trace.turns) {
     if (turn.over_ms !== null) context.fillRect(x(turn.over_ms), 0, 1, height);
   }
   if (span.from > span.first || span.to < span.last) {
@@ -191,7 +191,7 @@ function buildStrip() {
 }
 
 function buildTimeline() {
-  span.to = Math.max(story.end_ms, 1);
+  span.to = Math.max(trace.end_ms, 1);
   span.last = span.to;
   const rows = byId("rows");
   rows.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });

@@ -1,4 +1,4 @@
-//! Whoever sits at the terminal, for the model's questions.
+//! The user at the terminal, for the model's questions.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,17 +16,17 @@ const LINES: usize = 60;
 
 /// The person, as soon as there is a prompter to ask with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Person {
+pub(crate) struct TerminalUser {
     prompter: Arc<OnceLock<Arc<Prompter>>>,
 }
 
-impl Person {
+impl TerminalUser {
     /// The person at this terminal, if there is one.
     pub(crate) fn at_terminal() -> Option<Self> {
         Tty::open().is_ok().then(Self::default)
     }
 
-    /// Says how questions are asked.
+    /// Sets the prompter.
     pub(crate) fn set_prompter(&self, prompter: &Arc<Prompter>) {
         // It is set once.
         let _ = self.prompter.set(Arc::clone(prompter));
@@ -51,7 +51,7 @@ impl Person {
     }
 }
 
-impl User for Person {
+impl User for TerminalUser {
     fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a> {
         Box::pin(self.ask(question))
     }

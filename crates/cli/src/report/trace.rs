@@ -1,5 +1,5 @@
-//! What a record tells: turns, their transcripts, and what became of each call. It is what `plaincall show` prints, and
-//! as JSON it is the data of the page. Times are milliseconds from the beginning of the run.
+//! The trace of a run, from its log: turns, transcripts and the outcome of each call. `plaincall show` prints it, and its
+//! JSON is the data of the page. Times are milliseconds from the beginning of the run.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -17,17 +17,17 @@ use crate::report::transcript::{self, Delta, Segment};
 use crate::terminal::call_table::CallTable;
 use crate::terminal::critical::critical;
 
-/// All that a record tells.
+/// The trace of a run.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Story {
+pub(crate) struct Trace {
     pub(crate) begin: Option<RunBegin>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) calls: Vec<Call>,
-    /// When the run was taken up again.
+    /// When the run was resumed.
     pub(crate) resumed: Vec<u64>,
-    /// When the last thing happened that stands in the record.
+    /// The time of the last event.
     pub(crate) end_ms: u64,
-    /// What is wrong with the record itself, in sentences.
+    /// The problems of the log itself.
     pub(crate) problems: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Call {
     /// Why only the gate itself could let it run: the end of a sentence that begins with "this call".
     pub(crate) held: Option<String>,
     pub(crate) admission: Option<Admission>,
-    /// The arguments with which it ran, if somebody changed them.
+    /// The edited arguments, if an approval changed them.
     pub(crate) edited: Option<Pairs>,
     pub(crate) attempts: Vec<Attempt>,
     /// How it ended; nothing if the record does not say.
@@ -90,7 +90,7 @@ pub(crate) struct Call {
     pub(crate) error: Option<Arc<str>>,
     pub(crate) note: Option<Arc<str>>,
     pub(crate) because: Option<Because>,
-    /// Where it stood when the record ended, if it has no end.
+    /// Its stage at the end of the log, if it has no end.
     pub(crate) open: Option<Open>,
     pub(crate) appeared_ms: u64,
     pub(crate) complete_ms: Option<u64>,
@@ -98,7 +98,7 @@ pub(crate) struct Call {
     pub(crate) ended_ms: Option<u64>,
     /// Whether it is one of those that decided how long the turn took.
     pub(crate) is_critical: bool,
-    /// Where it stood last before it ended.
+    /// Its last stage before it ended.
     #[serde(skip)]
     stage: Stage,
 }
@@ -120,19 +120,19 @@ pub(crate) struct Attempt {
     pub(crate) error: Option<Arc<str>>,
     /// How long the call was to wait after it.
     pub(crate) wait_ms: Option<u64>,
-    /// Whether the run was broken off while it ran.
-    pub(crate) is_cut_off: bool,
+    /// Whether the run was interrupted while it ran.
+    pub(crate) is_interrupted: bool,
 }
 
 /// A call without an end.
 #[derive(Debug, Serialize)]
 pub(crate) struct Open {
     pub(crate) stage: Stage,
-    /// What taking up the run again does about it: the end of a sentence.
+    /// What `--resume` does about it: the end of a sentence.
     pub(crate) resume: &'static str,
 }
 
-/// Where a call stands.
+/// The stage of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
@@ -146,7 +146,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The end of the sentence "cut off".
+    /// The end of a sentence that begins with "interrupted".
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::Writing => "while it was being written",
@@ -159,11 +159,11 @@ impl Stage {
     }
 }
 
-/// What taking up the run again does about a call without an end.
-fn resume(stage: Stage, effect: Option<Effect>, is_called_off: bool) -> &'static str {
+/// Returns what `--resume` does about a call without an end.
+fn resume(stage: Stage, effect: Option<Effect>, is_cancelled: bool) -> &'static str {
     let is_unsure =
         stage == Stage::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
-    if is_called_off && !is_unsure {
+    if is_cancelled && !is_unsure {
         return "does not start it, because all calls were cancelled; it ends as cancelled";
     }
     match (stage, effect) {
@@ -182,17 +182,17 @@ fn resume(stage: Stage, effect: Option<Effect>, is_called_off: bool) -> &'static
     }
 }
 
-impl Story {
-    /// The story of these events, with the reply read as the run read it.
+impl Trace {
+    /// Builds the trace of these events.
     pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
-        let mut story = Self::default();
+        let mut trace = Self::default();
         // The messages since the last turn was opened.
         let mut messages = Vec::new();
         for event in events {
-            story.take(event, &mut messages);
+            trace.take(event, &mut messages);
         }
-        story.finish(dialect);
-        story
+        trace.finish(dialect);
+        trace
     }
 
     /// The calls of a turn.
@@ -214,7 +214,7 @@ impl Story {
             }
             RunEvent::Resumed(resumed) => {
                 self.resumed.push(ms(resumed.at));
-                return self.cut_off_attempts();
+                return self.interrupt_attempts();
             }
             RunEvent::DamagedEnd(damaged) => {
                 self.problems.push(format!(
@@ -290,16 +290,16 @@ impl Story {
         });
     }
 
-    /// What ran was broken off.
-    fn cut_off_attempts(&mut self) {
+    /// Marks the running attempts as interrupted.
+    fn interrupt_attempts(&mut self) {
         let open = self.calls.iter_mut().filter(|call| call.status.is_none());
         for attempt in open.flat_map(|call| &mut call.attempts) {
-            attempt.is_cut_off |= attempt.ended_ms.is_none();
+            attempt.is_interrupted |= attempt.ended_ms.is_none();
         }
     }
 
     fn finish(&mut self, dialect: &Dialect) {
-        self.cut_off_attempts();
+        self.interrupt_attempts();
         for turn in &mut self.turns {
             let read = transcript::read(&take(&mut turn.deltas), turn.first_call, dialect);
             turn.segments = read.segments;
@@ -315,10 +315,10 @@ impl Story {
         }
         for call in self.calls.iter_mut().filter(|call| call.status.is_none()) {
             let turn = self.turns.get(call.turn);
-            let is_called_off = turn.is_some_and(|turn| turn.cancel.is_some());
+            let is_cancelled = turn.is_some_and(|turn| turn.cancel.is_some());
             call.open = Some(Open {
                 stage: call.stage,
-                resume: resume(call.stage, call.effect, is_called_off),
+                resume: resume(call.stage, call.effect, is_cancelled),
             });
         }
         settle_dependencies(self);
@@ -364,16 +364,17 @@ impl Call {
                 self.stage = Stage::BackOff;
             }
             RunEvent::Retry(_) => {
-                // What is started again without having failed was cut off.
+                // A call that starts again without a failure was interrupted.
                 if let Some(attempt) = self.attempts.last_mut() {
-                    attempt.is_cut_off |= attempt.ended_ms.is_none();
+                    attempt.is_interrupted |= attempt.ended_ms.is_none();
                 }
                 self.stage = Stage::BackOff;
             }
             RunEvent::Result(result) => {
                 let ended = Some(ms(result.times.ended));
                 let last = self.attempts.last_mut();
-                if let Some(attempt) = last.filter(|it| it.ended_ms.is_none() && !it.is_cut_off) {
+                if let Some(attempt) = last.filter(|it| it.ended_ms.is_none() && !it.is_interrupted)
+                {
                     attempt.ended_ms = ended;
                 }
                 self.status = Some(result.status);
@@ -390,13 +391,13 @@ impl Call {
 
 /// Finds for each dependency the call that it means (`spec/running.md`): an earlier call of the turn, else the latest of
 /// an earlier turn, else the first later one of the turn.
-fn settle_dependencies(story: &mut Story) {
+fn settle_dependencies(trace: &mut Trace) {
     let mut calls_of: HashMap<Arc<str>, Vec<(usize, u32)>> = HashMap::new();
-    for call in &story.calls {
+    for call in &trace.calls {
         let calls = calls_of.entry(Arc::clone(&call.id)).or_default();
         calls.push((call.turn, call.number));
     }
-    for call in &mut story.calls {
+    for call in &mut trace.calls {
         for dependency in &mut call.dependencies {
             let own = dependency.id == *call.id;
             let calls = calls_of.get(dependency.id.as_str());

@@ -18,12 +18,12 @@ use crate::environment::Environment;
 use crate::settings::Configuration;
 use crate::settings::model::http;
 use crate::status::{Failure, remark};
-use crate::terminal::person::Person;
 use crate::terminal::problems;
+use crate::terminal::user::TerminalUser;
 use crate::tools_file::{self, Tools};
 
 /// The tools of an agent.
-pub(crate) struct Equipment {
+pub(crate) struct ToolSetup {
     pub(crate) toolbox: Toolbox,
     /// The rules: those of the configuration, then those that the tools files have for their own tools.
     pub(crate) rules: Rules,
@@ -37,11 +37,11 @@ impl Configuration {
     ///
     /// # Errors
     /// A file has mistakes, which are shown; two tools have one name; a rule is about a tool that is probably misspelled.
-    pub(crate) async fn equipment(
+    pub(crate) async fn tool_setup(
         &self,
         environment: &Environment,
-        person: Option<Person>,
-    ) -> Result<Equipment, Failure> {
+        person: Option<TerminalUser>,
+    ) -> Result<ToolSetup, Failure> {
         let mut toolbox = Toolbox::default();
         let mut rules: Rules = self.settings.rules.iter().map(rule).collect();
         let mut policy = None;
@@ -75,7 +75,7 @@ impl Configuration {
         if let Some(count) = self.settings.limits.concurrent {
             policy.concurrent = count;
         }
-        Ok(Equipment {
+        Ok(ToolSetup {
             toolbox,
             rules,
             policy,
@@ -84,7 +84,7 @@ impl Configuration {
     }
 
     /// The built-in tools, if there is a directory for them.
-    fn builtin_tools(&self, person: Option<Person>) -> Result<Vec<Tool>, Failure> {
+    fn builtin_tools(&self, person: Option<TerminalUser>) -> Result<Vec<Tool>, Failure> {
         let settings = &self.settings.builtin;
         let Some(FilePath(directory)) = &settings.directory else {
             return Ok(Vec::new());
