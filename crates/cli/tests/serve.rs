@@ -50,8 +50,8 @@ impl Serving {
         let mut line = String::new();
         notes.read_line(&mut line).unwrap();
         let address = line
-            .strip_prefix("note: http://")
-            .and_then(|rest| rest.split_once("/v1 "));
+            .strip_prefix("note: listening on http://")
+            .and_then(|rest| rest.split_once("/v1, "));
         let address = address.expect(&line).0.to_owned();
         let log = BufReader::new(process.stdout.take().unwrap());
         Self {
@@ -236,7 +236,9 @@ fn how_it_ends() {
             serving.signal(*signal);
             // The next one comes when this has been heard.
             let mut note = String::new();
-            while !note.contains("ending: ") && serving.notes.read_line(&mut note).unwrap() > 0 {}
+            while !note.contains("shutting down: ")
+                && serving.notes.read_line(&mut note).unwrap() > 0
+            {}
         }
         let mut answer = String::new();
         let _ = asked.read_to_string(&mut answer);
@@ -299,7 +301,7 @@ fn what_it_refuses() {
         (
             "",
             &["--listen", "[::]:0"],
-            "`--open` does it all the same",
+            "to allow this, use `--open`",
             2,
         ),
         ("", &["--start-prefix", "!"], "too short", 2),
@@ -312,7 +314,7 @@ fn what_it_refuses() {
         (
             "",
             &["--listen", &taken],
-            "name another port with `--listen`",
+            "choose another port with `--listen`",
             1,
         ),
         ("", &["--keys", "/nowhere"], "cannot read /nowhere: ", 1),
@@ -368,10 +370,10 @@ fn a_source_of_keys_that_holds_none_is_refused() {
     let (empty, short) = (file("empty", " \n\n"), file("short", "fifteen bytes..\n"));
     let upstream = ["--upstream", "http://127.0.0.1:1/v1"];
     for (option, file, words) in [
-        ("--keys", &empty, "empty holds no key: put one in"),
-        ("--upstream-key", &empty, "empty holds no key"),
-        ("--secret", &empty, "empty holds no secret"),
-        ("--secret", &short, "has 15 bytes, and could be guessed"),
+        ("--keys", &empty, "empty has no key; add one"),
+        ("--upstream-key", &empty, "empty has no key"),
+        ("--secret", &empty, "empty has no secret"),
+        ("--secret", &short, "has only 15 bytes"),
     ] {
         let (said, status) = refused(&[&upstream[..], &[option, file]].concat());
         assert!(said.contains(words), "{said}");
@@ -389,7 +391,7 @@ fn a_source_of_keys_that_holds_none_is_refused() {
             .output()
             .unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(&format!("{name} holds no ")), "{said}");
+        assert!(said.contains(&format!("{name} has no ")), "{said}");
         assert_eq!(output.status.code(), Some(2));
     }
 }
@@ -435,7 +437,7 @@ fn as_many_files_as_the_system_lets_it_have() {
     }
     serving.signal(Signal::INT);
     let (status, _, notes) = serving.ended();
-    assert!(notes.contains("128 files can be open"), "{notes}");
+    assert!(notes.contains("the open file limit of 128"), "{notes}");
     assert_eq!(status, Some(0));
 }
 

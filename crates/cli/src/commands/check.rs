@@ -74,7 +74,7 @@ pub(crate) enum CheckFormat {
     /// Source excerpts with the errors underlined.
     Text,
     /// One JSON object per text: `file`, `calls`, `errors`, `warnings`, and `diagnostics`, each with `code`,
-    /// `severity`, `span`, `line`, `column`, `message` and, if known, `pointer`, `help` and `meant`.
+    /// `severity`, `span`, `line`, `column`, `message` and, if known, `pointer`, `help` and `suggestion`.
     Json,
 }
 
@@ -228,7 +228,7 @@ impl Report {
                     "pointer": Some(&finding.pointer).filter(|pointer| !pointer.is_empty()),
                     "message": finding.message,
                     "help": help,
-                    "meant": meant,
+                    "suggestion": meant,
                 });
                 if let Some(remark) = remark.as_object_mut() {
                     remark.retain(|_, value| !value.is_null());

@@ -181,12 +181,12 @@ pub(crate) struct RunOptions {
 
 fn concurrency(text: &str) -> Result<u32, &'static str> {
     text.parse()
-        .map_err(|_| "expected a whole number; 0 means no limit")
+        .map_err(|_| "expected an integer; 0 means no limit")
 }
 
 fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
     text.parse()
-        .map_err(|_| "expected a whole number of at least 1")
+        .map_err(|_| "expected an integer of at least 1")
 }
 
 /// Runs the command.

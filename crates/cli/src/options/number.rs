@@ -5,5 +5,5 @@ use std::num::NonZeroUsize;
 /// A number of bytes.
 pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse()
-        .map_err(|_| "expected a whole number of at least 1")
+        .map_err(|_| "expected an integer of at least 1")
 }

@@ -255,7 +255,7 @@ fn cause(call: &Call, because: &Because) -> String {
         text.push_str(" (itself)");
     }
     if because.root != because.direct {
-        text = format!("{text}; the root cause is {}", because.root.id);
+        text = format!("{text}; the first failure was {}", because.root.id);
     }
     text
 }

@@ -187,8 +187,8 @@ fn read_own(path: &Path) -> Result<String, Flaw> {
         return Err(flaw("is in a world-writable directory".to_owned()));
     }
     let name = path.display().to_string();
-    tools_file::text(&name, bytes).map_err(|failure| Flaw {
-        sentence: format!("is not text: {}", failure.message()),
+    tools_file::text(&name, bytes).map_err(|_| Flaw {
+        sentence: "is not UTF-8 text".to_owned(),
         is_invalid: true,
     })
 }

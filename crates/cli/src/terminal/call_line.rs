@@ -103,7 +103,7 @@ pub(crate) fn output_lines(
         }
         let more = rows.count();
         if more > 0 {
-            let more = format!("({} more)", words::count(more, "line"));
+            let more = format!("({})", words::count(more, "more line"));
             lines.push(indented(ASKING, &more));
         }
     }

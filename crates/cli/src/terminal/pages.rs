@@ -48,8 +48,8 @@ impl PageText {
         let behind = texts.len() - back;
         self.add_all(texts.get(..front).unwrap_or_default(), extent);
         self.is_cut = true;
-        let left_out = words::count(behind - front, "line");
-        let text = format!("({left_out} more in the {what})");
+        let left_out = words::count(behind - front, "more line");
+        let text = format!("({left_out} of the {what})");
         self.lines.push(indented(ASKING, &text));
         self.add_all(texts.get(behind..).unwrap_or_default(), extent);
     }

@@ -15,7 +15,7 @@ fn splits_are_tried_and_bounded() {
         let ran = run(Path::new("."), &arguments, text.as_bytes());
         assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), ""));
         let last = format!(
-            "standard input: chunk boundaries do not change the result: {expected} tried\n"
+            "standard input: the result is the same for all chunk boundaries: {expected} tested\n"
         );
         assert!(ran.stdout().ends_with(&last), "{}", ran.stdout());
     }

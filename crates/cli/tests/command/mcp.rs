@@ -455,18 +455,17 @@ write       one_put  text: string
             (no description)
 idempotent  one_get
             (no description)
-write       two_greet  name: string, times?: integer, style?: object; its server says read
+write       two_greet  name: string, times?: integer, style?: object; according to its server, read
             Greets somebody.
 write       two_put  text: string
             (no description)
-write       two_get; its server says idempotent
+write       two_get; according to its server, idempotent
             (no description)
 read        read_result  id: string, from?: integer, bytes?: integer
             Reads on in the result of an earlier call, where it was cut because of its length.
 "
     );
-    let gone =
-        "the MCP server `gone` ended with exit status 1 before it answered; its tools are missing";
+    let gone = "the MCP server `gone` ended with exit status 1 before it had answered; its tools are not available";
     assert!(ran.stderr().contains(gone), "{}", ran.stderr());
 
     let wrong = "{\"mcpServers\": {\"a\": {\n  \"command\": \"x\", \"arg\": []}}}";

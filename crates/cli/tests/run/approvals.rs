@@ -34,7 +34,7 @@ fn a_no_can_have_a_reason() {
     let terminal = terminal(&scene, &[]);
     terminal.wait_for("[q]uit");
     terminal.type_keys("n");
-    terminal.wait_for("Why not?");
+    terminal.wait_for("Reason for the model (optional):");
     terminal.type_keys("not on fridaz");
     terminal.wait_for("not on fridaz");
     terminal.type_keys("\u{7f}y");
@@ -43,7 +43,7 @@ fn a_no_can_have_a_reason() {
     terminal.type_keys("\u{15}grüße\r");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
-    for part in ["one may not run: grüße", "the user denied this call: grüße"] {
+    for part in ["one denied: grüße", "the user denied this call: grüße"] {
         assert!(all.contains(part), "{part:?} is not in\n{all}");
     }
     assert!(!all.contains("friday"), "{all}");
@@ -56,16 +56,16 @@ fn a_reason_can_be_typed_without_a_display() {
     let terminal = terminal(&scene, &environment);
     terminal.wait_for("[q]uit");
     terminal.type_keys("n");
-    terminal.wait_for("Why not?");
+    terminal.wait_for("Reason for the model (optional):");
     for key in ["n", "o", "t", "x", "\u{7f}", " ", "yet"] {
         terminal.type_keys(key);
         pause(Duration::from_millis(20));
     }
-    terminal.wait_for("Enter alone gives no reason.  not yet");
+    terminal.wait_for("Reason for the model (optional):  not yet");
     terminal.type_keys("\r");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
-    assert!(all.contains("one may not run: not yet"), "{all}");
+    assert!(all.contains("one denied: not yet"), "{all}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ directory = "{directory:tools}"
         &terminal,
         &[
             directory.trim_end_matches('/'),
-            "file.txt is there already; the new content:",
+            "file.txt already exists; the new content:",
             "-second",
             "+changed",
         ],
@@ -154,14 +154,14 @@ fn which_file_is_compared() {
             "path",
             "content",
             "same",
-            Some("same is there already, with this text"),
+            Some("same already exists, with the same content"),
         ),
         (
             "write",
             "path",
             "content",
             "binary",
-            Some("binary is there already, and is not text"),
+            Some("binary already exists, and is not text"),
         ),
         (
             "write",
@@ -199,10 +199,10 @@ fn which_file_is_compared() {
         let (_, question) = screen.rsplit_once(&head).unwrap();
         match expected {
             Some(part) => assert!(question.contains(part), "{part:?} is not in\n{question}"),
-            None => assert!(!question.contains("is there already"), "{question}"),
+            None => assert!(!question.contains("already exists"), "{question}"),
         }
         terminal.answer('n');
-        terminal.wait_for(&format!("c{number} may not run"));
+        terminal.wait_for(&format!("c{number} denied"));
     }
     assert_eq!(terminal.finish().0, Some(1));
 }
@@ -307,7 +307,7 @@ verdict = "ask"
     }
     // Without a terminal nobody can be asked.
     let ended = scene.run(&[]);
-    let part = "a rule wants somebody to be asked about this call of `look`";
+    let part = "a rule requires approval for this call of `look`";
     assert!(ended.stdout.contains(part), "{ended:#?}");
     assert!(scene.run(&["--yes"]).stdout.contains("3 ok, 1 rejected"));
 }

@@ -38,7 +38,7 @@ fn harbour() {
         "10:00  Sterna  draws 3.15 m in 3.71 m of water: 0.56 m under the keel",
         "Wind 19.2 knots: berth 2",
         "10 calls: 10 ok",
-        "started before the reply was over",
+        "started before the reply was complete",
     ];
     check("harbour", 0, &expected);
 }

@@ -180,7 +180,7 @@ fn an_overview_has_both_ends() {
     for part in [
         "echo line 0\n",
         "echo line 198\n",
-        "lines more of the script)",
+        "more lines of the script)",
         "[m]ore: page 1 of ",
     ] {
         assert!(screen.contains(part), "{part:?} is not in\n{screen}");

@@ -70,7 +70,7 @@ fourth  [..] skipped
 fifth   [..] rejected
         [..]
         0[..]
-. writing   : waiting   = running   # critical path   | reply complete, 3 ms
+. writing   : waiting   = running   # critical path   | reply complete, 6 ms
 
 5 calls: 2 ok, 1 failed, 1 skipped, 1 rejected - [..]
 
@@ -92,7 +92,7 @@ fn no_calls() {
     let notes = [
         "line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?",
         "line 2: unknown marker `🔧[`; did you mean `🛠️[`?",
-        "line 3: `<tool_call>` begins a call in another format, which is not read",
+        "line 3: `<tool_call>` starts a call in an unsupported format",
     ];
     check(near, &[], 0, &notes);
     let quoted = call("say:a", &[("text", "!!!gadget_start:x\n<tool_call>{}")]);
@@ -113,7 +113,7 @@ fn long_outputs_are_cut_unless_asked_for() {
         &reply,
         &[],
         0,
-        &["  line 40\n", "~ 10 more lines; --full shows all"],
+        &["  line 40\n", "~ 10 more lines; use --full to show all"],
     );
     check(&reply, &["--full"], 0, &["  line 50\n"]);
     // A line may be long, too.
@@ -122,7 +122,7 @@ fn long_outputs_are_cut_unless_asked_for() {
         &reply,
         &[],
         0,
-        &["xx~\n  ~ 1 more line; --full shows all\n"],
+        &["xx~\n  ~ 1 more line; use --full to show all\n"],
     );
     assert!(cut.stdout.lines().all(|line| line.len() <= 2002));
     check(&reply, &["--full"], 0, &[&"x".repeat(10_000)]);
@@ -148,7 +148,7 @@ fn tools_that_may_change_something_need_a_terminal_or_yes() {
             &[
                 "! d  ",
                 "may change something",
-                "`--yes` lets such tools run",
+                "to approve all such calls, use `--yes`",
             ],
         );
         check(&tool, &["--yes"], 0, &["+ d  "]);
@@ -219,7 +219,7 @@ fn concurrency() {
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n2  nap  started") < place("n0  nap  ok"));
     let ended = Scene::new("").run(&["--concurrency", "many"]);
-    ended.assert(2, &["expected a whole number; 0 means no limit"]);
+    ended.assert(2, &["expected an integer; 0 means no limit"]);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn the_directory() {
     // A file is no directory.
     scene
         .run(&["--run-directory", "reply.txt"])
-        .assert(1, &["reply.txt: it is a file; name a directory"]);
+        .assert(1, &["reply.txt is a file; name a directory"]);
 }
 
 #[test]
@@ -357,11 +357,11 @@ fn mistakes() {
     let run = |arguments: &[&str]| -> Ended { scene.command(arguments).output().unwrap().into() };
     let tools = ["--tools", "tools.toml"];
     run(&["reply.txt"]).assert(2, &["--tools"]);
-    run(&["--tools", "-"]).assert(2, &["cannot both come from the standard input"]);
-    run(&["reply.txt", "--tools", "."]).assert(1, &["it is a directory"]);
+    run(&["--tools", "-"]).assert(2, &["cannot both come from standard input"]);
+    run(&["reply.txt", "--tools", "."]).assert(1, &["is a directory"]);
     run(&["reply.txt", "--tools", "none.toml"]).assert(1, &["no such file"]);
     run(&[&["none.txt"], &tools[..]].concat()).assert(1, &["none.txt", "no such file"]);
-    run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
+    run(&[&["."], &tools[..]].concat()).assert(1, &["is a directory"]);
     for pace in ["0", "fast"] {
         run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())
             .assert(2, &["--pace", "an integer of at least 1"]);

@@ -68,11 +68,11 @@ fn the_way_in_which_the_model_is_good_is_recommended() {
             ("0/2", "2/2")
         };
         let table = format!(
-            "               block  emoji\none-call         {one}    {other}\n\nright            {one}    {other}\nrepaired           0      0\n"
+            "                 block  emoji\none-call           {one}    {other}\n\nright              {one}    {other}\nrepaired             0      0\n"
         );
         assert!(ended.stdout.starts_with(&table), "{}", ended.stdout);
         let configuration = format!(
-            "\nRecommended: {best}. In a configuration:\n\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\nsyntax = \"{best}\"\n"
+            "\nRecommended: {best}. Configuration:\n\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\nsyntax = \"{best}\"\n"
         );
         assert!(ended.stdout.ends_with(&configuration), "{}", ended.stdout);
         assert_eq!(ended.status, Some(0), "{}", ended.stderr);
@@ -129,7 +129,7 @@ fn a_model_that_fails() {
     assert!(
         ended
             .stderr
-            .contains("error: the model did no task right by calls"),
+            .contains("error: the model solved no task with calls"),
         "{}",
         ended.stderr
     );

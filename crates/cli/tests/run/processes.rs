@@ -224,13 +224,32 @@ fn a_signal_ends_the_reading_of_a_pipe() {
 }
 
 #[test]
-fn a_signal_is_heard_while_nobody_reads_the_output() {
+fn one_signal_ends_it_while_the_output_is_not_read() {
     let scene = Scene::new(call("count:c", &[("to", "20000")]));
     let mut child = start(&scene, &["--full"]);
     let mut first = [0; 10];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
     // By now the pipe is full and the command waits for somebody to read.
     pause(std::time::Duration::from_millis(700));
+    send(&child, Signal::INT);
+    wait_until("the command has ended", || {
+        child.try_wait().unwrap().is_some()
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// More events than the display can hold wait for the output.
+#[test]
+fn one_signal_ends_it_while_many_results_are_not_read() {
+    let calls: String = (0..400).map(|_| call("count", &[("to", "2000")])).collect();
+    let scene = Scene::new(calls);
+    let mut child = start(&scene, &["--json", "--log", "log"]);
+    let mut first = [0; 10];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    wait_until("all calls have ended", || {
+        let log = std::fs::read_to_string(scene.path("log")).unwrap_or_default();
+        log.contains(r#""event":"turn_end""#)
+    });
     send(&child, Signal::INT);
     wait_until("the command has ended", || {
         child.try_wait().unwrap().is_some()

@@ -128,7 +128,11 @@ impl Terminal {
 
     /// Answers a question. A no gives no reason.
     pub(crate) fn answer(&self, key: char) {
-        let asked = || self.raw().matches("Why not?").count();
+        let asked = || {
+            self.raw()
+                .matches("Reason for the model (optional):")
+                .count()
+        };
         let before = asked();
         self.type_keys(&key.to_string());
         if key == 'n' {

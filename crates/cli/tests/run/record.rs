@@ -115,7 +115,7 @@ fn the_record() {
     assert_eq!(
         result(3),
         json!({"event": "result", "call": 3, "id": "d", "name": "say", "status": "skipped",
-            "error": "not run, because it depends on `c`, which was skipped; the root cause is `b`",
+            "error": "not run: it depends on `c`, which was skipped; the first failure was `b`",
             "because": {"link": "dependency", "call": 2, "id": "c", "root": {"call": 1, "id": "b"}}})
     );
     let end = events.last().unwrap();

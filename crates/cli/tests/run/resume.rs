@@ -180,7 +180,7 @@ fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
                 "+ first   append  ok",
                 "? second  append  unknown",
                 "- third   append  skipped",
-                "nobody knows what became of `second` (append)",
+                "the outcome of `second` (append) is unknown",
                 "`--again ID`, `--done ID` or `--not-done ID`",
             ],
         );
@@ -218,7 +218,7 @@ fn wrong_words() {
     for (options, part) in [
         (
             &["--again", "third"][..],
-            "those that were and may have changed something: `second` (append)",
+            "these calls do: `second` (append)",
         ),
         (
             &["--again", "second", "--done", "second"],
@@ -234,10 +234,10 @@ fn wrong_words() {
     check(&scene.run(&["--done", "x"]), 2, &["--resume"]);
     check(&resume(&scene, &["--done", "second"]), 0, &[]);
     let ended = resume(&scene, &["--done", "second"]);
-    check(&ended, 2, &["there is nothing to say"]);
+    check(&ended, 2, &["needs recovery"]);
 }
 
-/// Whoever ends a run that was called off at once leaves such a log.
+/// Whoever ends a run that was cancelled at once leaves such a log.
 #[test]
 fn a_run_that_was_called_off_and_then_cut_off() {
     let scene = cut_off_in_second();
@@ -256,7 +256,7 @@ fn a_run_that_was_called_off_and_then_cut_off() {
         .collect();
     fs::write(scene.path("log"), &log).unwrap();
     let ended = resume(&scene, &["--again", "second"]);
-    check(&ended, 2, &["was called off", "`--not-done second`"]);
+    check(&ended, 2, &["was cancelled", "`--not-done second`"]);
     assert_eq!(fs::read_to_string(scene.path("log")).unwrap(), log);
     let expected = ["+ second  append  ok", "# third   append  cancelled"];
     check(&resume(&scene, &["--done", "second"]), 1, &expected);
@@ -298,12 +298,12 @@ fn a_run_that_is_over_is_shown_and_not_run() {
         (&["--json"], r#""event":"turn_end""#),
     ] {
         let ended = resume(&scene, options);
-        check(&ended, 0, &[part, "the run of this log was over"]);
+        check(&ended, 0, &[part, "the run of this log has ended"]);
     }
     assert_eq!(lines(&scene), "one\n");
     let scene = Scene::with_tools(call("append:a", &[("text", "one")]), TOOLS);
     check(&scene.run(&["--log", "log"]), 1, &[]);
-    check(&resume(&scene, &[]), 1, &["rejected", "was over"]);
+    check(&resume(&scene, &[]), 1, &["rejected", "has ended"]);
 }
 
 /// A run of which the end of the reply is unread: the whole reply, the scene, the log, and how much was read.
@@ -330,7 +330,7 @@ fn the_rest_of_the_reply_is_read() {
     for (changed, part) in [
         (
             whole.replacen("two", "TWO", 1),
-            "it differs from what had been read at byte",
+            "it differs from the text already read at byte",
         ),
         (whole[..50].to_owned(), "it ends after 50 bytes"),
     ] {
@@ -373,7 +373,7 @@ fn the_rest_of_the_reply_can_be_piped_in() {
         Ended::from(child.wait_with_output().unwrap())
     };
     // All of it once more would run its calls twice.
-    check(&pipe(&whole), 2, &["pipe in the rest alone"]);
+    check(&pipe(&whole), 2, &["pass only the rest"]);
     check(&pipe(&whole[read..]), 0, &["4 calls: 4 ok"]);
 }
 
@@ -398,10 +398,7 @@ fn the_rest_of_a_pipe_is_lost() {
     child.wait().unwrap();
     end_tool(&scene);
     let ended = resume(&scene, &["--done", "second"]);
-    let expected = [
-        "what was not read of it is lost",
-        "4 calls: 3 ok, 1 rejected",
-    ];
+    let expected = ["its unread part is lost", "4 calls: 3 ok, 1 rejected"];
     check(&ended, 1, &expected);
 }
 
@@ -445,14 +442,14 @@ fn what_became_of_it_is_asked_on_the_terminal() {
         ("r", None, 0, "3 calls: 3 ok", "one\ntwo\ntwo\nthree\n"),
         (
             "d",
-            Some(("What did it return?", "as it should")),
+            Some(("Output for the model (optional):", "as it should")),
             0,
             "3 calls: 3 ok",
             "one\ntwo\nthree\n",
         ),
         (
             "n",
-            Some(("What is the model to know", "the disk was full")),
+            Some(("Note for the model (optional):", "the disk was full")),
             1,
             "1 ok, 1 failed, 1 skipped",
             "one\ntwo\n",
@@ -471,7 +468,7 @@ fn what_became_of_it_is_asked_on_the_terminal() {
             "Text behind.",
             "the run was resumed",
             "second was interrupted while running append, which may have changed something",
-            "It was started",
+            "It started",
             "UTC",
             "text = two",
             "$ echo",
@@ -511,7 +508,7 @@ fn whoever_quits_leaves_it_open() {
         let (found, all) = terminal.finish();
         assert_eq!(found, Some(status), "{key:?}: {all}");
         assert!(all.contains("1 cancelled, 1 unknown"), "{key:?}: {all}");
-        // What was called off stays so, and the question is still open.
+        // What was cancelled stays so, and the question is still open.
         let ended = resume(&scene, &[]);
         check(&ended, 1, &["1 cancelled, 1 unknown", "nobody knows"]);
         let ended = resume(&scene, &["--done", "second"]);

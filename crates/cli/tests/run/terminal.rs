@@ -48,7 +48,7 @@ fn tools_are_seen_working_while_the_reply_is_written() {
         !screen.contains("GADGET"),
         "calls are not shown as they are written:\n{screen}"
     );
-    terminal.wait_for("○ next  say  text=hello  waits for slow");
+    terminal.wait_for("○ next  say  text=hello  waiting for slow");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(0), "{all}");
     for part in [
@@ -108,7 +108,7 @@ fn a_question_says_all() {
         assert!(screen.contains(part), "{part:?} is not in\n{screen}");
     }
     terminal.answer('n');
-    terminal.wait_for("one may not run");
+    terminal.wait_for("one denied");
     terminal.wait_for("two wants to run");
     terminal.answer('n');
     assert_eq!(terminal.finish().0, Some(1));
@@ -176,7 +176,7 @@ fn others_go_on_while_a_question_is_open() {
     terminal.type_keys("y");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(0), "{all}");
-    assert!(all.contains("one may run"), "{all}");
+    assert!(all.contains("one allowed"), "{all}");
     assert!(all.contains("✓ third  save"), "{all}");
     assert_eq!(all.matches("Some text.").count(), 200, "{all}");
 }
@@ -220,7 +220,7 @@ fn a_question_is_asked_on_the_terminal_when_the_output_goes_elsewhere() {
         terminal.type_keys("y");
         let (status, all) = terminal.finish();
         assert_eq!(status, Some(0), "{all}");
-        assert!(all.contains("one may run"), "{all}");
+        assert!(all.contains("one allowed"), "{all}");
         let output = std::fs::read_to_string(scene.path("output")).unwrap();
         assert!(output.contains("deployed to h"), "{output}");
         assert!(

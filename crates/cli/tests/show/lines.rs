@@ -57,7 +57,7 @@ fn torn_and_damaged() {
     check(
         torn,
         0,
-        &["3 calls: 3 ok", "is unfinished"],
+        &["3 calls: 3 ok", "is incomplete"],
         &["note: run.log: the last line"],
     );
     // Something has changed a byte in the middle: what stands before it is shown.
@@ -194,7 +194,7 @@ fn what_was_called_off_is_not_taken_up() {
     let shown = check(
         log(&off),
         0,
-        &["a person says what became of it", "it ends cancelled"],
+        &["ends as unknown", "it ends as cancelled"],
         &[],
     );
     assert!(!shown.stdout.contains("runs it again"), "{shown:#?}");
@@ -232,11 +232,11 @@ fn a_run_that_was_taken_up_again() {
         log(&again),
         0,
         &[
-            "taken up again at 0.4 s",
-            "attempt 1  at 11 ms, cut off",
+            "resumed at 0.4 s",
+            "attempt 1  at 11 ms, interrupted",
             "attempt 2  at 410 ms, ok after 40 ms",
             "? c  deploy  unknown",
-            "1 ok, 1 unknown, 4 cut off",
+            "1 ok, 1 unknown, 4 interrupted",
         ],
         &[],
     );

@@ -176,7 +176,7 @@ fn where_it_is_written() {
     // Over the record it is not written.
     let shown = show_in(directory.path(), &["run.log", "--html", "./run.log"], b"");
     assert_eq!(shown.status, Some(2), "{shown:?}");
-    assert!(shown.stderr.contains("over the record"), "{shown:?}");
+    assert!(shown.stderr.contains("overwrite the log"), "{shown:?}");
     assert_eq!(fs::read_to_string(path("run.log")).unwrap(), record);
     let shown = show_in(
         directory.path(),

@@ -84,9 +84,9 @@ fn a_turn_without_an_end() {
     check(
         &events,
         &[
-            "ran      ..............................::::::::::========================================    cut off",
-            "waited             ....................::::::::::::::::::::::::::::::::::::::::::::::::::    cut off",
-            "written                      ............................................................    cut off",
+            "ran      ..............................::::::::::======================================== interrupted",
+            "waited             ....................:::::::::::::::::::::::::::::::::::::::::::::::::: interrupted",
+            "written                      ............................................................ interrupted",
             "         +---------+---------+---------+---------+---------+---------+---------+--------+",
             "         10 s      10.1 s    10.2 s    10.3 s    10.4 s    10.5 s    10.6 s    10.7 s",
         ],
@@ -164,7 +164,7 @@ fn moments_and_times() {
         let mut events = record("", 0);
         events.push(json!({ "event": "resumed", "t_ms": milliseconds }));
         let shown = show(log(&events), &[]).stdout;
-        let line = format!("taken up again at {expected}\n");
+        let line = format!("resumed at {expected}\n");
         assert!(shown.contains(&line), "{shown}");
     }
 }

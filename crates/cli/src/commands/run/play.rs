@@ -41,6 +41,35 @@ enum Ending {
     Interrupted,
 }
 
+/// What the loop knows from the events of the turn.
+#[derive(Default)]
+struct Received {
+    is_resumed: bool,
+    /// How many events were lost.
+    missed: u64,
+    /// Whether the turn has ended.
+    is_complete: bool,
+    may_ask: bool,
+}
+
+impl Received {
+    /// Handles an event, and adds what the display shows of it to `waiting`.
+    fn take(&mut self, event: TurnEvent, is_live: bool, waiting: &mut VecDeque<UiEvent>) {
+        match event {
+            TurnEvent::Read(item) if is_live => shown(item, waiting),
+            TurnEvent::Run(RunEvent::Lagged(lost)) => self.missed += lost.count,
+            // The history already has the start of a resumed run.
+            TurnEvent::Run(RunEvent::Run(_)) if self.is_resumed => {}
+            TurnEvent::Run(event) => {
+                self.is_complete |= matches!(event, RunEvent::TurnEnd(_));
+                self.may_ask = true;
+                waiting.push_back(UiEvent::Run(Box::new(event)));
+            }
+            TurnEvent::Read(_) => {}
+        }
+    }
+}
+
 /// The displays of a run. `is_typed` is whether the reply is typed on the terminal.
 pub(super) fn displays(
     options: &RunOptions,
@@ -106,14 +135,20 @@ pub(super) async fn play(
     let mut first: Option<Interrupt> = None;
     let at_end = stop_at_end(beginning.complete, reply.is_file);
     let mut ending = None;
-    let mut missed = 0;
-    let (mut is_complete, mut may_ask) = (false, false);
+    let mut received = Received {
+        is_resumed,
+        ..Received::default()
+    };
     let display = displays.events.clone();
     loop {
         tokio::select! {
             biased;
             interrupt = interrupts.next() => {
-                let is_last = first.is_some() || interrupt.is_urgent();
+                // A display that blocks may hold back the end of the turn.
+                while !waiting.is_empty() && let Some(event) = turn.try_next() {
+                    received.take(event, displays.is_live, &mut waiting);
+                }
+                let is_last = first.is_some() || received.is_complete || interrupt.is_urgent();
                 first.get_or_insert(interrupt);
                 canceller.cancel();
                 post(&display, UiEvent::Stopping);
@@ -130,25 +165,13 @@ pub(super) async fn play(
                     place.send(event);
                 }
                 // That the run was resumed is shown before anything is asked.
-                if may_ask && waiting.is_empty() {
+                if received.may_ask && waiting.is_empty() {
                     displays.prompter.open();
                 }
             }
             event = turn.next(), if waiting.is_empty() => match event {
                 None => break,
-                Some(TurnEvent::Read(item)) => {
-                    if displays.is_live {
-                        shown(item, &mut waiting);
-                    }
-                }
-                // How the run began is in its history already.
-                Some(TurnEvent::Run(RunEvent::Run(_))) if is_resumed => {}
-                Some(TurnEvent::Run(RunEvent::Lagged(lost))) => missed += lost.count,
-                Some(TurnEvent::Run(event)) => {
-                    is_complete |= matches!(event, RunEvent::TurnEnd(_));
-                    may_ask = true;
-                    waiting.push_back(UiEvent::Run(Box::new(event)));
-                }
+                Some(event) => received.take(event, displays.is_live, &mut waiting),
             },
             () = ticks.next() => displays.tick(),
             piece = reply.next(), if ending.is_none() && waiting.is_empty() => match piece {
@@ -185,7 +208,7 @@ pub(super) async fn play(
         notes.iter().for_each(remark);
     }
     report_problems(options, &results, &interrupted);
-    let missing = || missed_events(missed, is_complete);
+    let missing = || missed_events(received.missed, received.is_complete);
     match (status, ending, written.or_else(missing)) {
         (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
         (_, Some(Ending::Failed(failure)), _) | (_, _, Some(failure)) => Err(failure),

@@ -364,7 +364,7 @@ function stations(call) {
 function because(call) {
   const { link: tie, call: direct, id, root } = call.because;
   const sentence = make("p", "sentence", null, tie === "order" ? "It follows " : "It depends on ", link(direct, id));
-  if (root.call !== direct) sentence.append("; the root cause is ", link(root.call, root.id));
+  if (root.call !== direct) sentence.append("; the first failure was ", link(root.call, root.id));
   return part("Why it was skipped", sentence);
 }
 

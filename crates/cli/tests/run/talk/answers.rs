@@ -41,7 +41,7 @@ fn the_answer_is_alone_on_the_standard_output() {
             "+ a  read  name=apples  ok",
             "x read  name=missing  failed",
             "\n  the command ended with exit status 3\n",
-            "2 turns - 2 calls (1 not ok) - about ",
+            "2 turns - 2 calls (1 failed) - about ",
         ],
     );
     let write = call("write", &[("name", "new"), ("text", "one")]);
@@ -92,7 +92,7 @@ fn without_an_answer_the_status_says_why() {
         "",
         &[
             "wait  cancelled",
-            "error: stopped: the time (0.3 s, `--timeout`) was over\n",
+            "error: timed out after 0.3 s (`--timeout`)\n",
         ],
     );
     for (options, message) in [
@@ -123,7 +123,7 @@ fn without_an_answer_the_status_says_why() {
     let ended = with_input(&scene(&["Hello."]), &["ask", "--model", MODEL], " \n");
     assert_eq!(ended.status, Some(2));
     assert!(
-        ended.stderr.contains("there is no question"),
+        ended.stderr.contains("missing question"),
         "{}",
         ended.stderr
     );
@@ -163,7 +163,7 @@ fn documents_are_given_as_texts_from_outside() {
         "{letter}"
     );
     assert!(
-        more.contains("the standard input") && more.ends_with("More\n"),
+        more.contains("standard input") && more.ends_with("More\n"),
         "{more}"
     );
     assert_eq!(*question, "Who writes?");
@@ -214,7 +214,7 @@ fn what_tools_return_is_seen_if_it_is_wanted() {
         &[
             "+ a  read  name=apples  ok",
             "\n    note apples\n",
-            "\n    20\n    (180 lines more)\n",
+            "\n    20\n    (180 more lines)\n",
             "\n    gone\n",
         ],
     );
@@ -261,12 +261,12 @@ fn an_end_that_is_none_is_remarked() {
         (
             "length",
             Some(
-                "note: the reply reached its length limit, so it may not be whole; set `max_tokens` in the `[models.NAME]` table of the configuration to a higher value; reasoning counts too",
+                "note: the reply reached its length limit and may be incomplete; set `max_tokens` in the `[models.NAME]` table of the configuration to a higher value; reasoning counts too",
             ),
         ),
         (
             "odd",
-            Some("note: the reply ended with the reason `odd`, so it may not be whole"),
+            Some("note: the reply ended with the reason `odd` and may be incomplete"),
         ),
     ] {
         let scene = scene(&[]);
@@ -280,7 +280,7 @@ fn an_end_that_is_none_is_remarked() {
             let found = ended
                 .stderr
                 .lines()
-                .find(|line| line.contains("may not be whole"));
+                .find(|line| line.contains("may be incomplete"));
             assert_eq!(found, remark, "{ended:?}");
         }
     }
@@ -352,12 +352,7 @@ fn an_error_says_what_can_be_set() {
         &["ask", "--model", MODEL, "--tools", "tools.toml", "Which?"],
     );
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(
-        ended
-            .stderr
-            .contains("allow longer replies: `max_tokens` in"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("set `max_tokens` in"), "{ended:?}");
     // Nobody listens at this port of one's own machine.
     let ended = run(
         &scene,
@@ -403,7 +398,7 @@ fn how_to_go_on_after_a_broken_connection() {
         }
     });
     for (session, told) in [
-        (&[][..], "with `--session NAME` a conversation is kept"),
+        (&[][..], "save it with `--session NAME`"),
         (&["--session", "a"][..], "`plaincall ask --continue"),
     ] {
         let ask = ["ask", "--model", "m", "--url", &url, "Hi?"];

@@ -121,7 +121,7 @@ fn a_project_cannot_open_what_is_closed() {
     assert!(
         ended
             .stderr
-            .contains("is not trusted, so this of it does not count: `tools`, rules that allow"),
+            .contains("is not trusted, so these keys are ignored: `tools`, rules that allow"),
         "{ended:?}"
     );
     assert!(
@@ -236,9 +236,9 @@ fn mistakes_are_shown_where_they_stand() {
         (
             "[limits]\nturns = 0\ntime = '1 day'",
             &[
-                "an integer of at least 1",
-                "`time` is the string `1 day`",
-                "2 mistakes",
+                "an integer from 1 on",
+                "`time` is the text `1 day`",
+                "2 errors",
             ],
         ),
         (
@@ -312,10 +312,7 @@ fn a_key_goes_to_the_server_that_it_is_for() {
             &["--model", "anthropic:claude"],
             "set the variable ANTHROPIC_API_KEY",
         ),
-        (
-            &["--model", "a"],
-            "in the variable KEY_OF_A, which is not set",
-        ),
+        (&["--model", "a"], "set the variable KEY_OF_A"),
     ] {
         user(
             &scene,

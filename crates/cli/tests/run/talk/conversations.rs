@@ -13,7 +13,7 @@ fn each_line_is_a_question() {
     assert_eq!(ended.stdout, "Apples.\nAnd\npears.\n", "{ended:?}");
     assert_eq!(ended.status, Some(1), "a command was unknown");
     for part in [
-        "there is no command `/tols`; did you mean `/tools`?",
+        "unknown command `/tols`; did you mean `/tools`?",
         "write (write)  Writes a note.\n",
         "note: the model is replay:replies.jsonl",
         "+ a  read  name=apples  ok",
@@ -37,7 +37,7 @@ fn each_line_is_a_question() {
     // A file that is there is not written over.
     let ended = with_input(&scene, &arguments, "/save talk.txt\n");
     assert!(
-        ended.stderr.contains("talk.txt is there already"),
+        ended.stderr.contains("talk.txt already exists"),
         "{}",
         ended.stderr
     );
@@ -50,10 +50,10 @@ fn what_lines_are() {
     let ended = with_input(&scene, &["chat", "--model", MODEL], lines);
     assert_eq!(ended.stdout, "A.\nB.\nC.\n", "{ended:?}");
     for part in [
-        "`/show 2` shows the result before the last",
-        "write a file behind it",
-        "`/tools` stands alone",
-        "no command `/xyzzy`; `/help` lists them",
+        "`/show 2` shows the second to last result",
+        "expected a file name",
+        "`/tools` takes no arguments",
+        "unknown command `/xyzzy`; see `/help`",
         "unknown model `a b`",
     ] {
         assert!(ended.stderr.contains(part), "{part:?}\n{}", ended.stderr);
@@ -70,11 +70,7 @@ fn another_model_answers_from_now_on() {
         "a\n/model replay:other.jsonl\nb\n/model nothing\n",
     );
     assert_eq!(ended.stdout, "One.\nTwo again.\n", "{ended:?}");
-    assert!(
-        ended
-            .stderr
-            .contains("from now on replay:other.jsonl answers")
-    );
+    assert!(ended.stderr.contains("switched to replay:other.jsonl"));
     assert!(ended.stderr.contains("unknown model `nothing`"));
 }
 
@@ -88,9 +84,9 @@ fn what_is_said_to_the_program() {
     for part in [
         "read  failed\n",
         "read  ok\nnote apples\n",
-        "there is no such result",
+        "no such result",
         "saved to talk.txt",
-        "talk.txt is there already; name another file",
+        "talk.txt already exists; name another file",
     ] {
         assert!(
             ended.stderr.contains(part),

@@ -20,7 +20,7 @@ fn what_is_not_trusted_stops_nobody() {
         assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
     };
     project(&scene, "modl = 'x'\nmodel = 1");
-    ask(0, "plaincall.toml has 2 mistakes, so nothing of it counts");
+    ask(0, "plaincall.toml has 2 errors, so it is ignored");
     let refused = at_home(&scene, &["config", "--trust"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     // A rule that is about nothing that there is.
@@ -28,17 +28,17 @@ fn what_is_not_trusted_stops_nobody() {
     project(&scene, deny);
     ask(0, "did you mean `write`?");
     fs::write(scene.path("plaincall.toml"), b"\xff").unwrap();
-    ask(0, "plaincall.toml is no text");
+    ask(0, "plaincall.toml is not UTF-8 text");
     fs::write(scene.path("plaincall.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
-    ask(0, "plaincall.toml cannot be read: it has more than 1 MiB");
+    ask(0, "plaincall.toml cannot be read: it is larger than 1 MiB");
     // Who has trusted what it forbids counts on it.
     project(&scene, deny);
     trust(&scene);
     ask(2, "did you mean `write`?");
     project(&scene, "modl = 'x'");
-    ask(2, "plaincall.toml has a mistake, so nothing is done");
+    ask(2, "plaincall.toml has 1 error; fix it");
     assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
-    ask(0, "so nothing of it counts");
+    ask(0, "so it is ignored");
 }
 
 #[test]
@@ -54,16 +54,16 @@ fn whose_file_it_is() {
     let everybody = |mode: u32| {
         fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
     };
-    config("(not trusted, so this does not count: `model`, `models`");
+    config("(not trusted; ignored: `model`, `models`");
     everybody(0o777);
-    config("nothing of it counts: it is in a world-writable directory");
+    config("ignored: it is in a world-writable directory");
     let refused = at_home(&scene, &["config", "--trust"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     everybody(0o1777);
-    config("(not trusted, so this does not count: `model`, `models`");
+    config("(not trusted; ignored: `model`, `models`");
     // Only the superuser can give a file away.
     if std::os::unix::fs::chown(scene.path("plaincall.toml"), Some(4242), None).is_ok() {
-        config("nothing of it counts: it belongs to another user (UID 4242; you are 0)");
+        config("ignored: it belongs to another user (uid 4242; yours is 0)");
     }
 }
 
@@ -77,7 +77,7 @@ fn what_an_untrusted_file_names_is_not_read() {
         ("tools", "pipe", "not a regular file"),
         ("mcp.files", "pipe", "not a regular file"),
         ("tools", ".", "not a regular file"),
-        ("tools", "large", "it has more than 1 MiB"),
+        ("tools", "large", "it is larger than 1 MiB"),
         ("tools", "missing", "no such file"),
     ] {
         project(&scene, "model = 'trusted before'");
@@ -184,8 +184,8 @@ fn a_project_takes_no_variables() {
     let ended = ask();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     for part in [
-        "own.toml: the tool `a` takes `EDITOR` of your environment",
-        "name this file in your own configuration",
+        "own.toml: the tool `a` reads `EDITOR` from your environment",
+        "name this file in your user configuration",
     ] {
         assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
     }
@@ -245,7 +245,7 @@ fn what_is_to_be_trusted_shows_no_secrets() {
     ] {
         assert!(ended.stdout.contains(part), "{part}: {ended:?}");
     }
-    // Nor where a mistake is shown in its line.
+    // Nor where 1 error is shown in its line.
     for mistake in [
         "env = { TOKEN = 'lily', X = '${Y}' }",
         "apikey = 'lily'",
@@ -275,7 +275,7 @@ fn what_is_trusted_is_what_was_seen() {
     fs::write(scene.path("tools.toml"), "[tools.a]\ncommand = ['a']\n").unwrap();
     let ended = at_home(&scene, &["config", &format!("--trust={seen}")]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("nothing is trusted"), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was trusted"), "{ended:?}");
     // On a terminal a person is asked.
     let home = scene.path("home").to_string_lossy().into_owned();
     for (answer, is_trusted) in [("\n", false), ("yes\n", true)] {
@@ -288,7 +288,7 @@ fn what_is_trusted_is_what_was_seen() {
                 ..Options::default()
             },
         );
-        terminal.wait_for("Trust these texts? [y/N]");
+        terminal.wait_for("Trust these files? [y/N]");
         terminal.type_keys(answer);
         let (status, shown) = terminal.finish();
         assert_eq!(status, Some(i32::from(!is_trusted)), "{shown}");
