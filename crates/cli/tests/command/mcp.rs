@@ -465,7 +465,7 @@ read        read_result  id: string, from?: integer, bytes?: integer
             Reads on in the result of an earlier call, where it was cut because of its length.
 "
     );
-    let gone = "the MCP server `gone` ended with exit status 1 before it had answered; its tools are not available";
+    let gone = "the MCP server `gone` ended with exit status 1 before it answered; its tools are not available";
     assert!(ran.stderr().contains(gone), "{}", ran.stderr());
 
     let wrong = "{\"mcpServers\": {\"a\": {\n  \"command\": \"x\", \"arg\": []}}}";

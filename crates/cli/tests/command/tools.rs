@@ -164,7 +164,7 @@ fn definitions_are_json_or_toml() {
         assert_eq!(ran.status, Some(1), "{text:?}: {stderr}");
         let of_json = [
             "JSON",
-            "defines no tools",
+            "standard input defines no tools",
             "there is no definition of a tool",
         ];
         let found = of_json.iter().any(|part| stderr.contains(part));

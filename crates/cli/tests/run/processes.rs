@@ -237,22 +237,3 @@ fn one_signal_ends_it_while_the_output_is_not_read() {
     });
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
-
-/// More events than the display can hold wait for the output.
-#[test]
-fn one_signal_ends_it_while_many_results_are_not_read() {
-    let calls: String = (0..400).map(|_| call("count", &[("to", "2000")])).collect();
-    let scene = Scene::new(calls);
-    let mut child = start(&scene, &["--json", "--log", "log"]);
-    let mut first = [0; 10];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    wait_until("all calls have ended", || {
-        let log = std::fs::read_to_string(scene.path("log")).unwrap_or_default();
-        log.contains(r#""event":"turn_end""#)
-    });
-    send(&child, Signal::INT);
-    wait_until("the command has ended", || {
-        child.try_wait().unwrap().is_some()
-    });
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-}

@@ -187,7 +187,7 @@ fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
         assert_eq!(lines(&scene), "one\ntwo\n");
     }
     // Permission to change something is no such word.
-    check(&resume(&scene, &["--yes"]), 1, &["nobody knows"]);
+    check(&resume(&scene, &["--yes"]), 1, &["append  unknown"]);
     let ended = resume(&scene, &["--done", "second"]);
     check(&ended, 0, &["3 calls: 3 ok"]);
     assert_eq!(lines(&scene), "one\ntwo\nthree\n");
@@ -510,7 +510,7 @@ fn whoever_quits_leaves_it_open() {
         assert!(all.contains("1 cancelled, 1 unknown"), "{key:?}: {all}");
         // What was cancelled stays so, and the question is still open.
         let ended = resume(&scene, &[]);
-        check(&ended, 1, &["1 cancelled, 1 unknown", "nobody knows"]);
+        check(&ended, 1, &["1 cancelled, 1 unknown", "append  unknown"]);
         let ended = resume(&scene, &["--done", "second"]);
         check(&ended, 1, &["2 ok, 1 cancelled"]);
         assert_eq!(lines(&scene), "one\ntwo\n");
