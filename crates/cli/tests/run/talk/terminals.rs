@@ -145,7 +145,7 @@ fn a_long_text_leaves_what_is_asked_in_sight() {
         "92 more lines of the content",
         "row 98\n",
         "row 99\n",
-        "[m]ore: page 1 of 9 / [n]o",
+        "[m]ore: page 1 of 8 / [n]o",
     ] {
         assert!(screen.contains(part), "{part:?} is not on\n{screen}");
     }
