@@ -1,4 +1,4 @@
-//! A model with its tools, ready to be asked.
+//! Agents and their builder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,14 +18,14 @@ use crate::model::{Model, Retries};
 use crate::settings::Settings;
 use crate::user::User;
 
-/// A model with its tools. It can be asked often, and from several tasks at once; copies are the same agent.
+/// A model with its tools. Clones share it, and it can answer several questions concurrently.
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub(crate) settings: Arc<Settings>,
 }
 
 impl Agent {
-    /// Settings for an agent with this model.
+    /// Creates a builder for an agent with this model.
     pub fn builder(model: impl Model) -> AgentBuilder {
         AgentBuilder {
             settings: Settings {
@@ -49,22 +49,22 @@ impl Agent {
         }
     }
 
-    /// Asks a question, in a conversation of its own.
+    /// Asks a question in a new conversation.
     ///
     /// # Errors
     /// See [`Conversation::ask`].
     pub async fn ask(&self, question: impl AsRef<str>) -> Result<Answer, AgentError> {
         let mut talk = self.conversation()?;
         let answer = talk.ask(question).await;
-        // What its tools have left behind is their own.
+        // An error of the cleanup does not change the answer.
         let _ = talk.close().await;
         answer
     }
 
-    /// Asks a question, in a conversation of its own, and tells what happens meanwhile.
+    /// Asks a question in a new conversation and streams the events.
     ///
     /// # Errors
-    /// As [`conversation`](Self::conversation).
+    /// See [`conversation`](Self::conversation).
     pub fn stream(&self, question: impl AsRef<str>) -> Result<AgentStream<'static>, AgentError> {
         Ok(AgentStream::alone(
             self.conversation()?,
@@ -72,23 +72,23 @@ impl Agent {
         ))
     }
 
-    /// Begins a conversation, on the present tokio runtime.
+    /// Starts a conversation on the current tokio runtime.
     ///
     /// # Errors
-    /// If there is no runtime, or the system gives no random numbers for a key.
+    /// Returns an error if there is no runtime, or the system provides no random numbers for a key.
     pub fn conversation(&self) -> Result<Conversation, AgentError> {
-        self.begin(self.settings.fresh_key()?, None)
+        self.start(self.settings.fresh_key()?, None)
     }
 
-    /// Begins a conversation that is written to a log, or resumes it from there (`spec/log.md`, `spec/agent.md` 7). The
-    /// agent must have the tools, the policy and the dialect that it had; the model may be another. `note` is kept for the
-    /// program in the first line of the log, as `program` in its `note`.
+    /// Starts a conversation on a new log, or resumes one from an existing log (`spec/log.md`, `spec/agent.md` 7). The agent
+    /// must have the same tools, policy and dialect; the model may differ. `note` is stored as `program` in the `note` of
+    /// the log's first line.
     ///
-    /// A truncated turn is ended first: its calls are cancelled, and the gate is asked what became of those that may have
-    /// changed something ([`Gate::recover`]). Nothing is started. The policy and the key of the log hold.
+    /// An interrupted turn is ended first: its calls are cancelled, and the gate is asked for the outcome of those that may
+    /// have changed something ([`Gate::recover`]). Nothing is started.
     ///
     /// # Errors
-    /// As [`conversation`](Self::conversation), and if the log does not fit.
+    /// See [`conversation`](Self::conversation). Also returns an error if the log does not match the agent.
     pub async fn session(
         &self,
         log: Log,
@@ -100,12 +100,12 @@ impl Agent {
             Some(_) => None,
             None => self.settings.fresh_key()?,
         };
-        let mut talk = self.begin(key, Some((log, note)))?;
-        talk.take_up(&past).await?;
+        let mut talk = self.start(key, Some((log, note)))?;
+        talk.replay(&past).await?;
         Ok(talk)
     }
 
-    fn begin(
+    fn start(
         &self,
         key: Option<String>,
         log: Option<(Log, serde_json::Value)>,
@@ -143,13 +143,13 @@ impl Agent {
         )?)
     }
 
-    /// The tools.
+    /// Returns the tools.
     pub fn tools(&self) -> &Toolbox {
         &self.settings.tools
     }
 }
 
-/// Settings of an [`Agent`].
+/// A builder of an [`Agent`].
 pub struct AgentBuilder {
     settings: Settings,
     #[cfg(feature = "mcp")]
@@ -157,91 +157,87 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// Sets how often a model is asked again that has not begun to answer.
+    /// Sets the retries of failed model requests.
     pub fn retries(mut self, retries: Retries) -> Self {
         self.settings.retries = retries;
         self
     }
 
-    /// Sets the tools; none if nothing is said.
+    /// Sets the tools. Default: none.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.settings.tools = tools;
         self
     }
 
-    /// Adds the tools of connected MCP servers, named as by [`McpServers::tools_for`]. They count as tools that
-    /// [write](plaincall::Effect::Write) unless the user has said otherwise
-    /// ([`McpServer::effects`](crate::mcp::McpServer::effects)).
+    /// Adds the tools of connected MCP servers, with the names of [`McpServers::tools_for`] and the effects of
+    /// [`McpServer::effects`](crate::mcp::McpServer::effects).
     #[cfg(feature = "mcp")]
     pub fn mcp(mut self, servers: McpServers) -> Self {
         self.servers = Some(servers);
         self
     }
 
-    /// Sets the syntax and the markers; the block syntax with its own markers if nothing is said. It is always read and
-    /// taught with the escape.
+    /// Sets the syntax and the markers. Default: the block syntax. The escape is always on.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.settings.dialect = dialect;
         self
     }
 
-    /// Puts a random key into the markers of each conversation, so that no text from outside can know them.
+    /// Adds a random key to the markers of each conversation, so that untrusted text cannot contain them.
     pub fn keyed(mut self) -> Self {
         self.settings.is_keyed = true;
         self
     }
 
-    /// Sets the words of the program that the model reads first, behind how to call tools. They are the program's own:
-    /// nothing in them is escaped.
-    pub fn system(mut self, words: impl Into<String>) -> Self {
-        self.settings.system = words.into();
+    /// Sets the system text, which follows the tools in the system prompt. It is trusted and not escaped.
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.settings.system = text.into();
         self
     }
 
-    /// Sets what is decided without asking anybody; nothing if nothing is said.
+    /// Sets the rules, which decide before the gate. Default: none.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.settings.rules = rules;
         self
     }
 
-    /// Sets who decides about the calls that no rule decides about; if nothing is said, tools that
-    /// [write](plaincall::Effect::Write) may not run ([`ReadOnly`](plaincall::ReadOnly)).
+    /// Sets the gate, which decides about calls that match no rule. Default: calls that
+    /// [write](plaincall::Effect::Write) are denied ([`ReadOnly`](plaincall::ReadOnly)).
     pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
         self.settings.gate = Some(Arc::new(gate));
         self
     }
 
-    /// Lets every call run that is not a copy of a text from outside: [`AllowAll`].
+    /// Allows every call except held ones: [`AllowAll`].
     pub fn allow_all(self) -> Self {
         self.gate(AllowAll)
     }
 
-    /// Sets who is asked back ([`OnNoToolCall::AskUser`]).
+    /// Sets the user who answers questions ([`OnNoToolCall::AskUser`]).
     pub fn user(mut self, user: impl User) -> Self {
         self.settings.user = Some(Arc::new(user));
         self
     }
 
-    /// Sets how calls are run; [`Policy::default`] if nothing is said.
+    /// Sets the policy of the run. Default: [`Policy::default`].
     pub fn policy(mut self, policy: Policy) -> Self {
         self.settings.policy = policy;
         self
     }
 
-    /// Sets how much one question may cost.
+    /// Sets the limits of a question.
     pub fn limits(mut self, limits: AgentLimits) -> Self {
         self.settings.limits = limits;
         self
     }
 
-    /// Sets what a reply without a call means; the answer if nothing is said.
+    /// Sets what a reply without a call means. Default: it is the answer.
     pub fn on_no_tool_call(mut self, meaning: OnNoToolCall) -> Self {
         self.settings.on_no_tool_call = meaning;
         self
     }
 
-    /// Sets the environment from which commands get what they may see; none if nothing is said. That of this process is
-    /// not looked at.
+    /// Sets the environment of commands. Default: empty; the environment of this process is not read.
     pub fn environment(
         mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -250,22 +246,22 @@ impl AgentBuilder {
         self
     }
 
-    /// Gives each conversation a directory of its own, made in this one. Commands work there, and it is removed at the end.
+    /// Creates a working directory for each conversation in this one. It is removed at the end.
     pub fn directory_in(mut self, parent: impl Into<PathBuf>) -> Self {
         self.settings.directory_in = Some(parent.into());
         self
     }
 
-    /// The agent.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// The dialect cannot work or is the automatic one, a reply without a call can have no such meaning, or two tools have
-    /// one name.
+    /// Returns an error if the dialect is invalid or automatic, if [`on_no_tool_call`](Self::on_no_tool_call) needs a user or a
+    /// finishing tool that is missing, or if two tools have the same name.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
-        let of_servers = self.servers.as_ref();
+        let servers = self.servers.as_ref();
         #[cfg(feature = "mcp")]
-        for tool in of_servers.map_or(Vec::new(), |servers| {
+        for tool in servers.map_or(Vec::new(), |servers| {
             servers.tools_for(&self.settings.tools)
         }) {
             let added = self.settings.tools.add(tool);
@@ -275,16 +271,13 @@ impl AgentBuilder {
         let can_finish = self.settings.tools.iter().any(finishes);
         let lacks = match self.settings.on_no_tool_call {
             OnNoToolCall::Answer => None,
-            OnNoToolCall::AskUser if self.settings.user.is_none() => {
-                Some("nobody who can be asked")
-            }
+            OnNoToolCall::AskUser if self.settings.user.is_none() => Some("user"),
             OnNoToolCall::AskUser | OnNoToolCall::Remind => {
-                (!can_finish).then_some("no tool that finishes the work")
+                (!can_finish).then_some("finishing tool")
             }
         };
         if let Some(lacking) = lacks {
-            let problem =
-                format!("a reply without a call is to mean no answer, but there is {lacking}");
+            let problem = format!("this meaning of a reply without a call needs a {lacking}");
             return Err(AgentErrorKind::Settings(problem).into());
         }
         self.settings.dialect = self.settings.dialect.escaped();

@@ -1,5 +1,4 @@
-//! The loop: a question goes in, the model writes text and calls, the calls run while it writes, their results go back,
-//! until it answers.
+//! The agent loop: runs calls while the model writes them and returns results until the model answers.
 
 mod request;
 mod turn;
@@ -26,27 +25,29 @@ use crate::flow::Flow;
 use crate::limits::AgentLimits;
 use crate::model::Usage;
 
-/// A time so far away that it does not matter, in place of one that no clock can tell.
+/// The deadline if adding the time limit overflows.
 const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
-/// A question that is being worked on: a stream of what happens, and then the [answer](Self::answer).
+/// A running question: a stream of events, and then the [answer](Self::answer). Dropping it cancels everything.
 pub struct AgentStream<'c> {
     flow: Flow<'c, AgentEvent, Result<Answer, AgentError>>,
     cancel: CancellationToken,
 }
 
 impl<'c> AgentStream<'c> {
-    /// Without a question the model goes on with what it knows.
+    /// Without a question, the model continues.
     pub(crate) fn new(talk: &'c mut Conversation, question: Option<String>) -> Self {
-        Self::of(|out, cancel| async move { Work::new(talk, out, cancel).ended(question).await })
+        Self::of(
+            |out, cancel| async move { AgentRun::new(talk, out, cancel).ended(question).await },
+        )
     }
 
-    /// A question in a conversation that ends with it.
+    /// Runs a question in a conversation that ends with it.
     pub(crate) fn alone(mut talk: Conversation, question: String) -> Self {
         Self::of(|out, cancel| async move {
-            let work = Work::new(&mut talk, out, cancel);
+            let work = AgentRun::new(&mut talk, out, cancel);
             let ended = work.ended(Some(question)).await;
-            // What its tools have left behind is their own.
+            // An error of the cleanup does not change the answer.
             let _ = talk.close().await;
             ended
         })
@@ -63,18 +64,18 @@ impl<'c> AgentStream<'c> {
         }
     }
 
-    /// What happens next; `None` when the answer is there. Dropping the future loses nothing.
+    /// Returns the next event; `None` after the last. Cancel safe.
     pub async fn next(&mut self) -> Option<AgentEvent> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// A token that cancels it: the request to the model's server, the tools, questions to the user. It is heeded when the
-    /// next event is asked for. What has been done stays in the conversation.
+    /// Returns a token that cancels the request to the model, the tools and questions to the user. It takes effect when the
+    /// stream is polled. The conversation keeps what was done.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// The answer. Events that nobody has asked for are passed over.
+    /// Waits for the answer, and discards the remaining events.
     ///
     /// # Errors
     /// See [`Conversation::ask`].
@@ -93,23 +94,23 @@ impl Stream for AgentStream<'_> {
     }
 }
 
-/// What is known of the question that is worked on.
-struct Work<'c> {
+/// The state of a running question.
+struct AgentRun<'c> {
     talk: &'c mut Conversation,
     out: Sender<AgentEvent>,
     bounds: Bounds,
     limits: AgentLimits,
     progress: Progress,
     partial_text: String,
-    /// In how many turns in a row calls were rejected and none ended well.
+    /// The number of turns in a row with rejected calls and none that succeeded.
     wrong: u32,
     reminders: u32,
-    /// How many replies in a row were cut off by their length.
-    cut: u32,
+    /// The number of replies in a row that a length limit truncated.
+    truncated: u32,
     failures: Failures,
 }
 
-impl<'c> Work<'c> {
+impl<'c> AgentRun<'c> {
     fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
         let limits = talk.limits;
         let now = Instant::now();
@@ -123,13 +124,13 @@ impl<'c> Work<'c> {
             partial_text: String::new(),
             wrong: 0,
             reminders: 0,
-            cut: 0,
+            truncated: 0,
             failures: Failures::default(),
         }
     }
 
-    async fn tell(&self, event: AgentEvent) {
-        // It fails only if nobody listens any more, and then nobody polls this either.
+    async fn emit(&self, event: AgentEvent) {
+        // It fails only if the stream was dropped, and then this is not polled either.
         let _ = self.out.send(event).await;
     }
 
@@ -145,39 +146,39 @@ impl<'c> Work<'c> {
     async fn answer(&mut self, question: Option<String>) -> Result<Answer, AgentErrorKind> {
         self.catch_up().await?;
         if let Some(question) = question {
-            self.talk.tell_question(&question);
+            self.talk.add_question(&question);
         } else if !self.talk.history.awaits_reply() {
-            // The model would have the last word, and servers refuse that, or go on with it in the middle.
-            self.say("Continue.\n".to_owned()).await;
+            // Servers reject a conversation that ends with the model's message, or continue that message.
+            self.send_message("Continue.\n".to_owned()).await;
         }
         loop {
             self.within_limits()?;
             let number = self.talk.turns();
-            self.tell(AgentEvent::TurnBegin { turn: number }).await;
+            self.emit(AgentEvent::TurnBegin { turn: number }).await;
             let (reply, sent) = self.request().await?;
             let turned = self.turn(reply).await?;
             self.count(&turned, sent);
-            self.tell(AgentEvent::TurnEnd {
+            self.emit(AgentEvent::TurnEnd {
                 turn: number,
                 finish: turned.finish.clone(),
                 usage: turned.usage,
             })
             .await;
-            if let Some(answer) = self.judge(turned).await? {
+            if let Some(answer) = self.evaluate(turned).await? {
                 return Ok(answer);
             }
         }
     }
 
-    /// Tells the end of a turn that was dropped.
+    /// Records the end of a turn that was dropped.
     async fn catch_up(&mut self) -> Result<(), AgentErrorKind> {
-        if self.talk.told < self.talk.opened {
+        if self.talk.recorded < self.talk.opened {
             let results = select! {
                 biased;
                 kind = self.bounds.over() => return Err(kind),
                 results = self.talk.run.last_results() => results,
             };
-            // Nobody has waited for these.
+            // Discard the events of that turn.
             while self.talk.run.try_event().is_some() {}
             let written = std::mem::take(&mut self.talk.written);
             let added = self.talk.add_turn(written, results.into_iter().collect());
@@ -218,7 +219,7 @@ impl<'c> Work<'c> {
             cost.input = estimate.input;
             self.progress.is_usage_estimated = true;
         }
-        // Of a reply that broke off, the server may have counted only the beginning.
+        // For a reply that failed midway, the server may have counted only a part.
         let is_partial = turned.finish.stop == Stop::Broken && counted.output < estimate.output;
         if counted.output == 0 && written > 0 || is_partial {
             cost.output = estimate.output;

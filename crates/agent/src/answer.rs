@@ -1,4 +1,4 @@
-//! How a question ends.
+//! The answer to a question, or the error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::text::count;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
-    /// What the model answers: the text of its last reply, or what the finishing tool returned.
+    /// The text of the last reply, or the output of the finishing tool.
     pub text: String,
-    /// The call of the tool that finished the work, if one did.
+    /// The call that finished the agent run, if one did.
     pub finished_by: Option<Arc<str>>,
-    /// How the last reply ended. If that was no natural end, the text may not be whole.
+    /// How the last reply ended. Without a natural end, the text may be incomplete.
     pub finish: Finish,
-    /// What it took.
+    /// The turns, calls and tokens used.
     pub progress: Progress,
 }
 
@@ -30,35 +30,35 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What a question has taken so far.
+/// The turns, calls and tokens that a question has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How many replies the model has written.
+    /// The number of replies.
     pub turns: u32,
-    /// How many calls ended how.
+    /// The number of calls by status.
     pub calls: StatusCounts,
-    /// What the replies cost.
+    /// The tokens of the replies.
     pub usage: Usage,
-    /// Whether some of the usage is an estimate, since the model's server does not count.
+    /// Whether some of the usage is an estimate, because the server does not report it.
     pub is_usage_estimated: bool,
-    /// How often the model was told what is wrong with its calls.
+    /// The number of repair messages.
     pub repairs: u32,
-    /// How many calls were rejected only because they have no end marker: with [`Unclosed::Run`](plaincall::call::Unclosed::Run)
+    /// The number of calls rejected only because they have no end marker. They could have run with [`Unclosed::Run`](plaincall::call::Unclosed::Run)
     /// they could have run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unclosed: u32,
 }
 
-/// Why a question has no answer.
+/// The error of a question without an answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentError {
-    /// Why.
+    /// The reason.
     pub kind: AgentErrorKind,
-    /// What it took.
+    /// The turns, calls and tokens used.
     pub progress: Box<Progress>,
-    /// The text of the last reply, as far as it came.
+    /// The text of the last reply, possibly partial.
     pub partial_text: String,
 }
 
@@ -66,42 +66,42 @@ pub struct AgentError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AgentErrorKind {
-    /// The model gave no reply, or it broke off.
+    /// The model gave no reply, or the reply failed midway.
     Model(ModelError),
-    /// The conversation cannot be run.
+    /// The run cannot start.
     Run(RunError),
-    /// The dialect cannot work, or is the automatic one: a model is taught one syntax.
+    /// The dialect is invalid, or automatic: the prompt needs one syntax.
     Dialect(DialectError),
     /// The log cannot be written.
     Log(Arc<str>),
-    /// The random numbers for a key cannot be had.
+    /// The system provides no random numbers for a key.
     Random,
-    /// It was cancelled.
+    /// The agent run was cancelled.
     Cancelled,
-    /// The time is over.
+    /// The time limit was reached.
     Time,
-    /// The model has written as many replies as it may.
+    /// The limit of replies was reached.
     Turns,
-    /// The model has written as many calls as it may.
+    /// The limit of calls was exceeded.
     Calls,
-    /// As many tokens as allowed have been read and written.
+    /// The limit of tokens was reached.
     Tokens,
-    /// What the model wrote was cut off by its limit of length.
+    /// A length limit truncated the reply.
     Length,
-    /// The model writes wrong calls again and again.
+    /// The calls stayed invalid after repair messages.
     Repairs,
-    /// The same call failed again and again.
+    /// The same call failed repeatedly.
     SameFailure {
         /// The name of its tool.
         name: Arc<str>,
     },
-    /// The model writes nothing.
+    /// The model writes empty replies.
     Empty,
-    /// The conversation is longer than the model can read, and no result is left to shorten.
+    /// The conversation exceeds the context window, and no result is left to shorten.
     TooLong,
-    /// The reply ended for a reason that is no natural end, and it may not be whole.
+    /// The reply ended for a reason that is not a natural end, and may be incomplete.
     Ended(Finish),
-    /// The settings do not fit together.
+    /// The settings contradict each other.
     Settings(String),
     /// The user could not be asked.
     User(String),
@@ -121,39 +121,37 @@ impl fmt::Display for AgentError {
             Kind::Run(error) => return error.fmt(formatter),
             Kind::Dialect(error) => return error.fmt(formatter),
             Kind::Log(error) => &format!("the log cannot be written: {error}"),
-            Kind::Random => "the system gives no random numbers",
-            Kind::Cancelled => "it was cancelled",
-            Kind::Time => "the time for the question is over",
+            Kind::Random => "the system provides no random numbers",
+            Kind::Cancelled => "cancelled",
+            Kind::Time => "timed out",
             Kind::Turns => &format!(
-                "the model has written {}, which is the limit, and has not answered",
+                "no answer after {}, which is the limit",
                 count(turns, "reply")
             ),
             Kind::Calls => &format!(
-                "the model has written {}, more than the limit, and has not answered",
+                "no answer after {}, which is more than the limit",
                 count(calls.total(), "call")
             ),
             Kind::Tokens => &format!(
-                "{} tokens have been read and written, which is the limit, and the model has not answered",
+                "no answer after {} tokens, which is the limit",
                 usage.total()
             ),
             Kind::Length => {
-                "the model's reply was cut off by its limit of length; allow longer replies"
+                "the model's reply was truncated by its length limit; allow longer replies"
             }
             Kind::Repairs => {
-                "the model's calls are wrong or not allowed again and again, also after it was told"
+                "the model's calls are still invalid or not allowed after repair messages"
             }
-            Kind::SameFailure { name } => {
-                &format!("the model repeats a call of `{name}` that fails each time")
-            }
+            Kind::SameFailure { name } => &format!("the model repeats a failing call of `{name}`"),
             Kind::Empty => "the model writes empty replies",
             Kind::TooLong => {
-                "the conversation is longer than the model can read, and no result is left to shorten: allow a larger context, offer fewer tools, or begin anew"
+                "the conversation exceeds the context window, and no result is left to shorten; set a larger context, offer fewer tools, or start a new conversation"
             }
             Kind::Ended(finish) => match &finish.reason {
                 Some(reason) => &format!(
-                    "the model's reply ended for the reason `{reason}`, so it may not be whole"
+                    "the model's reply ended with the reason `{reason}` and may be incomplete"
                 ),
-                None => "the model's reply ended without a reason, so it may not be whole",
+                None => "the model's reply ended without a reason and may be incomplete",
             },
             Kind::Settings(problem) => problem,
             Kind::User(error) => &format!("the user could not be asked: {error}"),

@@ -1,4 +1,4 @@
-//! What happens while a question is worked on.
+//! The events of an agent run.
 
 use std::sync::Arc;
 
@@ -6,61 +6,60 @@ use plaincall::RunEvent;
 
 use crate::model::{Finish, RetryEvent, Usage};
 
-/// Something that happens while a question is worked on.
+/// An event of an agent run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The model is asked for a reply. Turns are counted from 0, over the whole conversation. If nothing of a reply comes,
-    /// there is no turn: the question ends, and the number comes again with the next.
+    /// The model is asked for a reply. If no part of it arrives, the agent run ends and the next one uses the same number.
     TurnBegin {
-        /// Its number.
+        /// The number of the turn in the conversation, from 0.
         turn: u32,
     },
-    /// The model's server could not be asked, and will be asked again after a while. Nothing of a reply had come.
+    /// A request failed before the reply began, and will be retried.
     Retry(RetryEvent),
-    /// Text of the reply outside of calls.
+    /// Text of the reply outside calls.
     Text(String),
     /// Reasoning of the model.
     Reasoning(String),
-    /// A call begins: its header was read.
+    /// The header of a call was parsed.
     Call {
-        /// Its place in order of appearance, from 0, over the whole conversation.
+        /// The index of the call in the conversation, from 0.
         call: u32,
-        /// Its id, written or given.
+        /// Its id, written by the model or assigned.
         id: Arc<str>,
         /// The name of its tool, as written.
         name: Arc<str>,
     },
-    /// A piece of a value of a call that is being written.
+    /// A part of an argument value.
     Value {
-        /// The call's place in order of appearance.
+        /// The index of the call.
         call: u32,
-        /// The pointer of the argument; none in the emoji syntax's body.
+        /// The pointer of the argument; none for the body in the emoji syntax.
         pointer: Option<Arc<str>>,
         /// The text.
         text: String,
     },
-    /// An event of the run, as the record has it: the start of a tool, its result.
+    /// An event of the run, such as the start or the result of a call.
     Run(Box<RunEvent>),
     /// The reply and all its calls have ended.
     TurnEnd {
-        /// Its number.
+        /// The number of the turn in the conversation, from 0.
         turn: u32,
         /// How the reply ended.
         finish: Finish,
-        /// What it cost, as far as the model's server says.
+        /// The tokens of the reply, if the server reports them.
         usage: Option<Usage>,
     },
-    /// The program tells the model something by itself: what is wrong with its calls, or that a call is missing.
+    /// A message of the program to the model, such as a repair message or a reminder.
     Message {
-        /// What.
+        /// The text.
         text: Arc<str>,
     },
-    /// Results were shortened so that the conversation fits what the model can read.
+    /// Results were shortened to fit the context window.
     Shortened {
-        /// How many results.
+        /// The number of results.
         results: usize,
-        /// How many bytes were left out.
+        /// The number of removed bytes.
         bytes: u64,
     },
 }

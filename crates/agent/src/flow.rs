@@ -1,4 +1,4 @@
-//! A task without a runtime: a future that gives items while it runs, and one value at its end.
+//! A future that yields items while it runs, and a value at its end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -6,15 +6,15 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// How many items may wait to be taken. Then the future waits too.
+/// The capacity of the channel. The future waits when it is full.
 const WAITING: usize = 16;
 
-/// A stream of what a future sends. The future runs only while the stream is polled, and is dropped with it.
+/// A stream of the items that a future sends. The future runs only while the stream is polled, and is dropped with it.
 pub(crate) struct Flow<'f, Item, Output> {
     items: Receiver<Item>,
     /// `None` when it has ended.
     future: Option<Pin<Box<dyn Future<Output = Output> + Send + 'f>>>,
-    /// What the future returned: it is there when the stream has ended.
+    /// The output of the future, once the stream has ended.
     pub(crate) end: Option<Output>,
 }
 
@@ -40,16 +40,15 @@ impl<Item, Output: Unpin> Stream for Flow<'_, Item, Output> {
         if let Some(future) = &mut flow.future {
             match future.as_mut().poll(context) {
                 Poll::Ready(end) => (flow.end, flow.future) = (Some(end), None),
-                // What was sent before the end comes first.
+                // Items sent before the end come first.
                 Poll::Pending => match ready!(flow.items.poll_recv(context)) {
                     Some(item) => return Poll::Ready(Some(item)),
-                    // It has dropped its sender and goes on.
+                    // It has dropped its sender and continues.
                     None => return Poll::Pending,
                 },
             }
         }
-        // The future is gone, and its senders with it. A poll would say that nothing is there when the task has done
-        // enough for this time.
+        // The future and its senders are gone. `poll_recv` could return `Pending` here because of the cooperative budget.
         Poll::Ready(flow.items.try_recv().ok())
     }
 }

@@ -1,4 +1,4 @@
-//! What the model was told and what it wrote, as it goes back to it.
+//! The message history of a conversation.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use plaincall::{CallResult, Dialect};
 
 use crate::model::{Message, Role};
 
-/// How much of a result stays when results are shortened, in bytes.
+/// How much of a shortened result is kept, in bytes.
 const KEPT: usize = 400;
-/// Results that are longer than this can be shortened, in bytes.
+/// Results longer than this can be shortened, in bytes.
 const LARGE: usize = 1000;
 
-/// A conversation: the words of the program, then replies and what the model was told in between.
+/// The system prompt, messages, replies and results.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     dialect: Dialect,
@@ -23,9 +23,9 @@ pub(crate) struct History {
 
 #[derive(Clone, Debug)]
 enum Entry {
-    /// What the model was told.
-    Told(Arc<str>),
-    /// What it wrote, byte for byte.
+    /// A message to the model.
+    Message(Arc<str>),
+    /// A reply, byte for byte.
     Reply(Arc<str>),
     Results(Results),
 }
@@ -33,7 +33,7 @@ enum Entry {
 #[derive(Clone, Debug)]
 struct Results {
     whole: Vec<CallResult>,
-    /// Those that are told shortened.
+    /// The shortened ones.
     short: Vec<Option<CallResult>>,
     text: Arc<str>,
 }
@@ -45,15 +45,15 @@ impl Results {
             whole,
             text: "".into(),
         };
-        results.tell(dialect)?;
+        results.render(dialect)?;
         Ok(results)
     }
 
-    fn tell(&mut self, dialect: &Dialect) -> Result<(), DialectError> {
+    fn render(&mut self, dialect: &Dialect) -> Result<(), DialectError> {
         let all = self.whole.iter().zip(&self.short);
-        let told = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).message());
-        let told: Vec<ResultMessage<'_>> = told.collect();
-        self.text = results(&told, dialect)?.into_text().into();
+        let messages = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).message());
+        let messages: Vec<ResultMessage<'_>> = messages.collect();
+        self.text = results(&messages, dialect)?.into_text().into();
         Ok(())
     }
 }
@@ -73,11 +73,11 @@ impl History {
         }
     }
 
-    pub(crate) fn tell(&mut self, text: Arc<str>) {
-        self.entries.push(Entry::Told(text));
+    pub(crate) fn add_message(&mut self, text: Arc<str>) {
+        self.entries.push(Entry::Message(text));
     }
 
-    /// Adds what the model wrote. Of an empty reply nothing is kept: servers refuse messages without a content.
+    /// Adds a reply. An empty one is omitted: servers reject empty messages.
     pub(crate) fn reply(&mut self, text: String) {
         if !text.trim().is_empty() {
             self.entries.push(Entry::Reply(text.into()));
@@ -93,7 +93,7 @@ impl History {
         Ok(())
     }
 
-    /// The messages: after the words of the program user and model take turns, as many servers want it.
+    /// The messages. After the system prompt, user and model alternate, as many servers require.
     pub(crate) fn messages(&self) -> Arc<[Message]> {
         let mut messages: Vec<Message> = Vec::with_capacity(self.entries.len() + 1);
         if !self.system.is_empty() {
@@ -101,7 +101,7 @@ impl History {
         }
         for entry in &self.entries {
             let (role, text) = match entry {
-                Entry::Told(text) | Entry::Results(Results { text, .. }) => (Role::User, text),
+                Entry::Message(text) | Entry::Results(Results { text, .. }) => (Role::User, text),
                 Entry::Reply(text) => (Role::Assistant, text),
             };
             match messages.last_mut().filter(|last| last.role == role) {
@@ -115,24 +115,26 @@ impl History {
         messages.into()
     }
 
-    /// Whether the model was told something that it has not replied to.
+    /// Whether the last message awaits a reply.
     pub(crate) fn awaits_reply(&self) -> bool {
         matches!(
             self.entries.last(),
-            Some(Entry::Told(_) | Entry::Results(_))
+            Some(Entry::Message(_) | Entry::Results(_))
         )
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.entries.iter().map(|entry| match entry {
-            Entry::Told(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => text,
+            Entry::Message(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => {
+                text
+            }
         });
         let bytes: usize = entries.map(|text| text.len()).sum();
         (bytes + self.system.len()) as u64
     }
 
-    /// Shortens the oldest large results, until `bytes` are gone; those of the last turn only if not even `at_least` are gone
-    /// without them, since the model has not read them yet. `shorten` leaves so many bytes of a result.
+    /// Shortens the oldest large results until `bytes` are removed. Results of the last turn, which the model has not read
+    /// yet, are shortened only if fewer than `at_least` bytes were removed before. `shorten` keeps this many bytes.
     pub(crate) fn shorten(
         &mut self,
         bytes: u64,
@@ -142,7 +144,7 @@ impl History {
         let mut shortened = Shortened::default();
         let all = self.entries.iter_mut().filter_map(|entry| match entry {
             Entry::Results(results) => Some(results),
-            Entry::Told(_) | Entry::Reply(_) => None,
+            Entry::Message(_) | Entry::Reply(_) => None,
         });
         let mut all = all.peekable();
         while let Some(results) = all.next() {
@@ -164,7 +166,7 @@ impl History {
                 }
             }
             if before != shortened.results {
-                results.tell(&self.dialect)?;
+                results.render(&self.dialect)?;
                 let gone = length.saturating_sub(results.text.len());
                 shortened.bytes += gone as u64;
             }
@@ -178,7 +180,7 @@ impl History {
                 && results.short.iter().any(Option::is_some)
             {
                 results.short.fill(None);
-                results.tell(&self.dialect)?;
+                results.render(&self.dialect)?;
             }
         }
         Ok(())

@@ -1,22 +1,22 @@
-//! Ask any model that can write text, with tools.
+//! An agent loop with tools for any model that writes text.
 //!
-//! The model writes text and calls; the calls run while it writes; their results go back to it, until it answers.
+//! Calls run while the model writes them, and their results go back to the model until it answers.
 //!
 //! ```no_run
 //! use plaincall_agent::plaincall::{BoxError, Dialect, Effect, Tool, Toolbox};
 //! use plaincall_agent::{Agent, OpenAi};
 //!
-//! /// Says how the weather is.
+//! /// Returns the current weather.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct Weather {
-//!     /// A town.
+//!     /// The name of a town.
 //!     place: String,
 //! }
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), BoxError> {
-//!     let weather = Tool::new("weather", |asked: Weather, _| async move {
-//!         Ok(format!("Rain in {}.", asked.place))
+//!     let weather = Tool::new("weather", |weather: Weather, _| async move {
+//!         Ok(format!("Rain in {}.", weather.place))
 //!     });
 //!     let tools = Toolbox::new([weather.effect(Effect::Read)])?;
 //!     let model = OpenAi::new("http://localhost:11434/v1", "qwen3");
@@ -28,16 +28,15 @@
 //! }
 //! ```
 //!
-//! - [`Agent`]: a model with its tools. [`Conversation`]: kept and continued, also over a crash
-//!   ([`Agent::session`]). [`AgentStream`]: a question that is worked on, its [events](AgentEvent) and its [`Answer`].
-//! - [`Model`]: what is asked. `OpenAi` and `Anthropic` ask servers (feature `http`); [`Replay`] and [`Scripted`] say
-//!   what was recorded or written down: for demos, and for tests of tools and agents.
-//! - [`AgentLimits`], [`OnNoToolCall`], [`Retries`]: how far it may go, and what a reply without a call means.
-//! - `mcp` (feature `mcp`): tools of MCP servers, and tools for MCP clients. `builtin` (feature `builtin`): files below a
-//!   directory, commands, pages. [`probe`]: which syntax a model writes best.
+//! - [`Agent`]: a model with its tools. [`Conversation`]: keeps history, and resumes from a log
+//!   ([`Agent::session`]). [`AgentStream`]: the [events](AgentEvent) of a question, and its [`Answer`].
+//! - [`Model`]: implemented by `OpenAi` and `Anthropic` (feature `http`), and by [`Replay`] and [`Scripted`] for tests.
+//! - [`AgentLimits`], [`OnNoToolCall`], [`Retries`]: limits, the meaning of a reply without a call, and retries.
+//! - `mcp` (feature `mcp`): tools of MCP servers, and a server for MCP clients. `builtin` (feature `builtin`): tools for
+//!   files, shell commands and web pages. [`probe`]: measures which syntax a model writes best.
 //!
-//! Tools, gates, rules and records are those of [`plaincall`]. How the work goes is defined in the project's
-//! `spec/agent.md`.
+//! Tools, gates, rules and logs come from [`plaincall`]. The project's `spec/agent.md` defines the agent loop. Tools that
+//! start processes require Unix.
 
 mod agent;
 mod agent_loop;
@@ -74,16 +73,16 @@ pub use model::{
 pub use user::{User, UserFuture};
 
 pub use plaincall;
-/// How servers are asked.
+/// The HTTP client.
 #[cfg(feature = "client")]
 pub use plaincall_http as http;
 
-/// The example of the document.
+/// Tests the example of the document.
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/mcp.md")]
 pub struct McpDocument;
 
-/// The programs of the document.
+/// Tests the programs of the document.
 #[cfg(all(doctest, feature = "http", feature = "builtin"))]
 #[doc = include_str!("../../../docs/agents-in-rust.md")]
 pub struct AgentsDocument;

@@ -1,32 +1,30 @@
-//! How much one question may cost.
+//! The limits of a question.
 
 use std::time::Duration;
 
-/// The limits of one question ([`Agent::ask`](crate::Agent::ask)). Each is counted anew for each question.
+/// The limits of one question ([`Agent::ask`](crate::Agent::ask)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentLimits {
-    /// How many replies the model may write; 50 if nothing is said.
+    /// The most replies. Default: 50.
     pub turns: u32,
-    /// How many calls it may write in all of them; 500 if nothing is said. Later ones are rejected.
+    /// The most calls. Later ones are rejected. Default: 500.
     pub calls: u32,
-    /// How long it may take, tools and questions to the user too; an hour if nothing is said.
+    /// The time limit, including tools and questions to the user. Default: 1 hour.
     pub time: Duration,
-    /// How many tokens may be read and written, all turns together; any number if nothing is said. Where the model's
-    /// server does not count, it is estimated.
+    /// The most tokens read and written in all turns, estimated if the server does not report them. Default: none.
     pub tokens: Option<u64>,
-    /// In how many turns one after the other calls may be rejected and none end well, before the model is given up; 5 if
-    /// nothing is said.
+    /// The most turns in a row with rejected calls and none that succeeds. Default: 5.
     pub repairs: u32,
-    /// In how many turns the very same call may fail before the model is given up; 3 if nothing is said. A call that
-    /// changes something and ends well sets it back.
+    /// The number of turns in which the same call may fail before the agent run ends. A successful call of a tool that writes
+    /// resets the count. Default: 3.
     pub same_failure: u32,
-    /// How often the model is told that its reply is empty, or that a call is missing; 2 if nothing is said.
+    /// The most reminders after empty replies and missing calls. Default: 2.
     pub reminders: u32,
-    /// How many tokens the model can read and write in one go. When the conversation fills it, the oldest large results
-    /// are shortened first. If `None`, that happens only when the model's server says that the conversation is too long.
+    /// The context window in tokens. When the conversation fills it, the oldest large results are shortened. Default: `None`,
+    /// which shortens results only when the server reports that the conversation is too long.
     pub context: Option<u64>,
-    /// How many tokens a reply may have; what the model's server allows if `None`.
+    /// The most tokens of a reply. Default: the limit of the server.
     pub reply_tokens: Option<u32>,
 }
 
@@ -46,17 +44,17 @@ impl Default for AgentLimits {
     }
 }
 
-/// What a reply without a call means.
+/// The meaning of a reply without a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnNoToolCall {
     /// It is the answer.
     #[default]
     Answer,
-    /// It is a question: the [user](crate::AgentBuilder::user) is asked, and their answer goes back to the model. Only a
-    /// tool that [finishes](plaincall::Tool::finishes) ends it.
+    /// It is a question to the [user](crate::AgentBuilder::user), whose answer goes to the model. Only a
+    /// [finishing](plaincall::Tool::finishes) tool ends the agent run.
     AskUser,
-    /// The model has forgotten to call: it is reminded that only a tool that [finishes](plaincall::Tool::finishes) ends
-    /// the work, at most [`reminders`](AgentLimits::reminders) times; then the reply is the answer.
+    /// The model gets a reminder that only a [finishing](plaincall::Tool::finishes) tool ends the agent run, at most
+    /// [`reminders`](AgentLimits::reminders) times. After that the reply is the answer.
     Remind,
 }

@@ -1,4 +1,4 @@
-//! What the loop asks: a model takes messages and writes a reply.
+//! Models: messages in, a streamed reply out.
 
 #[cfg(feature = "http")]
 #[macro_use]
@@ -46,15 +46,12 @@ use tokio::sync::mpsc::Sender;
 
 use crate::flow::Flow;
 
-/// A model: messages in; text, reasoning, usage and the reason of the end out.
-///
-/// The clients `OpenAi` and `Anthropic` ask servers. A model of one's own is a function of a request
-/// (`docs/agents-in-rust.md`).
+/// A model. `OpenAi` and `Anthropic` are clients for servers; `docs/agents-in-rust.md` shows how to implement your own.
 pub trait Model: Send + Sync + 'static {
-    /// Its name, for people and records.
+    /// Returns its name, for display and logs.
     fn name(&self) -> &str;
 
-    /// Asks for a reply. Nothing is sent before the reply is read; dropping it takes the request back.
+    /// Requests a reply. Nothing is sent until the reply is polled; dropping it cancels the request.
     fn reply(&self, request: ModelRequest) -> Reply;
 }
 
@@ -68,18 +65,18 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// The conversation so far. Cloning a request does not copy it.
+    /// The messages. Cloning a request does not copy them.
     pub messages: Arc<[Message]>,
-    /// How many tokens the reply may have at most; the model's own limit if `None`.
+    /// The most tokens of the reply. Default: the limit of the model.
     pub max_tokens: Option<u32>,
 }
 
 impl ModelRequest {
-    /// A request with these messages.
+    /// Creates a request.
     pub fn new(messages: impl Into<Arc<[Message]>>) -> Self {
         Self {
             messages: messages.into(),
@@ -92,14 +89,14 @@ impl ModelRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Message {
-    /// Who says it.
+    /// The role of the author.
     pub role: Role,
-    /// What is said, as the model reads it.
+    /// The text, as the model reads it.
     pub text: Arc<str>,
 }
 
 impl Message {
-    /// A message.
+    /// Creates a message.
     pub fn new(role: Role, text: impl Into<Arc<str>>) -> Self {
         Self {
             role,
@@ -108,20 +105,20 @@ impl Message {
     }
 }
 
-/// Who says a message.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The program: what holds for the whole conversation.
+    /// The system prompt.
     System,
-    /// The user, or the program with results.
+    /// The user, or results.
     User,
     /// The model.
     Assistant,
 }
 
 impl Role {
-    /// Its name on the wire.
+    /// Returns its name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -131,17 +128,17 @@ impl Role {
     }
 }
 
-/// A piece of a reply.
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Piece {
-    /// Text of the answer, which may hold calls.
+    /// Text, which may contain calls.
     Text(String),
-    /// Text of the model's reasoning, if its server tells it apart. Nothing in it is a call.
+    /// Reasoning, if the server reports it separately. Nothing in it is a call.
     Reasoning(String),
-    /// What the reply has cost so far. A later one replaces it.
+    /// The usage of the reply so far. A later one replaces it.
     Usage(Usage),
-    /// Nothing has come, and after a pause the model is asked again: [`Retrying`] tells so.
+    /// The request failed and will be retried ([`Retrying`]).
     Retry(RetryEvent),
 }
 
@@ -163,25 +160,24 @@ pub struct RetryEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finish {
-    /// What that means for a call that nothing closed.
+    /// The kind of end, which decides about open calls.
     pub stop: Stop,
-    /// The server's own word for it.
+    /// The reason that the server gave.
     pub reason: Option<String>,
 }
 
 impl Finish {
-    /// The model has said all it wanted to say.
+    /// A natural end: the model finished its reply.
     pub const fn stop() -> Self {
         Self::new(Stop::Natural)
     }
 
-    /// An end of this kind.
+    /// Creates an end of this kind.
     pub const fn new(stop: Stop) -> Self {
         Self { stop, reason: None }
     }
 
-    /// An end for the reason that a server gives. Servers have many words for what went wrong, so only words that are
-    /// known to mean so are natural ends.
+    /// Creates an end from the reason of a server. Only known reasons are natural ends.
     pub fn by_reason(reason: &str) -> Self {
         let stop = if is_natural_end(reason) {
             Stop::Natural
@@ -193,33 +189,33 @@ impl Finish {
         Self::new(stop).reason(reason)
     }
 
-    /// Says which word the server has for it.
+    /// Sets the reason that the server gave.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
         self
     }
 }
 
-/// What a reply, or several, cost, in tokens.
+/// The token usage of replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Tokens that the model read.
+    /// The tokens that the model read.
     pub input: u64,
-    /// Of these, tokens that its server had kept from earlier.
+    /// The part of `input` that was cached.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
-    /// Tokens that it wrote, reasoning too.
+    /// The tokens that the model wrote, including reasoning.
     pub output: u64,
 }
 
-/// Whether a count need not be written.
+/// Whether a count is zero and is omitted.
 pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
 }
 
 impl Usage {
-    /// Tokens read and written.
+    /// Creates a usage.
     pub const fn new(input: u64, output: u64) -> Self {
         Self {
             input,
@@ -228,12 +224,12 @@ impl Usage {
         }
     }
 
-    /// All of them.
+    /// Returns the sum of input and output.
     pub const fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// Adds what another reply cost.
+    /// Adds the usage of another reply.
     pub const fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.cached = self.cached.saturating_add(other.cached);
@@ -241,20 +237,20 @@ impl Usage {
     }
 }
 
-/// A reply that is being written.
+/// A streamed reply.
 pub struct Reply(Flow<'static, Piece, Result<Finish, ModelError>>);
 
-/// What a reply has next.
+/// The next item of a reply.
 #[derive(Debug)]
 pub enum ReplyNext {
-    /// A piece of it.
+    /// A part of the reply.
     Piece(Piece),
-    /// It is over.
+    /// The end of the reply.
     Finish(Finish),
 }
 
 impl Reply {
-    /// A reply that a function writes. It runs while the reply is read, and no further ahead than a few pieces.
+    /// Creates a reply that a function writes. It runs while the reply is polled, at most a few parts ahead.
     pub fn new<F>(write: impl FnOnce(ReplyWriter) -> F) -> Self
     where
         F: Future<Output = Result<Finish, ModelError>> + Send + 'static,
@@ -262,10 +258,10 @@ impl Reply {
         Self(Flow::new(|pieces| write(ReplyWriter(pieces))))
     }
 
-    /// What comes next; `None` when the end was told. Dropping the future loses nothing.
+    /// Returns the next item; `None` after the end. Cancel safe.
     ///
     /// # Errors
-    /// If the reply broke off. Nothing comes after that.
+    /// Returns an error if the reply failed. It is the last item.
     pub async fn next(&mut self) -> Option<Result<ReplyNext, ModelError>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -283,7 +279,7 @@ impl Stream for Reply {
     }
 }
 
-/// Writes a [`Reply`]. Its functions wait while the reader has not kept up; if the reader has gone, so has the reply.
+/// Writes a [`Reply`]. Its methods wait while the reader is behind.
 #[derive(Clone, Debug)]
 pub struct ReplyWriter(Sender<Piece>);
 
@@ -298,53 +294,52 @@ impl ReplyWriter {
         self.piece(Piece::Reasoning(text.into())).await;
     }
 
-    /// Says what the reply has cost so far.
+    /// Writes the usage so far.
     pub async fn usage(&self, usage: Usage) {
         self.piece(Piece::Usage(usage)).await;
     }
 
-    /// Writes a piece.
+    /// Writes a part.
     pub async fn piece(&self, piece: Piece) {
-        // It fails only if the reply was dropped, and then this function is not polled again.
+        // It fails only if the reply was dropped, and then this is not polled again.
         let _ = self.0.send(piece).await;
     }
 }
 
-/// Why a model gave no reply, or only a part of one.
+/// An error of a model, before or during a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelError {
-    /// What kind of trouble it is.
+    /// The kind of error.
     pub kind: ModelErrorKind,
-    /// What happened and what to do about it, for people. It holds no key.
+    /// The message for people. It contains no key.
     pub message: String,
-    /// How long the server wants to be left alone.
+    /// The delay that the server asks for.
     pub retry_after: Option<Duration>,
 }
 
-/// The kinds of trouble with a model.
+/// The kind of a [`ModelError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// No connection came about.
+    /// The connection failed.
     Connect,
-    /// Nothing listens at an address of this machine: the server was not started. It is asked once more, since it may just
-    /// be starting.
+    /// An address of this machine refused the connection: the server is not running. This is retried once.
     NotRunning,
-    /// The server is busy, or has failed by itself: the same request may succeed later.
+    /// The server is busy or failed: the same request may succeed later.
     Busy,
-    /// The server refuses the request: the key, the name of the model, what is asked.
+    /// The server rejected the request, for example because of its key or model.
     Refused,
-    /// The conversation is longer than the model can read.
+    /// The conversation exceeds the context window.
     TooLong,
-    /// Nothing came for too long.
+    /// A timeout.
     Timeout,
-    /// The reply broke off, or could not be read.
+    /// The reply failed midway, or is invalid.
     Broken,
 }
 
 impl ModelError {
-    /// An error with a message for people.
+    /// Creates an error with a message for people.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -353,12 +348,12 @@ impl ModelError {
         }
     }
 
-    /// The error of a reply that ends without saying so, which none does.
+    /// The error of a reply without an end.
     pub(crate) fn endless() -> Self {
         Self::new(ModelErrorKind::Broken, "the reply has no end")
     }
 
-    /// Says how long the server wants to be left alone.
+    /// Sets the delay that the server asks for.
     pub const fn retry_after(mut self, pause: Duration) -> Self {
         self.retry_after = Some(pause);
         self

@@ -1,7 +1,7 @@
-//! How well a model writes calls, measured: twelve tasks of rising difficulty, in each syntax and style of markers.
+//! Measures how well a model writes calls: twelve tasks of rising difficulty, in each syntax and style of markers.
 //!
-//! No model judges: a task is right if its tools were really called with what was asked for, and if the answer holds what
-//! only their results could tell.
+//! No model grades the result: a task passes if its tools were called as requested and the answer contains what only their
+//! results reveal.
 
 mod report;
 mod tasks;
@@ -27,9 +27,9 @@ use crate::limits::AgentLimits;
 use crate::model::{Model, ModelError, ModelErrorKind, Usage};
 use world::World;
 
-/// How many trials in a row may fail by the model's server before nothing more is tried.
+/// How many trials in a row may fail because of the server before the probe stops.
 const FAILURES: u32 = 3;
-/// The key of keyed markers: always the same, so that a model that is asked the same again can answer the same.
+/// The key of keyed markers. It is fixed, so that results are reproducible.
 const KEY: &str = "k3v9q2x8";
 const SYSTEM: &str =
     "You work with tools. Do exactly what is asked, then answer in one or two sentences.\n";
@@ -40,16 +40,16 @@ const SYSTEM: &str =
 pub struct Style {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is the emoji-bracket syntax; else it is the block syntax.
+    /// Whether it is the emoji-bracket syntax instead of the block syntax.
     pub is_emoji: bool,
-    /// Start, end and argument marker of the block syntax, if they are not its own.
+    /// The start, end and argument markers of the block syntax, if not the default.
     pub markers: Option<[&'static str; 3]>,
-    /// Whether the markers hold a random key.
+    /// Whether the markers contain a key.
     pub keyed: bool,
 }
 
 impl Style {
-    /// The styles that are tried: both syntaxes, with and without a key, and the block syntax with other markers.
+    /// Returns all styles: both syntaxes with and without a key, and the block syntax with other markers.
     pub fn all() -> Vec<Self> {
         let angle = ["<<<START:", "<<<END:", "@param:"];
         let styles = [
@@ -68,7 +68,7 @@ impl Style {
         styles.into()
     }
 
-    /// The task in the words of this style.
+    /// The task with the markers of this style.
     fn task(&self, task: Task) -> Task {
         let syntax = if self.is_emoji {
             Syntax::Emoji
@@ -78,7 +78,7 @@ impl Style {
         task.with_marker(&self.dialect().end_marker(syntax))
     }
 
-    /// What the model is taught. Thoughts between `<think>` and `</think>` hold no calls.
+    /// Returns the dialect. Reasoning between `<think>` and `</think>` contains no calls.
     pub fn dialect(&self) -> Dialect {
         let mut dialect = if self.is_emoji {
             Dialect::emoji()
@@ -96,7 +96,7 @@ impl Style {
     }
 }
 
-/// What came of one task, tried once.
+/// The result of one trial of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Trial {
@@ -104,32 +104,32 @@ pub struct Trial {
     pub style: &'static str,
     /// The name of the [`Task`].
     pub task: &'static str,
-    /// Which time it was, from 1.
+    /// The repetition, from 1.
     pub repetition: u32,
-    /// Whether all was done that was asked for, and nothing else.
+    /// Whether exactly the requested work was done.
     pub is_right: bool,
-    /// What was wrong.
+    /// The reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How many calls the model has written.
+    /// The number of calls.
     pub calls: u32,
-    /// How many of them could be run as they were written.
+    /// The number of well-formed calls.
     pub well_formed: u32,
-    /// How many of the others were rejected only because they have no end marker.
+    /// The number of calls rejected only because they have no end marker.
     pub unclosed: u32,
-    /// How often the model was told what is wrong with its calls.
+    /// The number of repair messages.
     pub repairs: u32,
-    /// How many replies it has written.
+    /// The number of replies.
     pub turns: u32,
-    /// What they cost.
+    /// Their tokens.
     pub usage: Usage,
-    /// Whether that is an estimate, since the model's server does not count.
+    /// Whether the usage is an estimate, because the server does not report it.
     pub is_usage_estimated: bool,
-    /// Whether it ended because the model's server failed.
+    /// Whether the server failed.
     pub is_server_failure: bool,
 }
 
-/// What is tried with a model.
+/// A probe of a model.
 pub struct Probe {
     model: Arc<dyn Model>,
     styles: Vec<Style>,
@@ -140,7 +140,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// All tasks in all styles, once each, one after the other, five minutes each at most.
+    /// Creates a probe of all tasks in all styles: once each, one at a time, at most five minutes each.
     pub fn new(model: impl Model) -> Self {
         Self {
             model: Arc::new(model),
@@ -152,40 +152,40 @@ impl Probe {
         }
     }
 
-    /// Tries only these styles.
+    /// Sets the styles.
     pub fn styles(mut self, styles: impl IntoIterator<Item = Style>) -> Self {
         self.styles = styles.into_iter().collect();
         self
     }
 
-    /// Tries only these tasks.
+    /// Sets the tasks.
     pub fn tasks(mut self, tasks: impl IntoIterator<Item = Task>) -> Self {
         self.tasks = tasks.into_iter().collect();
         self
     }
 
-    /// Tries each so often.
+    /// Sets the number of repetitions.
     pub fn repeat(mut self, times: u32) -> Self {
         self.repeat = times;
         self
     }
 
-    /// Tries so many at the same time.
+    /// Sets the number of concurrent trials.
     pub fn concurrent(mut self, count: usize) -> Self {
         self.concurrent = count.max(1);
         self
     }
 
-    /// Takes so long for each at most.
+    /// Sets the time limit of a trial.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// Begins, on the present tokio runtime, as soon as the first trial is waited for.
+    /// Starts on the current tokio runtime when it is first polled.
     pub fn begin(self) -> Probing {
         let (styles, tasks) = (self.styles.len(), self.tasks.len());
-        // In this order each style is known a little when the probe is cancelled.
+        // In this order, a cancelled probe has results for each style.
         let waiting = (1..=self.repeat).flat_map(move |repetition| {
             let places =
                 (0..tasks).flat_map(move |task| (0..styles).map(move |style| (style, task)));
@@ -208,7 +208,7 @@ impl Probe {
     }
 }
 
-/// A trial among the others. Their order is that of the report.
+/// The position of a trial in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     style: usize,
@@ -216,21 +216,20 @@ struct Place {
     repetition: u32,
 }
 
-/// A probe that has begun. Dropping it ends what runs.
+/// A running probe. Dropping it cancels the trials.
 pub struct Probing {
     probe: Probe,
     total: usize,
     waiting: VecDeque<Place>,
     running: JoinSet<(Place, Trial, Option<ModelError>)>,
     done: Vec<(Place, Trial)>,
-    /// How many trials in a row the model's server has failed.
+    /// How many trials in a row failed because of the server.
     failures: u32,
     error: Option<ModelError>,
 }
 
 impl Probing {
-    /// The next trial that has ended; `None` when all have, or when the model cannot be asked. Dropping the future loses
-    /// nothing.
+    /// Returns the next finished trial; `None` after the last, or if the server fails. Cancel safe.
     pub async fn next(&mut self) -> Option<Trial> {
         loop {
             while self.running.len() < self.probe.concurrent
@@ -239,7 +238,7 @@ impl Probing {
                 self.start(place);
             }
             let Ok((place, trial, error)) = self.running.join_next().await? else {
-                // It was ended from outside, with the runtime.
+                // The runtime shut down.
                 continue;
             };
             self.note(error);
@@ -267,7 +266,7 @@ impl Probing {
         });
     }
 
-    /// What the server refuses once it refuses always; and what fails again and again will not come.
+    /// Stops the probe after a permanent error, or after repeated failures.
     fn note(&mut self, error: Option<ModelError>) {
         let Some(error) = error else {
             self.failures = 0;
@@ -285,17 +284,17 @@ impl Probing {
         }
     }
 
-    /// How many trials there are, with those that are still to come.
+    /// Returns the number of all trials, including pending ones.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Why the model cannot be asked, if it cannot.
+    /// Returns the error that stopped the probe.
     pub fn error(&self) -> Option<&ModelError> {
         self.error.as_ref()
     }
 
-    /// What is known so far.
+    /// Returns the report so far.
     pub fn report(&self) -> ProbeReport {
         let mut done: Vec<&(Place, Trial)> = self.done.iter().collect();
         done.sort_by_key(|(place, _)| *place);
@@ -326,7 +325,7 @@ async fn run(
     }
     let (progress, error) = match asking.answer().await {
         Ok(answer) => {
-            trial.why = world.judge(&answer.text).err();
+            trial.why = world.check(&answer.text).err();
             (answer.progress, None)
         }
         Err(error) => {

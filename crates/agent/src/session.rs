@@ -1,4 +1,4 @@
-//! Taking up a conversation again from the log of its run (`spec/agent.md` 7).
+//! Resumes a conversation from its log (`spec/agent.md` 7).
 
 use std::mem::take;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
 
 impl Conversation {
-    /// Tells again what the log of the run says, and ends the turn in which it was cut off.
-    pub(crate) async fn take_up(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
+    /// Rebuilds the history from the log, and ends an interrupted turn.
+    pub(crate) async fn replay(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
         let mut written = Vec::new();
         let mut results: Vec<CallResult> = Vec::new();
         let text = |written: &mut Vec<u8>| String::from_utf8_lossy(&take(written)).into_owned();
@@ -18,9 +18,9 @@ impl Conversation {
             match event {
                 RunEvent::Message(message) => {
                     if message.author == Author::User {
-                        self.heed(&message.text);
+                        self.observe(&message.text);
                     }
-                    self.history.tell(Arc::clone(&message.text));
+                    self.history.add_message(Arc::clone(&message.text));
                 }
                 RunEvent::Turn(_) => {
                     self.opened += 1;
@@ -36,7 +36,7 @@ impl Conversation {
                 _ => {}
             }
         }
-        if self.told < self.opened {
+        if self.recorded < self.opened {
             let results = self.run.resume_turn().finish(Stop::Broken).await;
             if let Some(failure) = results.log_failure() {
                 return Err(AgentErrorKind::Log(failure.into()).into());

@@ -1,4 +1,4 @@
-//! What all conversations of an agent share.
+//! The settings that all conversations of an agent share.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use crate::user::User;
 const KEY_LENGTH: usize = 8;
 const KEY: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// What all conversations of an agent share.
+/// The settings of an agent.
 pub(crate) struct Settings {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: Toolbox,
@@ -49,7 +49,7 @@ impl Settings {
         while key.len() < KEY_LENGTH {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).map_err(|_| AgentErrorKind::Random)?;
-            // What lies above the last multiple of 36 would make some characters more likely than others.
+            // Bytes above the last multiple of 36 would bias the key.
             let fair = bytes.iter().filter(|&&byte| byte < 252);
             let drawn = fair.filter_map(|&byte| KEY.get(usize::from(byte) % KEY.len()));
             let missing = KEY_LENGTH - key.len();
@@ -58,7 +58,7 @@ impl Settings {
         Ok(Some(key))
     }
 
-    /// How tools are called and which there are, and the words of the program.
+    /// The system prompt: how to call tools, their list, and the system text.
     pub(crate) fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
         let mut prompt_text = PromptTextBuilder::new(std::slice::from_ref(dialect))?;
         if !self.tools.is_empty() {

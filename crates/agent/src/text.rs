@@ -1,6 +1,6 @@
-//! Texts as they are shown in messages.
+//! Formats texts for messages.
 
-/// A text on one line, at most this many bytes of it.
+/// Formats a text on one line of at most `most` bytes.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > most {
@@ -10,7 +10,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// A number of things: `1 line`, `3 lines`.
+/// Formats a number with a noun: `1 line`, `3 lines`.
 pub(crate) fn count(number: impl TryInto<u64>, what: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     match what.strip_suffix('y') {
@@ -20,7 +20,7 @@ pub(crate) fn count(number: impl TryInto<u64>, what: &str) -> String {
     }
 }
 
-/// Whether a character is not seen, or moves what is: controls, ends of lines, and those that turn the direction of a text.
+/// Whether a character is invisible or changes the display: control, line end and bidirectional characters.
 #[cfg(any(feature = "builtin", feature = "mcp"))]
 pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control()

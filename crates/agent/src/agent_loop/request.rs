@@ -1,16 +1,16 @@
-//! What the model is asked: the conversation, shortened where it would not fit.
+//! Requests to the model, with a shortened conversation where needed.
 
 use tokio::select;
 
-use crate::agent_loop::Work;
+use crate::agent_loop::AgentRun;
 use crate::answer::AgentErrorKind;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Model as _, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext};
 
-/// What part of the context is left for the reply if its length has no limit of its own: one in so many.
+/// The share of the context that is reserved for a reply without a length limit: one in this many.
 const FOR_REPLY: u64 = 8;
-/// What part of the conversation is shortened when the model's server says that it is too long: one in so many.
+/// The share of the conversation that is shortened when the server reports that it is too long: one in this many.
 const SHORTER_BY: u64 = 4;
 
 pub(super) struct Begun {
@@ -18,8 +18,8 @@ pub(super) struct Begun {
     pub(super) reply: Reply,
 }
 
-impl Work<'_> {
-    /// The model's reply as far as it has begun, and how many bytes of text it was asked with.
+impl AgentRun<'_> {
+    /// Returns the reply once it has begun, and the size of the request in bytes.
     pub(super) async fn request(&mut self) -> Result<(Begun, u64), AgentErrorKind> {
         self.fit().await?;
         loop {
@@ -40,7 +40,7 @@ impl Work<'_> {
         }
     }
 
-    /// How many tokens the reply may have: no more than are left.
+    /// The limit of reply tokens, at most the rest of the token limit.
     fn reply_tokens(&self) -> Option<u32> {
         let used = self.progress.usage.total();
         let left = self.limits.tokens.map(|most| most.saturating_sub(used));
@@ -48,7 +48,7 @@ impl Work<'_> {
         [self.limits.reply_tokens, left].into_iter().flatten().min()
     }
 
-    /// Waits until the reply begins. Until then nothing has happened, and the model can be asked again.
+    /// Waits until the reply begins. Until then the request can be retried.
     async fn begun(
         &mut self,
         mut reply: Reply,
@@ -60,8 +60,8 @@ impl Work<'_> {
                 next = reply.next() => next,
             };
             return Ok(match next {
-                Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
-                    self.tell(AgentEvent::Retry(told)).await;
+                Some(Ok(ReplyNext::Piece(Piece::Retry(retry)))) => {
+                    self.emit(AgentEvent::Retry(retry)).await;
                     continue;
                 }
                 Some(Ok(first)) => Ok(Begun { first, reply }),
@@ -71,7 +71,7 @@ impl Work<'_> {
         }
     }
 
-    /// Shortens the conversation to what the model can read, as far as that is known.
+    /// Shortens the conversation to the context window, if that is known.
     async fn fit(&mut self) -> Result<(), AgentErrorKind> {
         let Some(context) = self.limits.context else {
             return Ok(());
@@ -81,7 +81,7 @@ impl Work<'_> {
         let most = self.talk.bytes(room);
         let bytes = self.talk.history.bytes();
         if bytes > most {
-            // More than must be, so that not every turn from now on changes what the model's server may have kept.
+            // More than needed, so that later turns do not invalidate the cache of the server each time.
             self.shorten(bytes - most / 4 * 3, bytes - most).await?;
         }
         if self.talk.tokens(self.talk.history.bytes()) > context {
@@ -90,7 +90,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Shortens the oldest large results; returns whether there was anything to shorten.
+    /// Shortens the oldest large results. Returns whether any was shortened.
     async fn shorten(&mut self, bytes: u64, at_least: u64) -> Result<bool, AgentErrorKind> {
         let Conversation { history, run, .. } = &mut *self.talk;
         let shortened = history.shorten(bytes, at_least, |result, limit| {
@@ -98,7 +98,7 @@ impl Work<'_> {
         });
         let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
         if shortened.results > 0 {
-            self.tell(AgentEvent::Shortened {
+            self.emit(AgentEvent::Shortened {
                 results: shortened.results,
                 bytes: shortened.bytes,
             })

@@ -1,4 +1,4 @@
-//! One turn: a reply of the model is read, and its calls run meanwhile.
+//! A turn: parses a reply while its calls run.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_loop::Work;
+use crate::agent_loop::AgentRun;
 use crate::agent_loop::request::Begun;
 use crate::answer::AgentErrorKind;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, Usage};
 
-/// How many bytes of a reply are read before the run is waited for.
+/// How many bytes of a reply are read before waiting for the run.
 const READ_AHEAD: usize = 64 << 10;
-/// The longest text of a reply, in bytes. Where a model's server goes on and on, the work ends.
+/// The longest reply, in bytes.
 const LONGEST: usize = 64 << 20;
 
 pub(super) struct Turned {
     pub(super) written: String,
-    /// What the reply has cost, as far as the model's server says.
+    /// The tokens of the reply, if the server reports them.
     pub(super) usage: Option<Usage>,
     pub(super) read: Read,
     pub(super) results: TurnResults,
     pub(super) finish: Finish,
-    /// Why nothing can come after it, if that is so.
+    /// The error that ends the agent run after this turn.
     pub(super) end: Option<AgentErrorKind>,
 }
 
 #[derive(Default)]
 pub(super) struct Read {
-    /// The text outside of calls, without invented results.
+    /// The text outside calls, without invented results.
     pub(super) text: String,
-    /// The calls whose text came to an end, in order of appearance.
+    /// The calls that were fully parsed, in order.
     calls: Vec<Arc<ToolCall>>,
-    /// The tool that has finished the work, and its output before it was cut for the model.
+    /// The tool that finished the agent run, and its full output.
     pub(super) finished: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl Turned {
-    /// The call with this place in order of appearance, if its text came to an end.
+    /// The call with this index, if it was fully parsed.
     pub(super) fn call(&self, index: u32) -> Option<&ToolCall> {
         let calls = &self.read.calls;
         let found = calls.binary_search_by_key(&(index as usize), |call| call.index);
@@ -68,7 +68,7 @@ impl Turned {
 }
 
 impl Read {
-    /// Takes an event of the turn, and returns what is told of it.
+    /// Handles an event of the turn, and returns the event for the stream.
     fn take(&mut self, event: TurnEvent, toolbox: &Toolbox) -> Option<AgentEvent> {
         let number = |call: usize| u32::try_from(call).unwrap_or(u32::MAX);
         Some(match event {
@@ -115,7 +115,7 @@ impl Read {
 struct Reading {
     first: Option<ReplyNext>,
     reply: Reply,
-    /// How many bytes were read since the run was last waited for.
+    /// How many bytes were read since the last wait for the run.
     ahead: usize,
     catching_up: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -130,7 +130,7 @@ impl Reading {
         }
     }
 
-    /// What comes next, as soon as the run has caught up. Dropping the future loses nothing.
+    /// Returns the next part once the run has caught up. Cancel safe.
     async fn next(&mut self) -> Option<Result<ReplyNext, ModelError>> {
         if let Some(caught_up) = &mut self.catching_up {
             caught_up.await;
@@ -151,7 +151,7 @@ impl Reading {
     }
 }
 
-/// When all is over, whatever goes on.
+/// The cancellation and the deadline.
 #[derive(Clone)]
 pub(super) struct Bounds {
     pub(super) cancel: CancellationToken,
@@ -159,7 +159,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Waits until all is over, and says why.
+    /// Waits for either, and returns which one it was.
     pub(super) async fn over(&self) -> AgentErrorKind {
         select! {
             biased;
@@ -169,9 +169,8 @@ impl Bounds {
     }
 }
 
-impl Work<'_> {
-    /// Lets the model write a reply and runs its calls. If the time is over meanwhile, they are cancelled, and end; also
-    /// those of a reply that broke off.
+impl AgentRun<'_> {
+    /// Reads a reply and runs its calls. They are cancelled at the deadline, and if the reply fails midway.
     pub(super) async fn turn(&mut self, begun: Begun) -> Result<Turned, AgentErrorKind> {
         let calls_left = self.calls_left();
         let Conversation {
@@ -183,7 +182,7 @@ impl Work<'_> {
         } = &mut *self.talk;
         *opened += 1;
         let mut turn = run.turn_of(calls_left);
-        // Dropped when the reading is over, whatever the calls still do: it holds the request to the model's server.
+        // Dropped when reading ends, because it holds the request to the server.
         let mut reading = Some(Reading::new(begun));
         let mut read = Read::default();
         let mut usage = None;
@@ -203,7 +202,7 @@ impl Work<'_> {
                         break;
                     };
                     if let Some(event) = read.take(event, &settings.tools) {
-                        // It fails only if nobody listens any more, and then nobody polls this either.
+                        // It fails only if the stream was dropped, and then this is not polled either.
                         let _ = self.out.send(event).await;
                     }
                     continue;
@@ -229,8 +228,8 @@ impl Work<'_> {
                         let _ = self.out.send(AgentEvent::Reasoning(text)).await;
                         continue;
                     }
-                    Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
-                        let _ = self.out.send(AgentEvent::Retry(told)).await;
+                    Some(Ok(ReplyNext::Piece(Piece::Retry(retry)))) => {
+                        let _ = self.out.send(AgentEvent::Retry(retry)).await;
                         continue;
                     }
                     Some(Ok(ReplyNext::Finish(finish))) => Ok(finish),

@@ -1,4 +1,4 @@
-//! What a turn means: the answer, or what the model hears next (`spec/agent.md` 3).
+//! Decides what a turn means: the answer, or a message to the model (`spec/agent.md` 3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use plaincall::{Effect, Status, Stop, Tool, events::Author};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
-use crate::agent_loop::Work;
+use crate::agent_loop::AgentRun;
 use crate::agent_loop::turn::Turned;
 use crate::answer::{AgentErrorKind, Answer};
 use crate::event::AgentEvent;
 use crate::limits::OnNoToolCall;
 use crate::model::Finish;
 
-/// How many replies with calls may be cut off by their length, one after the other.
-const MOST_CUT: u32 = 2;
+/// How many replies in a row with calls may be truncated by their length.
+const MOST_TRUNCATED: u32 = 2;
 
-/// Calls that have failed: in how many turns, by the tool and the text behind the header.
+/// Failed calls: the number of turns, by tool and by the text after the header.
 #[derive(Debug, Default)]
 pub(super) struct Failures(HashMap<(Arc<str>, String), u32>);
 
@@ -33,14 +33,14 @@ enum NearMissOf {
 }
 
 enum Repeated {
-    /// The next failure ends the work.
+    /// The next failure ends the agent run.
     Warn(Arc<str>),
-    /// The work ends.
+    /// The agent run ends.
     End(Arc<str>),
 }
 
 impl Failures {
-    /// Counts the failed calls of a turn, each once.
+    /// Counts each failed call of a turn once.
     fn count(&mut self, turned: &Turned, most: u32) -> Option<Repeated> {
         let mut counted = HashSet::new();
         let mut warned = None;
@@ -68,8 +68,11 @@ impl Failures {
     }
 }
 
-impl Work<'_> {
-    pub(super) async fn judge(&mut self, turned: Turned) -> Result<Option<Answer>, AgentErrorKind> {
+impl AgentRun<'_> {
+    pub(super) async fn evaluate(
+        &mut self,
+        turned: Turned,
+    ) -> Result<Option<Answer>, AgentErrorKind> {
         if let Some(failure) = turned.results.log_failure() {
             return Err(AgentErrorKind::Log(failure.into()));
         }
@@ -99,18 +102,18 @@ impl Work<'_> {
         };
         let mut results = turned.results.iter();
         if results.any(|one| one.status == Status::Ok && changes(&one.name)) {
-            // What failed before may succeed now.
+            // Earlier failures may succeed now.
             self.failures = Failures::default();
         }
         let mut message = self.rejections(turned);
-        // A call was cut off with its reply.
-        let is_cut = turned.finish.stop == Stop::Length && !message.is_empty();
-        self.cut = if is_cut { self.cut + 1 } else { 0 };
-        if self.cut > MOST_CUT {
+        // A call was truncated with its reply.
+        let is_truncated = turned.finish.stop == Stop::Length && !message.is_empty();
+        self.truncated = if is_truncated { self.truncated + 1 } else { 0 };
+        if self.truncated > MOST_TRUNCATED {
             return Err(AgentErrorKind::Length);
         }
-        // A call that was cut off has not failed for what it is.
-        let repeated = if is_cut {
+        // A truncated call does not count as a failure.
+        let repeated = if is_truncated {
             None
         } else {
             self.failures.count(turned, self.limits.same_failure)
@@ -121,7 +124,7 @@ impl Work<'_> {
         if self.wrong > self.limits.repairs {
             return Err(AgentErrorKind::Repairs);
         }
-        if is_cut {
+        if is_truncated {
             message.insert_str(
                 0,
                 "Your reply was truncated at the length limit. Write less per reply; split long values into parts.\n\n",
@@ -143,7 +146,7 @@ impl Work<'_> {
             message.push_str(prompt_text.finish().text());
         }
         if !message.is_empty() {
-            self.say(message).await;
+            self.send_message(message).await;
         }
         Ok(())
     }
@@ -154,7 +157,7 @@ impl Work<'_> {
     ) -> Result<Option<Answer>, AgentErrorKind> {
         match (turned.finish.stop, &turned.finish.reason) {
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
-            // Without a reason it came to its end all the same, though that makes no call whole.
+            // A reply without a reason counts as complete, but its open calls do not run.
             (Stop::Natural | Stop::EndOfFile, _) | (Stop::Broken, None) => {}
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
@@ -166,12 +169,12 @@ impl Work<'_> {
                 return Err(AgentErrorKind::Repairs);
             }
             self.progress.repairs += 1;
-            self.say(message).await;
+            self.send_message(message).await;
             return Ok(None);
         }
         let may_remind = self.reminders < self.limits.reminders;
         let text = turned.read.text.trim();
-        // What only resembles a call in another format may be an answer.
+        // A call in another format may be part of an answer.
         if let (true, Some((message, NearMissOf::Format))) = (may_remind, near) {
             self.progress.repairs += 1;
             return self.remind(&message).await;
@@ -197,21 +200,21 @@ impl Work<'_> {
                     answer = user.answer(text) => answer,
                 };
                 let answer = answer.map_err(|error| AgentErrorKind::User(error.to_string()))?;
-                self.talk.tell_question(&answer);
+                self.talk.add_question(&answer);
                 Ok(None)
             }
             _ => Ok(Some(self.answered(text, None, &turned.finish))),
         }
     }
 
-    async fn remind(&mut self, words: &str) -> Result<Option<Answer>, AgentErrorKind> {
+    async fn remind(&mut self, text: &str) -> Result<Option<Answer>, AgentErrorKind> {
         self.reminders += 1;
-        self.say(words.to_owned()).await;
+        self.send_message(text.to_owned()).await;
         Ok(None)
     }
 
-    /// What is to be said about a reply that only looks as if it held a call. What an untrusted text mentions is not asked
-    /// for: the reply may only quote it.
+    /// The repair message for a reply with near misses only. None if an untrusted text mentions them: the reply may quote
+    /// it.
     fn near_miss(&self, turned: &Turned) -> Option<(String, NearMissOf)> {
         let toolbox = self.talk.run.toolbox();
         let names = toolbox.iter().map(Tool::name);
@@ -233,29 +236,29 @@ impl Work<'_> {
         Some((prompt_text.ok().flatten()?.into_text(), of))
     }
 
-    /// What is to be said about the calls that were rejected because of how they were written, if there are any.
+    /// The repair message for calls that were rejected because of their text.
     fn rejections(&self, turned: &Turned) -> String {
         let rejected = turned.results.iter().filter_map(|result| {
             let error = result.call_error.as_deref()?;
             let call = turned.call(result.call)?;
-            // A text from outside may want it to be made right. The result says that it is wrong.
+            // The call may come from an untrusted text, so no repair is requested. The result states the error.
             let is_wanted = self.talk.untrusted.mentions(&call.name).is_none();
-            // The model needs no more than the result's own words.
-            let is_told = matches!(
+            // The result states everything that the model needs.
+            let is_in_result = matches!(
                 error,
                 CallError::MaybeReasoning(_) | CallError::UnknownIds(_)
             );
-            (is_wanted && !is_told).then_some((call, error))
+            (is_wanted && !is_in_result).then_some((call, error))
         });
-        // A dialect that cannot work was refused when the agent was built.
+        // The dialect was checked when the agent was built.
         let message = repair(rejected, self.talk.run.toolbox(), &self.talk.dialect);
         message.map(PromptText::into_text).unwrap_or_default()
     }
 
-    pub(super) async fn say(&mut self, text: String) {
+    pub(super) async fn send_message(&mut self, text: String) {
         let text: Arc<str> = text.into();
-        self.talk.tell(Author::Program, Arc::clone(&text));
-        self.tell(AgentEvent::Message { text }).await;
+        self.talk.add_message(Author::Program, Arc::clone(&text));
+        self.emit(AgentEvent::Message { text }).await;
     }
 
     fn answered(&self, text: &str, by: Option<&Arc<str>>, finish: &Finish) -> Answer {

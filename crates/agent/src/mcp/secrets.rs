@@ -89,7 +89,7 @@ impl Secrets {
     pub(super) fn redact(&self, text: String) -> String {
         let mut text = text;
         for key in &self.keys {
-            text = key.conceal(&text);
+            text = key.redact(&text);
         }
         for place in &self.places {
             text = text.replace(place, "[key]");

@@ -1,4 +1,4 @@
-//! The answer of a model's server: one JSON text, or a stream of events.
+//! The response of a model server: JSON, or an event stream.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use url::Url;
 use super::server_error::{self, Asked};
 use super::{ModelError, ModelErrorKind};
 
-/// The longest answer that comes in one piece, in bytes.
+/// The longest response that is not streamed, in bytes.
 const WHOLE_BYTES: usize = 64 << 20;
 
 pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
@@ -23,7 +23,7 @@ pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
         }
         HttpErrorKind::Connect | HttpErrorKind::ConnectionRefused | HttpErrorKind::NotAllowed => (
             ModelErrorKind::Connect,
-            "; is it running, and is the address right?",
+            "; is it running, and is the URL right?",
         ),
         HttpErrorKind::Timeout => (ModelErrorKind::Timeout, ""),
         _ => (ModelErrorKind::Broken, ""),
@@ -45,7 +45,7 @@ pub(super) enum Answered {
 }
 
 impl Answered {
-    /// Finds out which it is. Some servers answer whole though they were asked for a stream, and some do not say which.
+    /// Detects which it is. Some servers ignore `stream`, and some send no content type.
     pub(super) async fn open(
         mut answer: HttpResponse,
         asked: &Asked<'_>,
@@ -53,7 +53,7 @@ impl Answered {
         let content_type = answer.content_type();
         let mut begun = Vec::new();
         if !content_type.starts_with("text/event-stream") {
-            // A byte order mark may come first, and blanks.
+            // A byte order mark and whitespace may come first.
             while begun.trim_ascii().len() < 5 && begun.len() < 4096 {
                 let piece = answer.piece().await;
                 let piece = piece.map_err(|error| failed(&error, asked))?;
@@ -96,7 +96,7 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// The next event. Dropping the future loses nothing.
+    /// Returns the next event. Cancel safe.
     pub(super) async fn next(
         &mut self,
         asked: &Asked<'_>,

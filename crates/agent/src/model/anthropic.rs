@@ -18,7 +18,7 @@ use super::reading::Reading;
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
-/// Where the API is, if nothing else is said.
+/// The default URL.
 const URL: &str = "https://api.anthropic.com/v1";
 const API: Api = Api {
     path: "/messages",
@@ -33,25 +33,22 @@ const API: Api = Api {
         "tool_choice",
     ],
 };
-/// How many tokens a reply may have, if nothing else is said: the API wants to know.
+/// The default limit of reply tokens, which the API requires.
 const MAX_TOKENS: u32 = 8192;
 
-/// A model behind a server with the Anthropic API, streamed. The system prompt and the conversation so far are kept in
-/// the server's cache from turn to turn.
-///
-/// If nothing else is said, a reply has 8192 tokens at most.
+/// A client for the Anthropic API, with streaming and prompt caching. Default limit of a reply: 8192 tokens.
 #[derive(Clone)]
 pub struct Anthropic(Arc<Client>);
 
-client!(Anthropic, "The key that the server wants, as `x-api-key`.");
+client!(Anthropic, "Sets the API key, sent as `x-api-key`.");
 
 impl Anthropic {
-    /// A model of Anthropic's own server.
+    /// Creates a client for Anthropic's server.
     pub fn new(model: impl Into<String>) -> Self {
         Self::at(URL, model)
     }
 
-    /// A model of another server with this API. The address is that of the API up to its version.
+    /// Creates a client for another server with this API. The URL ends with the version.
     pub fn at(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self(Arc::new(Client::new(&API, url.into(), model.into())))
     }
@@ -73,23 +70,23 @@ impl Anthropic {
     }
 }
 
-/// The words of the system, and the conversation as the API takes it: neighbouring messages of one role are one of
-/// several blocks, none is blank, and the last does not end with a blank if the model wrote it.
+/// Converts the messages for the API: adjacent messages of a role become blocks of one, none is blank, and a final message
+/// of the model has no trailing whitespace.
 fn arranged(messages: &[Message]) -> (Vec<ContentBlock<'_>>, Vec<WireMessage<'_>>) {
     let is_system = |message: &&Message| message.role == Role::System;
     let words: Vec<&Message> = messages.iter().take_while(is_system).collect();
     let rest = messages.get(words.len()..).unwrap_or_default();
-    let is_said = |text: &str| !text.trim().is_empty();
+    let has_text = |text: &str| !text.trim().is_empty();
     let words = words.into_iter().map(|message| &*message.text);
-    let words = words.filter(|text| is_said(text));
+    let words = words.filter(|text| has_text(text));
     let mut system: Vec<ContentBlock<'_>> = words.map(ContentBlock::text).collect();
     let mut turns: Vec<(&str, Vec<ContentBlock<'_>>)> = Vec::new();
     let mut rest = rest
         .iter()
-        .filter(|message| is_said(&message.text))
+        .filter(|message| has_text(&message.text))
         .peekable();
     while let Some(message) = rest.next() {
-        // The API has no words of the program in the middle.
+        // The API has no system messages in the conversation.
         let role = match message.role {
             Role::System | Role::User => Role::User.name(),
             Role::Assistant => Role::Assistant.name(),
@@ -130,7 +127,7 @@ impl<'r> Answer<'r> {
         }
     }
 
-    /// Takes an event; returns whether it is the last.
+    /// Handles an event. Returns whether it is the last.
     async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
         let data = event.data.as_bytes();
         let event: StreamEvent<'_> =
@@ -162,7 +159,7 @@ impl<'r> Answer<'r> {
             return Err(if is_error {
                 self.reading.error(body)
             } else {
-                self.reading.broken("it holds no reply")
+                self.reading.broken("it contains no reply")
             });
         };
         self.cost(response.usage.as_ref()).await;

@@ -1,4 +1,4 @@
-//! A model behind a server, whatever its API: where it is, and how it is asked.
+//! The common part of the clients for model servers.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -18,23 +18,23 @@ use super::server_error::{self, Asked};
 use super::{ModelError, ModelErrorKind};
 
 const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
-/// How long models take: many think for minutes before they say a word.
+/// The default timeouts: many models reason for minutes before the first text.
 const WAITS: Waits = Waits::new(
     Duration::from_mins(10),
     Duration::from_mins(5),
     Duration::from_hours(1),
 );
 
-/// What an API is called and how it is asked.
+/// The properties of an API.
 #[derive(Debug)]
 pub(super) struct Api {
-    /// The end of the address.
+    /// The path after the base URL.
     pub(super) path: &'static str,
-    /// The header with the key, and what comes before the key in it.
+    /// The header of the key, and the prefix of its value.
     pub(super) key_header: (&'static str, &'static str),
-    /// A header of every request that sets no other of this name.
+    /// A default header of every request.
     pub(super) fixed: Option<(&'static str, &'static str)>,
-    /// Fields of the request that settings may not set.
+    /// Request fields that cannot be set.
     pub(super) own_fields: &'static [&'static str],
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Client {
     fields: Vec<(String, Json<'static>)>,
     pub(super) waits: Waits,
     pub(super) http: HttpSettings,
-    /// Made for the first request.
+    /// Created with the first request.
     ready: OnceLock<Result<Ready, ModelError>>,
 }
 
@@ -61,7 +61,7 @@ struct Ready {
 }
 
 impl fmt::Debug for Client {
-    /// Without what follows `?` in the address, which may be a key.
+    /// Omits the query of the URL, which may contain a key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (address, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
         formatter
@@ -98,14 +98,14 @@ impl Client {
         self.ready = OnceLock::new();
     }
 
-    /// Checks the settings as far as that is possible without a request.
+    /// Checks the settings without sending a request.
     pub(super) fn check(&self) -> Result<(), ModelError> {
         self.ready()?;
         let is_own = |name: &str| self.api.own_fields.contains(&name);
         match self.fields.iter().find(|(name, _)| is_own(name)) {
             None => Ok(()),
             Some((name, _)) => Err(refused(format!(
-                "the field `{name}` of a request is not for settings: tools are told in the prompt, and the rest is set already"
+                "the request field `{name}` cannot be set: tools are in the prompt, and the client sets the rest"
             ))),
         }
     }
@@ -115,13 +115,13 @@ impl Client {
         self.fields.push((name, value));
     }
 
-    /// The value of a field that was set, perhaps to `null`.
+    /// The value of a field that was set, possibly `null`.
     pub(super) fn field(&self, name: &str) -> Option<&Json<'static>> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value)
     }
 
-    /// Puts the fields behind the others of a request.
+    /// Appends the fields to a request.
     pub(super) fn put_fields<'r>(&'r self, request: &mut Unknown<'r>) {
         for (name, value) in self.fields.iter().filter(|(_, value)| !value.is_null()) {
             request.set(name.as_str(), value.clone());
@@ -152,14 +152,12 @@ impl Client {
         if let Some(key) = self.key.as_ref().filter(|_| !is_replaced(name)) {
             let value = format!("{before}{}", key.secret());
             let header = secret_header(name, &value).filter(|_| !key.secret().is_empty());
-            let wrong = "the key is empty, or has characters that no header can hold";
+            let wrong = "the key is empty or contains characters that are invalid in a header";
             headers.push(header.ok_or_else(|| refused(wrong.to_owned()))?);
         }
         for (name, value) in &self.headers {
             let header = secret_header(name, value.secret()).ok_or_else(|| {
-                refused(format!(
-                    "the header `{name}` has a name or a value that no header can have"
-                ))
+                refused(format!("the header `{name}` has an invalid name or value"))
             });
             headers.push(header?);
         }
@@ -170,7 +168,7 @@ impl Client {
         })
     }
 
-    /// Who is asked for what, for messages.
+    /// The server and the request, for error messages.
     pub(super) fn asked(&self) -> Asked<'_> {
         let base = self.ready().map(|ready| shown(&ready.base));
         Asked {
@@ -181,7 +179,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, and reads the beginning of the answer.
+    /// Sends a request, and reads the beginning of the response.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
@@ -193,15 +191,18 @@ impl Client {
         let mut request = Request::post(url.as_str())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
-            // What is encoded could not be read.
+            // Compressed responses are not supported.
             .header(ACCEPT_ENCODING, "identity")
             .header(USER_AGENT, NAME);
         for (name, value) in &ready.headers {
             request = request.header(name, value);
         }
-        let request = request
-            .body(body.into())
-            .map_err(|error| refused(format!("{} cannot be asked: {error}", asked.server())))?;
+        let request = request.body(body.into()).map_err(|error| {
+            refused(format!(
+                "cannot send a request to {}: {error}",
+                asked.server()
+            ))
+        })?;
         let sent = ready.client.send(request, self.waits).await;
         let mut answer = sent.map_err(|error| failed(&error, asked))?;
         if (200..300).contains(&answer.status()) {
@@ -211,14 +212,14 @@ impl Client {
         Err(server_error::by_status(&answer, &body, asked))
     }
 
-    /// Leaves the keys out of an error.
-    pub(super) fn conceal(&self, mut error: ModelError) -> ModelError {
+    /// Redacts the keys in an error.
+    pub(super) fn redact(&self, mut error: ModelError) -> ModelError {
         let headers = self.headers.iter().map(|(_, value)| value);
         for key in self.key.iter().chain(headers) {
-            error.message = key.conceal(&error.message);
-            // A scheme stands before some.
+            error.message = key.redact(&error.message);
+            // Some have a scheme as a prefix.
             if let Some((_, secret)) = key.secret().split_once(' ') {
-                error.message = Key::new(secret).conceal(&error.message);
+                error.message = Key::new(secret).redact(&error.message);
             }
         }
         error
@@ -236,13 +237,13 @@ fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-/// The beginning of the addresses of a server.
+/// The base URL of a server.
 fn base(url: &str) -> Result<Url, String> {
     check_address(url)?;
     let shown = url.split(['?', '#']).next().unwrap_or_default();
     let mut base: Url = url.parse().map_err(|error| format!("{shown}: {error}"))?;
     base.set_fragment(None);
-    // The whole address of a request, as documents show it.
+    // The full URL of an endpoint, as documents show it.
     let path = base.path().trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path);
     let path = path.strip_suffix("/messages").unwrap_or(path).to_owned();
@@ -250,15 +251,15 @@ fn base(url: &str) -> Result<Url, String> {
     Ok(base)
 }
 
-/// An address without what follows `?`, which may be a key.
+/// A URL without its query, which may contain a key.
 fn shown(base: &Url) -> String {
     let mut base = base.clone();
     base.set_query(None);
     base.as_str().trim_end_matches('/').to_owned()
 }
 
-/// The setters of a client, how it is shown and how it is asked. Its API has a constant `API`, a function `body`, and an
-/// `Answer` with a `reading` that takes an `event` of a stream, or the `whole` answer.
+/// Implements the setters, `Debug` and `Model` of a client. Its module has a constant `API`, a function `body`, and an
+/// `Answer` with a `reading` that handles an `event` of a stream, or the `whole` response.
 macro_rules! client {
     ($client:ident, $key_words:literal) => {
         impl $client {
@@ -273,44 +274,44 @@ macro_rules! client {
                 self.set(|client| client.key = Some(key))
             }
 
-            /// How much chance there is in the choice of words: 0 for none, where the server can do that.
+            /// Sets the sampling temperature.
             pub fn temperature(self, temperature: f64) -> Self {
                 self.field("temperature", Json::new(&temperature))
             }
 
-            /// How many tokens a reply may have at most, thoughts too. What a request asks for comes first.
+            /// Sets the most tokens of a reply, including reasoning. The limit of a request overrides it.
             pub fn max_tokens(self, tokens: u32) -> Self {
                 self.set(|client| client.max_tokens = Some(tokens))
             }
 
-            /// A field of the request, passed on as it is: sampling, reasoning, what a server has of its own. `null`
-            /// leaves a field out, also one that would be sent else.
+            /// Sets a field of the request, such as a sampling or reasoning option. `null` omits a field that would be
+            /// sent by default.
             pub fn field(self, name: impl Into<String>, value: Json<'static>) -> Self {
                 self.set(|client| client.set_field(name.into(), value))
             }
 
-            /// A header of the request. Its value is kept secret like a key; under the name of the key's header it comes
-            /// in its place.
+            /// Sets a header of the request. Its value is redacted like a key. The key's header is replaced by one of the
+            /// same name.
             pub fn header(self, name: impl Into<String>, value: impl Into<Key>) -> Self {
                 let header = (name.into(), value.into());
                 self.set(|client| client.headers.push(header))
             }
 
-            /// How long is waited: by default ten minutes for the beginning of a reply, five between its pieces, an hour
-            /// for all.
+            /// Sets the timeouts. Default: ten minutes for the beginning of a reply, five between its parts, an hour in
+            /// total.
             pub fn waits(self, waits: Waits) -> Self {
                 self.set(|client| client.waits = waits)
             }
 
-            /// How connections are made.
+            /// Sets the settings of the HTTP client.
             pub fn http(self, http: HttpSettings) -> Self {
                 self.set(|client| client.http = http)
             }
 
-            /// Whether it can be asked, as far as that can be known before.
+            /// Checks the settings without sending a request.
             ///
             /// # Errors
-            /// Says what is wrong with the address, the key, a header, a field or a proxy.
+            /// Returns an error if the URL, the key, a header, a field or a proxy is invalid.
             pub fn check(&self) -> Result<(), ModelError> {
                 self.0.check()
             }
@@ -337,7 +338,7 @@ macro_rules! client {
                             Answered::Stream(events) => answer.stream(*events).await,
                         }
                     };
-                    read.await.map_err(|error| client.conceal(error))
+                    read.await.map_err(|error| client.redact(error))
                 })
             }
         }
@@ -347,7 +348,7 @@ macro_rules! client {
                 loop {
                     let Some(event) = self.reading.event(&mut events).await? else {
                         let finish = self.reading.finish.take();
-                        return finish.ok_or_else(|| self.reading.broken("it ended in the middle"));
+                        return finish.ok_or_else(|| self.reading.broken("it ended midway"));
                     };
                     match self.event(&event).await {
                         Ok(false) => {}

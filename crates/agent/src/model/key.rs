@@ -1,16 +1,15 @@
-//! Secrets that go to servers.
+//! Keys and other secrets.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The shortest secret that is looked for in texts, in bytes. Shorter ones are words that stand everywhere.
+/// The shortest secret that is redacted, in bytes. Shorter ones occur in ordinary text.
 const SHORTEST: usize = 8;
-/// Servers quote keys whole, or so much of their beginning.
+/// Servers quote whole keys, or prefixes of this length.
 const BEGINNING: usize = 12;
-const CONCEALED: &str = "[key]";
+const REDACTED: &str = "[key]";
 
-/// A key, or another secret. It goes to the server that it is for and is shown nowhere: not by `Debug`, and not in an
-/// error where a server quotes it.
+/// An API key or another secret. `Debug` does not show it, and it is redacted in error messages that quote it.
 ///
 /// ```
 /// use plaincall_agent::model::Key;
@@ -22,7 +21,7 @@ const CONCEALED: &str = "[key]";
 pub struct Key(Arc<str>);
 
 impl Key {
-    /// A secret. Blanks and line ends around it, as files have them, do not count.
+    /// Creates a key. Surrounding whitespace is removed.
     pub fn new(secret: impl AsRef<str>) -> Self {
         Self(secret.as_ref().trim().into())
     }
@@ -31,8 +30,8 @@ impl Key {
         &self.0
     }
 
-    /// The text without the secret, and without a beginning of it.
-    pub(crate) fn conceal(&self, text: &str) -> String {
+    /// Redacts the secret and its prefixes in a text.
+    pub(crate) fn redact(&self, text: &str) -> String {
         let beginning = self.0.get(..self.0.floor_char_boundary(BEGINNING));
         let beginning = beginning.filter(|_| self.0.len() >= SHORTEST);
         let (mut out, mut rest) = (String::new(), text);
@@ -44,7 +43,7 @@ impl Key {
             let same = pairs.take_while(|(one, other)| one == other);
             let same: usize = same.map(|(one, _)| one.len_utf8()).sum();
             out.push_str(before);
-            out.push_str(CONCEALED);
+            out.push_str(REDACTED);
             rest = found.get(same..).unwrap_or_default();
         }
         out + rest
@@ -53,7 +52,7 @@ impl Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Key({CONCEALED})")
+        write!(formatter, "Key({REDACTED})")
     }
 }
 

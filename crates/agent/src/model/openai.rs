@@ -24,12 +24,12 @@ const API: Api = Api {
     own_fields: &["model", "messages", "stream", "n", "tools", "functions"],
 };
 const OLD_CALL: &str = "function_call";
-/// Hosts that know the new name of `max_tokens`.
+/// Hosts that use `max_completion_tokens`.
 const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 
-/// A model behind a server with the `OpenAI` API: Ollama, llama.cpp, vLLM, LM Studio, `OpenAI`, Gemini and many more.
+/// A client for servers with the `OpenAI` API: Ollama, llama.cpp, vLLM, LM Studio, `OpenAI`, Gemini and many more.
 ///
-/// The address is that of the API up to its version. Nothing is sent before a reply is read.
+/// The URL ends with the version of the API.
 ///
 /// ```
 /// use plaincall_agent::model::{Json, Model, OpenAi};
@@ -46,11 +46,11 @@ pub struct OpenAi(Arc<Client>);
 
 client!(
     OpenAi,
-    "The key that the server wants, as `Authorization: Bearer …`."
+    "Sets the API key, sent as `Authorization: Bearer …`."
 );
 
 impl OpenAi {
-    /// A model of a server.
+    /// Creates a client.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self(Arc::new(Client::new(&API, url.into(), model.into())))
     }
@@ -73,7 +73,7 @@ impl OpenAi {
             });
         }
         if let Some(tokens) = request.max_tokens.or(client.max_tokens) {
-            // `OpenAI`'s reasoning models know the new name alone, and other servers the old one.
+            // `OpenAI`'s reasoning models accept only the new name, and other servers only the old one.
             let host = client.host().unwrap_or_default();
             let name = if NEW_NAMES.iter().any(|new| host.ends_with(new)) {
                 "max_completion_tokens"
@@ -91,7 +91,7 @@ impl OpenAi {
 
 struct Answer<'r> {
     reading: Reading<'r>,
-    /// Whether words were set at which the model stops. Then a natural end may be one in the middle.
+    /// Whether stop sequences are set. Then a natural end may be in the middle of a reply.
     stops_anywhere: bool,
 }
 
@@ -103,7 +103,7 @@ impl<'r> Answer<'r> {
         }
     }
 
-    /// Takes an event; returns whether it is the last.
+    /// Handles an event. Returns whether it is the last.
     async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
         let (reading, data) = (&mut self.reading, &*event.data);
         if event.name.as_deref() == Some("error") {
@@ -117,7 +117,7 @@ impl<'r> Answer<'r> {
         if is_error || chunk.object.as_deref() == Some("error") {
             return Err(reading.error(data.as_bytes()));
         }
-        // Some servers tell the usage in each chunk.
+        // Some servers report usage in each chunk.
         if let Some(usage) = &chunk.usage {
             reading.cost(usage_of(usage)).await;
         }
@@ -153,7 +153,7 @@ impl<'r> Answer<'r> {
             let error = completion.unknown.get("error");
             return Err(match error.filter(|error| !error.is_null()) {
                 Some(_) => reading.error(body),
-                None => reading.broken("it holds no reply"),
+                None => reading.broken("it contains no reply"),
             });
         };
         if let Some(message) = &choice.message {

@@ -1,4 +1,4 @@
-//! An answer as it is read, whatever the API.
+//! The common part of reading responses.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::answer::EventStream;
 use super::server_error::{self, Asked};
 use super::{Finish, ModelError, ModelErrorKind, ReplyWriter, Usage};
 
-/// The longest reply, thoughts too, in bytes.
+/// The longest reply, including reasoning, in bytes.
 const MOST_TEXT: usize = 64 << 20;
-/// How long is waited for what the reply has cost, once it is complete.
+/// How long to wait for the usage after a complete reply.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 pub(super) struct Reading<'r> {
@@ -21,7 +21,7 @@ pub(super) struct Reading<'r> {
     out: &'r ReplyWriter,
     length: usize,
     pub(super) finish: Option<Finish>,
-    /// Joins what a server that counts UTF-16 units has cut in two.
+    /// Joins surrogate pairs that a server has split.
     joiner: SurrogateJoiner,
 }
 
@@ -36,7 +36,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// The next event of a stream. What goes wrong behind the end of a reply changes nothing about it.
+    /// Returns the next event. Errors after the end of a reply are ignored.
     pub(super) async fn event(
         &mut self,
         events: &mut EventStream,
@@ -85,7 +85,7 @@ impl<'r> Reading<'r> {
 
     pub(super) fn broken(&self, what: &str) -> ModelError {
         let server = self.asked.server();
-        let message = format!("the answer of {server} is no whole reply: {what}");
+        let message = format!("the response of {server} is incomplete: {what}");
         ModelError::new(ModelErrorKind::Broken, message)
     }
 

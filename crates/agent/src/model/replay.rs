@@ -1,4 +1,4 @@
-//! Recorded replies in the place of a model.
+//! Replays recorded replies.
 
 use std::sync::Arc;
 
@@ -7,18 +7,17 @@ use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 use super::scripted::ScriptedReply;
 use super::{Model, ModelError, ModelErrorKind, ModelRequest, Reply, Role};
 
-/// Recorded replies that are given in the place of a model's. They need no server and no key.
+/// A model that replays recorded replies, without a server.
 ///
-/// A request with N replies of the model gets reply N of the recorded ones, or the last. `plaincall serve` reads the same
-/// files.
+/// A request with N earlier replies gets the recorded reply N, or the last one. `plaincall serve` reads the same files.
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[RecordedReply]>);
 
 impl Replay {
-    /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
+    /// Reads one JSON document per line: a string, or an object with `content` and optionally `finish_reason`.
     ///
     /// # Errors
-    /// Says which line is neither, or that there is none.
+    /// Returns an error for an invalid line, or if there are no replies.
     pub fn read(text: &str) -> Result<Self, ReplayError> {
         Ok(Self(read_replies(text)?.into()))
     }
@@ -35,7 +34,7 @@ impl Model for Replay {
             .filter(|message| message.role == Role::Assistant)
             .count();
         let Some(recorded) = self.0.get(turn).or(self.0.last()) else {
-            let error = ModelError::new(ModelErrorKind::Refused, "there is no recorded reply");
+            let error = ModelError::new(ModelErrorKind::Refused, "there are no recorded replies");
             return Reply::new(|_| async { Err(error) });
         };
         let reply = ScriptedReply::text(&recorded.content).reason(&recorded.finish_reason);

@@ -1,4 +1,4 @@
-//! Models that are asked again when they have not begun to answer.
+//! Retries of requests whose reply has not begun.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,22 @@ use super::{
     RetryEvent,
 };
 
-/// How often, and after how long, a model is asked again that has not begun to answer.
+/// When to retry a request whose reply has not begun.
 ///
-/// Each delay is twice as long as the one before, and shortened by chance by up to a half. What a server asks for is
-/// obeyed. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more.
+/// Delays double, with jitter of up to a half. A delay that the server asks for is respected. A server on this machine that
+/// is [not running](ModelErrorKind::NotRunning) is retried once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How often it is asked again at most. By default 4 times; 0 for never.
+    /// The most retries. Default: 4.
     pub max_retries: u32,
-    /// The first delay. By default a second.
+    /// The first delay. Default: 1 second.
     pub initial_delay: Duration,
-    /// The longest delay. By default 30 seconds.
+    /// The longest delay. Default: 30 seconds.
     pub max_delay: Duration,
-    /// The longest that a server may ask to be left alone; if it asks for more, its error is event at once. By default a
-    /// minute.
+    /// The longest delay that a server may ask for; a longer one is an error. Default: 1 minute.
     pub max_server_delay: Duration,
-    /// How long after the first request one may still be sent again. By default 10 minutes.
+    /// The time after which no retry starts. Default: 10 minutes.
     pub max_elapsed: Duration,
 }
 
@@ -62,7 +61,7 @@ impl Retries {
         let delay = grown.mul_f64(1.0 - chance / 2.0);
         match error.retry_after {
             Some(wait) if wait > self.max_server_delay => None,
-            // What it asks for, and a little more; but no less each time than without its word.
+            // A little more than it asks for, and at least the delay without it.
             Some(wait) => Some(
                 wait.saturating_add(delay.min(self.initial_delay))
                     .max(delay),
@@ -72,9 +71,8 @@ impl Retries {
     }
 }
 
-/// A model that is asked again if it fails before it has said anything, and only then: of a reply that has begun,
-/// calls may run already. Each time it gives a [`Piece::Retry`]. An [`Agent`](crate::Agent) does so for every model
-/// ([`AgentBuilder::retries`](crate::AgentBuilder::retries)).
+/// A model with retries. It retries only before a reply begins, because calls of a reply may already run. Each retry is a
+/// [`Piece::Retry`]. An [`Agent`](crate::Agent) wraps its model ([`AgentBuilder::retries`](crate::AgentBuilder::retries)).
 #[derive(Clone)]
 pub struct Retrying {
     model: Arc<dyn Model>,
@@ -82,7 +80,7 @@ pub struct Retrying {
 }
 
 impl Retrying {
-    /// This model, asked again.
+    /// Wraps a model.
     pub fn new(model: impl Model, retries: Retries) -> Self {
         Self {
             model: Arc::new(model),
@@ -110,7 +108,7 @@ impl Model for Retrying {
                     if let Some(wait) = error.retry_after
                         && wait > retries.max_server_delay
                     {
-                        let asks = format!("; it asks to be left alone for {}", in_words(wait));
+                        let asks = format!("; it asks to retry after {}", in_words(wait));
                         error.message.push_str(&asks);
                     }
                     return Err(error);
@@ -132,9 +130,9 @@ impl Model for Retrying {
     }
 }
 
-/// Passes a reply on. Returns whether it had begun to say or think anything, and how it ended.
+/// Forwards a reply. Returns whether it had begun, and how it ended.
 async fn pass_on(mut reply: Reply, out: &ReplyWriter) -> (bool, Result<Finish, ModelError>) {
-    // A reply that comes to nothing costs nothing, as far as anybody knows.
+    // Usage is forwarded once the reply begins.
     let (mut has_begun, mut cost) = (false, None);
     while let Some(next) = reply.next().await {
         match &next {
@@ -159,7 +157,7 @@ async fn pass_on(mut reply: Reply, out: &ReplyWriter) -> (bool, Result<Finish, M
     (has_begun, Err(ModelError::endless()))
 }
 
-/// A long time, in whole units, rounded up.
+/// Formats a time in whole units, rounded up.
 fn in_words(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     match seconds {
@@ -171,7 +169,7 @@ fn in_words(time: Duration) -> String {
 
 /// A number from 0 to less than 1.
 fn chance() -> f64 {
-    // Without the system's chance all wait the longest, which is no harm.
+    // Without random numbers, use the longest delay.
     let drawn = getrandom::u32().unwrap_or_default();
     f64::from(drawn) / (f64::from(u32::MAX) + 1.0)
 }

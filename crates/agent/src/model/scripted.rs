@@ -1,4 +1,4 @@
-//! Models that say what a script says, for tests and demonstrations.
+//! Scripted models, for tests and demos.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,13 +7,12 @@ use super::{
     Finish, Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyWriter, Usage,
 };
 
-/// How long the pieces of a scripted reply are by default, in bytes.
+/// The default size of the parts of a scripted reply, in bytes.
 const PIECE: usize = 12;
 
-/// A model that says what a script says: the first reply of it when it is first asked, then the second. It knows
-/// afterwards what it was asked. The same script, the same replies, in the same pieces.
+/// A model that gives scripted replies in order and records its requests. It is deterministic.
 ///
-/// A script can also be a function that looks at what is asked ([`with`](Self::with)).
+/// A script can also be a function of the request ([`with`](Self::with)).
 #[derive(Clone)]
 pub struct Scripted {
     script: Arc<Script>,
@@ -44,13 +43,13 @@ enum Part {
 }
 
 impl Scripted {
-    /// A model with these replies: texts, or [`ScriptedReply`]s. Asked once more than there are replies, it fails.
+    /// Creates a model with these replies: texts or [`ScriptedReply`]s. Further requests fail.
     pub fn new<R: Into<ScriptedReply>>(replies: impl IntoIterator<Item = R>) -> Self {
         let replies = replies.into_iter().map(Into::into);
         Self::of(Script::List(replies.collect()))
     }
 
-    /// A model whose replies a function gives: it hears how often the model was asked before, and what.
+    /// Creates a model from a function of the number of earlier requests and the request.
     pub fn with(
         function: impl Fn(usize, &ModelRequest) -> ScriptedReply + Send + Sync + 'static,
     ) -> Self {
@@ -64,7 +63,7 @@ impl Scripted {
         }
     }
 
-    /// What it was asked so far, in this order. A reply that nobody began to read was not asked for.
+    /// Returns the requests so far. A reply that was never polled sent no request.
     pub fn requests(&self) -> Vec<ModelRequest> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.clone()
@@ -104,12 +103,12 @@ impl Model for Scripted {
 }
 
 impl ScriptedReply {
-    /// A reply with this text, which ends as a model does that has said all.
+    /// Creates a reply with this text and a natural end.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new().say(text)
     }
 
-    /// A reply without anything.
+    /// Creates an empty reply.
     pub fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -118,7 +117,7 @@ impl ScriptedReply {
         }
     }
 
-    /// No reply, but this error.
+    /// Creates a reply that fails with this error.
     pub fn error(error: ModelError) -> Self {
         Self::new().fail(error)
     }
@@ -128,50 +127,50 @@ impl ScriptedReply {
         self
     }
 
-    /// Then it says this.
+    /// Appends text.
     pub fn say(self, text: impl Into<String>) -> Self {
         self.then(Part::Piece(Piece::Text(text.into())))
     }
 
-    /// Then it thinks this.
+    /// Appends reasoning.
     pub fn think(self, text: impl Into<String>) -> Self {
         self.then(Part::Piece(Piece::Reasoning(text.into())))
     }
 
-    /// Then it tells what it has cost so far.
+    /// Appends usage.
     pub fn usage(self, usage: Usage) -> Self {
         self.then(Part::Piece(Piece::Usage(usage)))
     }
 
-    /// Then it does nothing for this long.
+    /// Appends a pause.
     pub fn pause(self, pause: Duration) -> Self {
         self.then(Part::Pause(pause))
     }
 
-    /// It ends like this.
+    /// Sets the end.
     pub fn finish(mut self, finish: Finish) -> Self {
         self.end = Some(Ok(finish));
         self
     }
 
-    /// It ends with the reason that a server gives, such as `stop` or `length`.
+    /// Sets the reason of the end, such as `stop` or `length`.
     pub fn reason(self, reason: &str) -> Self {
         self.finish(Finish::by_reason(reason))
     }
 
-    /// At the end it breaks off with this error.
+    /// Ends with this error.
     pub fn fail(mut self, error: ModelError) -> Self {
         self.end = Some(Err(error));
         self
     }
 
-    /// It never ends.
+    /// Makes the reply hang at its end.
     pub fn stall(mut self) -> Self {
         self.end = None;
         self
     }
 
-    /// Sets how long the pieces of its texts are, in bytes; a character is never cut. Default: 12.
+    /// Sets the size of its parts, in bytes. Characters are not split. Default: 12.
     pub fn piece_bytes(mut self, bytes: usize) -> Self {
         self.piece_bytes = bytes;
         self
@@ -201,7 +200,7 @@ impl ScriptedReply {
     }
 }
 
-/// The pieces of a text: at most so many bytes, but at least a character.
+/// Splits a text into parts of at most `bytes`, or one character.
 fn pieces(mut text: &str, bytes: usize) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let first = text.chars().next()?;

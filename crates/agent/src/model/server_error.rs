@@ -1,4 +1,4 @@
-//! What a server says when it does not answer, as a sentence that says what to do.
+//! Error messages for the error responses of servers.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -12,14 +12,14 @@ use super::ModelError;
 use super::ModelErrorKind::{Broken, Busy, Refused, TooLong};
 use crate::text::one_line;
 
-/// The longest part of a server's own words that is told, in bytes.
+/// The longest part of a server's message that is quoted, in bytes.
 const WORDS: usize = 600;
 
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'a> {
-    /// The beginning of the server's addresses.
+    /// The base URL of the server.
     pub(super) base: String,
-    /// What stands behind it.
+    /// The path of the request.
     pub(super) path: &'a str,
     pub(super) model: &'a str,
     pub(super) has_key: bool,
@@ -30,9 +30,9 @@ impl Asked<'_> {
         format!("the model's server at {}", self.base)
     }
 
-    /// The answer is not what the API says.
+    /// The error of a response that does not match the API.
     pub(super) fn cannot_be_read(&self, error: &dyn fmt::Display) -> ModelError {
-        let message = format!("the answer of {} cannot be read: {error}", self.server());
+        let message = format!("the response of {} is invalid: {error}", self.server());
         ModelError::new(Broken, message)
     }
 
@@ -40,17 +40,17 @@ impl Asked<'_> {
         ModelError::new(Refused, format!("{} {why}", self.server()))
     }
 
-    /// What to do if there is nothing at the address.
+    /// The advice for a wrong URL.
     fn other_address(&self) -> String {
         let versions = ["/v1", "/v1beta", "/openai", "/v2", "/v3", "/v4"];
         if versions.iter().any(|version| self.base.contains(version)) {
-            return "is the address right?".to_owned();
+            return "is the URL right?".to_owned();
         }
-        format!("the address may want /v1 at its end: {}/v1", self.base)
+        format!("the URL may need to end with /v1: {}/v1", self.base)
     }
 }
 
-/// Codes, types and words of servers whose model cannot read so much. In small letters.
+/// Lower-case codes, types and phrases of servers for too long a conversation.
 const TOO_LONG: [&str; 27] = [
     "context_length_exceeded",
     "context_window_exceeded",
@@ -81,7 +81,7 @@ const TOO_LONG: [&str; 27] = [
     "n_keep >= n_ctx",
 ];
 
-/// Codes and words of servers that will not go on without money.
+/// Codes and phrases of servers for missing credit.
 const NO_CREDIT: [&str; 8] = [
     "insufficient_quota",
     "insufficient_balance",
@@ -93,30 +93,30 @@ const NO_CREDIT: [&str; 8] = [
     "more credits",
 ];
 
-/// Why an answer is none, by its status and body.
+/// Converts an error response, by its status and body.
 pub(super) fn by_status(answer: &HttpResponse, body: &[u8], asked: &Asked<'_>) -> ModelError {
     let status = answer.status();
     let headers = answer.headers();
     if (300..400).contains(&status) {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok());
-        // What stands behind the `?` may be a key.
+        // The query may contain a key.
         let to = to.map(|to| to.split('?').next().unwrap_or_default());
         let to = to.map_or(String::new(), |to| format!(" to {}", cut(to)));
         return asked.refused(&format!(
-            "sends elsewhere{to} (status {status}), which is not followed: give the address of the server itself"
+            "redirects{to} (status {status}), which is not followed; use the URL of the server itself"
         ));
     }
     let error = match page_title(&answer.content_type(), body) {
-        Some(title) if title.is_empty() => ErrorObject::new("", "a page for people"),
-        Some(title) => ErrorObject::new("", format!("a page for people, {title}")),
+        Some(title) if title.is_empty() => ErrorObject::new("", "an HTML page"),
+        Some(title) => ErrorObject::new("", format!("an HTML page, {title}")),
         None => read_error(body),
     };
-    let mut told = by_words(Some(status), &error, asked);
-    told.retry_after = retry_after(headers).or_else(|| retry_delay(&error));
-    told
+    let mut found = by_words(Some(status), &error, asked);
+    found.retry_after = retry_after(headers).or_else(|| retry_delay(&error));
+    found
 }
 
-/// Why an answer is none, or broke off, by what the server says about it.
+/// Converts an error object of a server, possibly in the middle of a response.
 pub(super) fn by_words(
     status: Option<u16>,
     error: &ErrorObject<'_>,
@@ -125,10 +125,10 @@ pub(super) fn by_words(
     let words = error.message.as_deref().unwrap_or_default();
     let kind = error.kind.as_deref().unwrap_or_default();
     let code = error.code.as_ref().map_or("", Json::text);
-    let said = format!("{kind} {code} {words}").to_lowercase();
-    let holds = |list: &[&str]| list.iter().any(|word| said.contains(word));
+    let text = format!("{kind} {code} {words}").to_lowercase();
+    let holds = |list: &[&str]| list.iter().any(|word| text.contains(word));
     let number = code.parse().ok();
-    let known = status.or(number).or_else(|| by_kind(&said));
+    let known = status.or(number).or_else(|| by_kind(&text));
     let place = known.map_or(String::new(), |status| format!(" (status {status})"));
     let words = match cut(words) {
         words if words.is_empty() => String::new(),
@@ -138,42 +138,42 @@ pub(super) fn by_words(
     let model = asked.model;
     if known != Some(429) && holds(&TOO_LONG) || known == Some(413) {
         let message =
-            format!("the conversation is longer than the model `{model}` can read{words}");
+            format!("the conversation exceeds the context window of the model `{model}`{words}");
         return ModelError::new(TooLong, message);
     }
-    let said_place = format!("{place}{words}");
+    let details = format!("{place}{words}");
     if known == Some(402) || holds(&NO_CREDIT) {
         return asked.refused(&format!(
-            "does not go on{said_place}; see to the account of the key"
+            "requires payment{details}; check the account of the key"
         ));
     }
     asked.refused(&match known {
         Some(401) if asked.has_key => {
-            format!("does not take the key{said_place}; is it the right one for this server?")
+            format!("rejected the key{details}; is it the right one for this server?")
         }
-        Some(401) => format!("wants a key{said_place}; none was given"),
+        Some(401) => format!("requires a key{details}"),
         Some(403) => {
-            format!("does not allow this{said_place}; may the key use the model `{model}`?")
+            format!("denied access{details}; may the key use the model `{model}`?")
         }
-        Some(404) if said.contains("model") && !said.contains("a page for people") => format!(
-            "does not have the model `{model}`{said_place}; {}/models lists what it has",
+        Some(404) if text.contains("model") && !text.contains("an html page") => format!(
+            "does not have the model `{model}`{details}; {}/models lists its models",
             asked.base
         ),
         Some(404 | 405) => {
             let (path, other) = (asked.path, asked.other_address());
-            format!("has nothing at {path}{said_place}; {other}")
+            format!("has no endpoint {path}{details}; {other}")
         }
         Some(408 | 409 | 425 | 429) => {
-            return ModelError::new(Busy, format!("{server} is busy{said_place}"));
+            return ModelError::new(Busy, format!("{server} is busy{details}"));
         }
-        Some(500..) => return ModelError::new(Busy, format!("{server} has failed{said_place}")),
-        Some(400..) => format!("refuses the request{said_place}"),
-        _ => return ModelError::new(Broken, format!("{server} has failed{words}")),
+        Some(500..) => return ModelError::new(Busy, format!("{server} failed{details}")),
+        Some(400..) => format!("rejected the request{details}"),
+        _ => return ModelError::new(Broken, format!("{server} failed{words}")),
     })
 }
 
-/// The status that a kind of error stands for, in an answer that had begun well.
-fn by_kind(said: &str) -> Option<u16> {
+/// The status for a kind of error in a response that began with success.
+fn by_kind(text: &str) -> Option<u16> {
     let kinds = [
         ("overloaded", 529),
         ("rate_limit", 429),
@@ -184,7 +184,7 @@ fn by_kind(said: &str) -> Option<u16> {
         ("api_error", 500),
         ("server_error", 500),
     ];
-    let first = said.split(' ').next()?;
+    let first = text.split(' ').next()?;
     let found = kinds.into_iter().find(|(kind, _)| first.contains(kind));
     found.map(|(_, status)| status)
 }
@@ -195,23 +195,23 @@ pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
         title => format!(" ({title})"),
     };
     asked.refused(&format!(
-        "has answered with a page for people{title}: at this address is no model; {}",
+        "returned an HTML page{title} instead of a model's response; {}",
         asked.other_address()
     ))
 }
 
 pub(super) fn unreadable(body: &[u8], asked: &Asked<'_>) -> ModelError {
     asked.refused(&format!(
-        "has answered with what no model's server says: {}; {}",
+        "returned something other than a model's response: {}; {}",
         cut(&String::from_utf8_lossy(body)),
         asked.other_address()
     ))
 }
 
-/// A server has found a call although it was offered no tools: it has taken out of the text what should be read there.
+/// The error if a server parsed a native call out of the text although the request had no tools.
 pub(super) fn native_call(asked: &Asked<'_>) -> ModelError {
     asked.refused(
-        "has answered with a tool call of its own, though it was offered no tools: turn its tool calls off (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)",
+        "returned a native tool call although the request has no tools; turn off its tool calls (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)",
     )
 }
 
@@ -219,7 +219,7 @@ fn cut(words: &str) -> String {
     one_line(words, WORDS)
 }
 
-/// How long a server wants to be left alone, in whichever way it says so.
+/// The delay that a server asks for, in any of its headers.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok();
@@ -232,13 +232,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let at = httpdate::parse_http_date(after).ok()?;
-    // The server's own clock counts, if it shows it.
+    // Relative to the server's clock, if known.
     let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
     let now = date.unwrap_or_else(SystemTime::now);
     Some(at.duration_since(now).unwrap_or_default())
 }
 
-/// The same, as Google tells it in the error itself: `"details":[{"retryDelay":"30s"}]`.
+/// The same from the error body, as Google sends it: `"details":[{"retryDelay":"30s"}]`.
 fn retry_delay(error: &ErrorObject<'_>) -> Option<Duration> {
     let details: Vec<serde_json::Value> = error.unknown.get("details")?.read().ok()?;
     let delays = details.iter().filter_map(|detail| detail.get("retryDelay"));

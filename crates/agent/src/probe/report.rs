@@ -1,4 +1,4 @@
-//! What trials come to.
+//! The report of a probe.
 
 use std::cmp::Reverse;
 
@@ -7,55 +7,55 @@ use serde::Serialize;
 use super::{Style, Task, Trial};
 use crate::model::Usage;
 
-/// What a probe has found out.
+/// The report of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ProbeReport {
-    /// By style, in the order in which they were asked for.
+    /// The results by style, in order.
     pub styles: Vec<StyleReport>,
-    /// The name of the style that is best, if any task was done right by calls.
+    /// The name of the best style, if any task passed with calls.
     pub recommended: Option<&'static str>,
     /// All trials: by style, then by task.
     pub trials: Vec<Trial>,
 }
 
-/// What was found out about a style.
+/// The results of a style.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StyleReport {
     /// The style.
     pub style: Style,
-    /// How many trials there were.
+    /// The number of trials.
     pub trials: u32,
-    /// In how many of them all was done that was asked for, and nothing else.
+    /// The number of passed trials.
     pub right: u32,
-    /// How many of these were done by calls: one of the tasks wants none.
+    /// The number of passed trials with calls; one task needs none.
     pub by_calls: u32,
-    /// How many of those that were right only after the model was told what is wrong with its calls.
+    /// The number of trials that passed only after a repair message.
     pub repaired: u32,
-    /// How many calls the model has written.
+    /// The number of calls.
     pub calls: u32,
-    /// How many of them could be run as they were written.
+    /// The number of well-formed calls.
     pub well_formed: u32,
-    /// How many of the others were rejected only because they have no end marker.
+    /// The number of calls rejected only because they have no end marker.
     pub unclosed: u32,
-    /// What all trials cost.
+    /// The tokens of all trials.
     pub usage: Usage,
-    /// Whether some of that is an estimate.
+    /// Whether some of the usage is an estimate.
     pub is_usage_estimated: bool,
-    /// How often each task was right, and how often it was tried, in the order of the tasks.
+    /// The results by task, in order.
     pub tasks: Vec<TaskReport>,
 }
 
-/// What was found out about a task in a style.
+/// The results of a task in a style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TaskReport {
     /// Its name.
     pub task: &'static str,
-    /// How often it was right.
+    /// The number of passed trials.
     pub right: u32,
-    /// How often it was tried.
+    /// The number of trials.
     pub trials: u32,
 }
 
@@ -73,14 +73,14 @@ impl ProbeReport {
         }
     }
 
-    /// What was found out about the style that is best, if any task was done right by calls.
+    /// Returns the results of the best style, if any task passed with calls.
     pub fn best(&self) -> Option<&StyleReport> {
         recommended(&self.styles)
     }
 }
 
-/// The style that is best: most right, then fewest of these repaired, then most calls well formed, then fewest tokens,
-/// then the first. Shares are compared, since not all have been tried as often when a probe is called off.
+/// The best style: most passed, then fewest repaired, then most well-formed calls, then fewest tokens, then the first.
+/// Shares are compared, because a cancelled probe has a different number of trials for each style.
 fn recommended(styles: &[StyleReport]) -> Option<&StyleReport> {
     let share = |part: u32, of: u32| u64::from(part) * 1_000_000 / u64::from(of.max(1));
     let rank = |report: &&StyleReport| {

@@ -6,10 +6,10 @@ use plaincall::{Effect, call::ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What stands for the end marker of the dialect in the texts of a task.
+/// The placeholder for the end marker of the dialect.
 const MARKER: &str = "{MARKER}";
 
-/// What the file says. That it can be read is tested.
+/// The parsed file. A test checks that it is valid.
 static FILE: LazyLock<File> =
     LazyLock::new(|| serde_json::from_str(include_str!("tasks.json")).unwrap_or_default());
 
@@ -20,27 +20,27 @@ struct File {
     tools: Vec<Definition>,
 }
 
-/// A task for a model: a question, tools, and what is to be done with them.
+/// A task: a question, tools, and the expected calls.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Task {
     /// Its name.
     pub name: &'static str,
-    /// What is difficult about it.
+    /// Its difficulty.
     pub about: &'static str,
     pub(super) question: String,
     pub(super) tools: Vec<String>,
-    /// The calls that are to be made. Without any, none may be.
+    /// The expected calls. Without any, no call is allowed.
     #[serde(default)]
     pub(super) steps: Vec<Step>,
     #[serde(default)]
     pub(super) is_together: bool,
-    /// Words that the answer holds, in small letters.
+    /// Lower-case words that the answer contains.
     #[serde(default)]
     pub(super) answer: Vec<String>,
 }
 
-/// A call that is to be made, and its result or error.
+/// An expected call, and its result or error.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Step {
     pub(super) tool: String,
@@ -48,10 +48,10 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) result: String,
     pub(super) error: Option<String>,
-    /// The steps, by number, without which it fails.
+    /// The indexes of the steps that must come before.
     #[serde(default)]
     pub(super) after: Vec<usize>,
-    /// What it says then.
+    /// The error if they did not.
     #[serde(default)]
     pub(super) too_early: String,
     #[serde(default)]
@@ -69,7 +69,7 @@ struct Definition {
 }
 
 impl Task {
-    /// The same with the end marker of a dialect in its texts.
+    /// Inserts the end marker of a dialect.
     pub(super) fn with_marker(mut self, marker: &str) -> Self {
         self.question = self.question.replace(MARKER, marker);
         for step in &mut self.steps {
@@ -87,7 +87,7 @@ fn put(value: &mut Value, marker: &str) {
     }
 }
 
-/// The twelve tasks, the easy ones first.
+/// Returns the twelve tasks, easy ones first.
 pub fn tasks() -> Vec<Task> {
     FILE.tasks.clone()
 }

@@ -1,4 +1,4 @@
-//! The world of a task: tools that do what its steps say and remember how they were called.
+//! The environment of a task: tools that return its results and record their calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::tasks::{Step, Task, tool};
 use crate::text::one_line;
 
-/// How much of the arguments or the answer is told, in bytes.
+/// How much of arguments or an answer is shown, in bytes.
 const LINE: usize = 160;
 
 pub(super) struct World {
@@ -20,7 +20,7 @@ pub(super) struct World {
 #[derive(Default)]
 struct Seen {
     calls: Vec<Called>,
-    /// The replies in which calls were written, by the calls' numbers.
+    /// The replies of calls, by the index of the call.
     replies: HashMap<u32, u32>,
 }
 
@@ -74,7 +74,7 @@ impl World {
                 Some(error) => Err(error.clone().into()),
                 None => Ok(step.result.clone()),
             },
-            None => Err(format!("`{tool}` knows nothing for these values").into()),
+            None => Err(format!("`{tool}` has no result for these values").into()),
         };
         seen.calls.push(Called {
             number,
@@ -86,8 +86,8 @@ impl World {
         result
     }
 
-    /// Whether all was done that was asked for, and nothing else.
-    pub(super) fn judge(&self, answer: &str) -> Result<(), String> {
+    /// Checks that exactly the requested work was done.
+    pub(super) fn check(&self, answer: &str) -> Result<(), String> {
         let seen = self.seen();
         let task = &self.task;
         if task.steps.is_empty()
@@ -126,7 +126,7 @@ impl World {
             .find(|word| !small.contains(word.as_str()))
         {
             Some(word) => Err(format!(
-                "the answer does not say `{word}`: {}",
+                "the answer does not contain `{word}`: {}",
                 one_line(answer, LINE)
             )),
             None => Ok(()),
@@ -134,8 +134,8 @@ impl World {
     }
 }
 
-/// Whether a value is what was asked for. Texts of one line may differ in case and in blanks around them, longer ones in
-/// the line ends at their end.
+/// Whether a value is as expected. Single lines may differ in case and surrounding whitespace, other texts in final line
+/// endings.
 fn same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::String(expected), Value::String(found)) => {

@@ -37,52 +37,52 @@ async fn refusals() {
         (
             body(401, json, &json!({"error": {"message": "Incorrect API key provided: sk-12345678", "code": "invalid_api_key"}}).to_string()),
             Refused,
-            "the model's server at URL does not take the key (status 401): Incorrect API key provided: [key]; is it the right one for this server?",
+            "the model's server at URL rejected the key (status 401): Incorrect API key provided: [key]; is it the right one for this server?",
         ),
         (
             body(401, json, &json!({"error": {"message": "wrong: \u{73}k-12345678"}}).to_string()),
             Refused,
-            "the model's server at URL does not take the key (status 401): wrong: [key]; is it the right one for this server?",
+            "the model's server at URL rejected the key (status 401): wrong: [key]; is it the right one for this server?",
         ),
         (
             body(403, json, &json!({"detail": "Forbidden"}).to_string()),
             Refused,
-            "the model's server at URL does not allow this (status 403): Forbidden; may the key use the model `m`?",
+            "the model's server at URL denied access (status 403): Forbidden; may the key use the model `m`?",
         ),
         (
             body(404, json, &message("model \"m\" not found, try pulling it first")),
             Refused,
-            "the model's server at URL does not have the model `m` (status 404): model \"m\" not found, try pulling it first; URL/models lists what it has",
+            "the model's server at URL does not have the model `m` (status 404): model \"m\" not found, try pulling it first; URL/models lists its models",
         ),
         (
             body(404, "text/plain", "404 page not found"),
             Refused,
-            "the model's server at URL has nothing at /chat/completions (status 404): 404 page not found; is the address right?",
+            "the model's server at URL has no endpoint /chat/completions (status 404): 404 page not found; is the URL right?",
         ),
         (
             body(405, "text/html", "<html><title>Not Allowed</title>"),
             Refused,
-            "the model's server at URL has nothing at /chat/completions (status 405): a page for people, Not Allowed; is the address right?",
+            "the model's server at URL has no endpoint /chat/completions (status 405): an HTML page, Not Allowed; is the URL right?",
         ),
         (
             body(400, json, &message("Unsupported parameter: 'max_tokens'")),
             Refused,
-            "the model's server at URL refuses the request (status 400): Unsupported parameter: 'max_tokens'",
+            "the model's server at URL rejected the request (status 400): Unsupported parameter: 'max_tokens'",
         ),
         (
             body(422, json, &json!({"detail": [{"loc": ["body"], "msg": "no"}]}).to_string()),
             Refused,
-            "the model's server at URL refuses the request (status 422): [{\"loc\":[\"body\"],\"msg\":\"no\"}]",
+            "the model's server at URL rejected the request (status 422): [{\"loc\":[\"body\"],\"msg\":\"no\"}]",
         ),
         (
             body(402, json, &message("Insufficient credits")),
             Refused,
-            "the model's server at URL does not go on (status 402): Insufficient credits; see to the account of the key",
+            "the model's server at URL requires payment (status 402): Insufficient credits; check the account of the key",
         ),
         (
             body(429, json, &json!({"error": {"message": "You exceeded your current quota, please check your plan and billing details.", "type": "insufficient_quota"}}).to_string()),
             Refused,
-            "the model's server at URL does not go on (status 429): You exceeded your current quota, please check your plan and billing details.; see to the account of the key",
+            "the model's server at URL requires payment (status 429): You exceeded your current quota, please check your plan and billing details.; check the account of the key",
         ),
         (
             body(429, json, &message("Rate limit reached: too many tokens per minute")),
@@ -90,46 +90,46 @@ async fn refusals() {
             "the model's server at URL is busy (status 429): Rate limit reached: too many tokens per minute",
         ),
         (body(408, json, ""), Busy, "the model's server at URL is busy (status 408)"),
-        (body(500, "text/plain", ""), Busy, "the model's server at URL has failed (status 500)"),
+        (body(500, "text/plain", ""), Busy, "the model's server at URL failed (status 500)"),
         (
             body(502, "text/html", "<html><head><title>502 Bad\nGateway</title></head></html>"),
             Busy,
-            "the model's server at URL has failed (status 502): a page for people, 502 Bad Gateway",
+            "the model's server at URL failed (status 502): an HTML page, 502 Bad Gateway",
         ),
         (
             body(503, json, &json!({"error": "model is loading"}).to_string()),
             Busy,
-            "the model's server at URL has failed (status 503): model is loading",
+            "the model's server at URL failed (status 503): model is loading",
         ),
         (
             body(529, json, &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}).to_string()),
             Busy,
-            "the model's server at URL has failed (status 529): Overloaded",
+            "the model's server at URL failed (status 529): Overloaded",
         ),
         (
             body(302, "text/plain", "").header("location", "https://elsewhere.example/"),
             Refused,
-            "the model's server at URL sends elsewhere to https://elsewhere.example/ (status 302), which is not followed: give the address of the server itself",
+            "the model's server at URL redirects to https://elsewhere.example/ (status 302), which is not followed; use the URL of the server itself",
         ),
         (
             body(200, "text/html", &page),
             Refused,
-            "the model's server at URL has answered with a page for people (Welcome): at this address is no model; is the address right?",
+            "the model's server at URL returned an HTML page (Welcome) instead of a model's response; is the URL right?",
         ),
         (
             body(200, "text/plain", "Ollama is running"),
             Refused,
-            "the model's server at URL has answered with what no model's server says: Ollama is running; is the address right?",
+            "the model's server at URL returned something other than a model's response: Ollama is running; is the URL right?",
         ),
         (
             body(200, "application/json", ""),
             Broken,
-            "the answer of the model's server at URL cannot be read: the text ends inside a value (line 1, column 0)",
+            "the response of the model's server at URL is invalid: the text ends inside a value (line 1, column 0)",
         ),
         (
             body(400, "text/plain", &long),
             Refused,
-            &format!("the model's server at URL refuses the request (status 400): {}no …", "no ".repeat(199)),
+            &format!("the model's server at URL rejected the request (status 400): {}no …", "no ".repeat(199)),
         ),
     ] {
         let error = error(script).await;
@@ -186,7 +186,8 @@ async fn too_long_in_many_words() {
         let json = json!({"error": {"message": words, "code": code}});
         let error = error(Script::json(status, &json)).await;
         assert_eq!(error.kind, TooLong, "{words}");
-        let expected = format!("the conversation is longer than the model `m` can read: {words}");
+        let expected =
+            format!("the conversation exceeds the context window of the model `m`: {words}");
         assert_eq!(error.message, expected);
     }
 }
@@ -249,7 +250,7 @@ async fn wrong_addresses_of_a_server() {
     let server = ModelServer::start(vec![body(404, "text/plain", "404 page not found")]).await;
     let url = format!("http://{}", server.address);
     let heard = ask(&OpenAi::new(&url, "m")).await;
-    let words = format!("; the address may want /v1 at its end: {url}/v1");
+    let words = format!("; the URL may need to end with /v1: {url}/v1");
     assert!(heard.error().message.ends_with(&words), "{}", heard.error());
     server.play([Script::json(401, &json!({"error": "no"}))]);
     let heard = ask(&OpenAi::new(server.url(), "m")).await;
@@ -257,7 +258,7 @@ async fn wrong_addresses_of_a_server() {
         heard
             .error()
             .message
-            .ends_with("wants a key (status 401): no; none was given"),
+            .ends_with("requires a key (status 401): no"),
         "{}",
         heard.error()
     );
@@ -283,7 +284,7 @@ async fn wrong_addresses_of_a_server() {
     assert!(
         error
             .message
-            .ends_with("; is it running, and is the address right?"),
+            .ends_with("; is it running, and is the URL right?"),
         "{error}"
     );
 }

@@ -280,7 +280,7 @@ async fn what_is_wrong_is_said() {
         (
             "one-call",
             vec![oslo(), "It is cold.".into()],
-            Some("the answer does not say `7`: It is cold."),
+            Some("the answer does not contain `7`: It is cold."),
         ),
         // A tool that only reads may be asked once more.
         (

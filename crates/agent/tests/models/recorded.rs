@@ -48,7 +48,7 @@ async fn check<M: Model>(
     }
 }
 
-const CALL: &str = " has answered with a tool call of its own, though it was offered no tools: turn its tool calls off (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)";
+const CALL: &str = " returned a native tool call although the request has no tools; turn off its tool calls (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)";
 
 #[tokio::test]
 async fn streams() {
@@ -75,7 +75,7 @@ async fn streams() {
             ),
             (
                 "openrouter-error.sse",
-                "()Hal <Busy> has failed (status 502): Provider disconnected",
+                "()Hal <Busy> failed (status 502): Provider disconnected",
             ),
             ("vllm.sse", "(Let me see)Seen <Length length> {9 0 3}"),
         ],
@@ -101,7 +101,7 @@ async fn whole_answers() {
             ),
             (
                 "null-choices.json",
-                "() <Broken> {0 0 3} is no whole reply: it holds no reply",
+                "() <Broken> {0 0 3} is incomplete: it contains no reply",
             ),
             (
                 "ollama.json",
@@ -124,7 +124,7 @@ async fn messages() {
         &[
             (
                 "overloaded.sse",
-                "() <Busy> {3 0 1} has failed (status 529): Overloaded",
+                "() <Busy> {3 0 1} failed (status 529): Overloaded",
             ),
             ("thinking.sse", &thinking),
         ],

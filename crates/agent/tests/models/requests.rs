@@ -265,11 +265,11 @@ async fn settings_that_cannot_work() {
         ),
         (
             OpenAi::new(url, "m").field("tools", Json::new(&json!([]))),
-            "the field `tools`",
+            "the request field `tools`",
         ),
         (
             OpenAi::new(url, "m").field("stream", Json::new(&false)),
-            "the field `stream`",
+            "the request field `stream`",
         ),
     ] {
         let error = model.check().expect_err(expected);

@@ -133,9 +133,9 @@ async fn a_server_says_when_to_come_again() {
         (0, true, ""),
         (7, true, ""),
         (60, true, ""),
-        (61, false, "; it asks to be left alone for 61 s"),
-        (3600, false, "; it asks to be left alone for 60 min"),
-        (86_300, false, "; it asks to be left alone for 24 h"),
+        (61, false, "; it asks to retry after 61 s"),
+        (3600, false, "; it asks to retry after 60 min"),
+        (86_300, false, "; it asks to retry after 24 h"),
     ] {
         let first = ScriptedReply::error(busy().retry_after(seconds(after)));
         let script = Scripted::new([first, "Hello.".into()]);
