@@ -257,7 +257,7 @@ async fn settings_that_cannot_work() {
         (OpenAi::new(url, "m").key(" "), "the key is empty"),
         (
             OpenAi::new(url, "m").key("sk-1234\n5678"),
-            "no header can hold",
+            "invalid in a header",
         ),
         (
             OpenAi::new(url, "m").header("x y", "12345678"),
