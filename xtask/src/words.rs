@@ -77,6 +77,7 @@ const CLEAN: &[&str] = &[
     "bench/gateway/README.md",
     "bench/peers/README.md",
     "conformance/README.md",
+    "docs/command-line.md",
     "docs/local-models.md",
     "docs/mcp.md",
     "docs/observing.md",
@@ -111,7 +112,10 @@ const CLEAN: &[&str] = &[
 ];
 
 /// Files in which a banned word is correct, with the word.
-const EXCEPTIONS: &[(&str, &str)] = &[];
+const EXCEPTIONS: &[(&str, &str)] = &[
+    // The key of the OpenAI API.
+    ("crates/cli/src/commands/render/messages.rs", "refusal"),
+];
 
 /// Returns every banned word in the clean files.
 ///

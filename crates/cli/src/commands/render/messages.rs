@@ -122,7 +122,7 @@ impl MessageWriter {
     fn turn(&self, text: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
         if !text.is_empty() {
-            parts.push(TurnPart::Said(Untrusted::new(text)));
+            parts.push(TurnPart::Claimed(Untrusted::new(text)));
         }
         for ToolCall { id, function } in calls {
             let name = Untrusted::new(&function.name);
