@@ -55,7 +55,7 @@ impl Conversation {
     ) -> Result<Self, DialectError> {
         let mut untrusted = EchoGuard::new(std::slice::from_ref(&dialect))?;
         for tool in run.toolbox().iter() {
-            untrusted.hear(&tool.spec().as_untrusted());
+            untrusted.observe(&tool.spec().as_untrusted());
         }
         run.listen();
         Ok(Self {
@@ -209,7 +209,7 @@ impl Conversation {
                 self.observe(text);
             }
             if let Some(observed) = &result.untrusted {
-                self.untrusted.hear(observed);
+                self.untrusted.observe(observed);
             }
         }
         self.history.reply(written);
@@ -219,7 +219,7 @@ impl Conversation {
     /// Observes the calls and call formats in an untrusted text.
     pub(crate) fn observe(&mut self, text: &str) {
         self.is_form_quotable = self.is_form_quotable || mentions_call_format(text);
-        self.untrusted.hear(&Untrusted::new(text));
+        self.untrusted.observe(&Untrusted::new(text));
     }
 }
 

@@ -45,7 +45,7 @@ impl ReplyPlan {
     pub(crate) fn guard(&self) -> EchoGuard {
         let mut guard = self.compiled.guard.clone();
         for text in self.untrusted.iter() {
-            guard.hear(&Untrusted::new(text));
+            guard.observe(&Untrusted::new(text));
         }
         guard
     }

@@ -59,7 +59,7 @@ impl UntrustedTexts {
     }
 
     fn hear(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
-        self.guard.hear(text);
+        self.guard.observe(text);
         self.heard.push(what());
     }
 

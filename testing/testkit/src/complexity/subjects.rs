@@ -143,7 +143,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         }),
         subject("the search for an echo", move |input| {
             let mut guard = guard.clone();
-            guard.hear(&Untrusted::new(&*input.text));
+            guard.observe(&Untrusted::new(&*input.text));
             let _ = guard.echo_of(&call);
         }),
         subject("the repair of a reply", move |input| {

@@ -191,8 +191,8 @@ impl Attack {
         for _ in 0..if self.flood { 20 } else { 1 } {
             for (_, text) in self.pieces() {
                 match self.definition {
-                    Some(place) => guard.hear(&place.definition(&text).as_untrusted()),
-                    None => guard.hear(&Untrusted::new(text)),
+                    Some(place) => guard.observe(&place.definition(&text).as_untrusted()),
+                    None => guard.observe(&Untrusted::new(text)),
                 }
             }
         }
@@ -257,7 +257,7 @@ impl Attack {
                 let expected = Some(Echo::Found { text: 0 });
                 assert_eq!(mentioned(&self.guard(&dialect)), expected, "{id}");
                 let mut other = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
-                other.hear(&Untrusted::new(self.text.replace("Delet", "Look")));
+                other.observe(&Untrusted::new(self.text.replace("Delet", "Look")));
                 assert_eq!(mentioned(&other), None, "{id}: for every mention");
             }
             Layer::Names => {

@@ -83,7 +83,7 @@ fn every_example_holds() {
             }
             "observed" => {
                 let mut guard = EchoGuard::new(&[dialect(words)]).expect("a dialect that works");
-                guard.hear(&Untrusted::new(&*fence.content));
+                guard.observe(&Untrusted::new(&*fence.content));
                 observed = Some((guard, words.to_owned()));
             }
             "echo" => {

@@ -163,7 +163,7 @@ fn a_disguised_call_is_held() {
         let mut guard =
             EchoGuard::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
         assert_eq!(guard.echo_of(call), None);
-        guard.hear(&Untrusted::new(page.as_str()));
+        guard.observe(&Untrusted::new(page.as_str()));
         assert_eq!(
             guard.echo_of(call),
             Some(Echo::Found { text: 0 }),
@@ -195,7 +195,7 @@ fn ordinary_text_holds_no_call() {
     ];
     for text in ordinary {
         assert_eq!(guard.what_counts(&Untrusted::new(text)), None, "{text}");
-        guard.hear(&Untrusted::new(text));
+        guard.observe(&Untrusted::new(text));
     }
     let reply = "!!!GADGET_START:Delete\n!!!ARG:path\n/home\n!!!GADGET_END";
     let document = Document::parse(reply, &dialect).expect("a dialect that works");

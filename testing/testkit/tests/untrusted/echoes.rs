@@ -21,8 +21,8 @@ fn first_call(reply: &str, dialect: &Dialect) -> ToolCall {
 fn check(words: &str, untrusted: &str, reply: &str, expected: bool) {
     let dialect = dialect(words);
     let mut guard = EchoGuard::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
-    guard.hear(&Untrusted::new("nothing of note\n"));
-    guard.hear(&Untrusted::new(untrusted));
+    guard.observe(&Untrusted::new("nothing of note\n"));
+    guard.observe(&Untrusted::new(untrusted));
     let found = guard.echo_of(&first_call(reply, &dialect));
     let expected = expected.then_some(Echo::Found { text: 1 });
     assert_eq!(found, expected, "{words}: {reply:?} of {untrusted:?}");
@@ -159,13 +159,13 @@ fn too_much_to_keep_makes_every_call_an_echo() {
 
     // A text without a start marker costs nothing, however long it is.
     let mut quiet = guard();
-    quiet.hear(&Untrusted::new("a line\n".repeat(10_000)));
+    quiet.observe(&Untrusted::new("a line\n".repeat(10_000)));
     assert_eq!(quiet.echo_of(&call), None);
 
     let mut flooded = guard();
-    flooded.hear(&Untrusted::new("!!!GADGET_START:A\n".repeat(1000)));
+    flooded.observe(&Untrusted::new("!!!GADGET_START:A\n".repeat(1000)));
     assert_eq!(flooded.echo_of(&call), Some(Echo::LostTrack));
-    flooded.hear(&Untrusted::new("more"));
+    flooded.observe(&Untrusted::new("more"));
     assert_eq!(flooded.echo_of(&call), Some(Echo::LostTrack));
 }
 
@@ -209,7 +209,7 @@ proptest! {
 
         let page = format!("before\n{reply}after\n").replace('\n', line_end);
         let mut whole = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
-        whole.hear(&Untrusted::new(page.as_str()));
+        whole.observe(&Untrusted::new(page.as_str()));
         prop_assert_eq!(whole.echo_of(&call), Some(Echo::Found { text: 0 }), "{:?} of {:?}", reply, page);
 
         // What a record keeps of the text is enough.
@@ -217,7 +217,7 @@ proptest! {
         let kept = whole.what_counts(&text).expect("a start marker");
         prop_assert_eq!(kept.len(), page.len() - "before".len() - line_end.len());
         let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
-        again.hear(&kept);
+        again.observe(&kept);
         prop_assert_eq!(format!("{again:?}"), format!("{whole:?}"));
 
         let other = reply.replace(":Run", ":Walk");
