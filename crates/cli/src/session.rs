@@ -108,7 +108,6 @@ fn check_name(name: &str) -> Result<(), Failure> {
     )))
 }
 
-/// A session in the list.
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) path: PathBuf,

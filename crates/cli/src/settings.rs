@@ -39,7 +39,6 @@ const OTHERS: [&str; 5] = [
     "PLAINCALL_SECRET",
 ];
 
-/// All layers together.
 #[derive(Debug)]
 pub(crate) struct Configuration {
     pub(crate) settings: Settings,

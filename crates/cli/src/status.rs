@@ -38,7 +38,6 @@ pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
     })
 }
 
-/// Prints an error.
 pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
     let error = anstyle::AnsiColor::Red.on_default().bold();
     let message = harmless(&message.to_string());
@@ -69,7 +68,6 @@ pub(crate) fn report_directory(directories: &Directories) {
 /// How to keep the files of a conversation.
 pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool in the tools file";
 
-/// Prints a note.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
     let message = harmless(&message.to_string());

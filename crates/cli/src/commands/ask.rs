@@ -78,7 +78,6 @@ struct Given {
     documents: Vec<(String, String)>,
 }
 
-/// Runs the command.
 pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;

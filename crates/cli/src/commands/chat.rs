@@ -54,14 +54,12 @@ pub(crate) struct ChatOptions {
     agent: AgentOptions,
 }
 
-/// Runs the command.
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
     block_on(conversation(options, color, &configuration, &environment))
 }
 
-/// The outcome of a line.
 enum Next {
     /// The next line is asked for. `is_answered` is whether there was an answer, if it was a question.
     Line { is_answered: bool },
@@ -69,7 +67,6 @@ enum Next {
     End(Option<Interrupt>),
 }
 
-/// A conversation and its context.
 struct Chat<'c> {
     built: Built,
     /// Whether the lines are typed.
@@ -159,7 +156,6 @@ impl Chat<'_> {
         ));
     }
 
-    /// Handles a line.
     async fn line(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
         let done = Next::Line { is_answered: true };
         if text.trim().is_empty() {

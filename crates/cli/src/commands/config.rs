@@ -64,7 +64,6 @@ pub(crate) struct ConfigOptions {
     files: FileOptions,
 }
 
-/// Runs the command.
 pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     if options.schema {
         output.text(format_args!("{:#}\n", schema()))?;

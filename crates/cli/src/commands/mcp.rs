@@ -67,7 +67,6 @@ pub(crate) struct McpServeOptions {
     run_directory: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     let McpAction::Serve(options) = &command.command;
     let environment = Environment::read();

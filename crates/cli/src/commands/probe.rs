@@ -92,7 +92,6 @@ fn style_names() -> PossibleValuesParser {
     Style::all().into_iter().map(|style| style.name).into()
 }
 
-/// Runs the command.
 pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let is_wanted =
@@ -141,7 +140,6 @@ async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<In
     }
 }
 
-/// Prints the report.
 fn print_report(
     options: &ProbeOptions,
     probing: &Probing,

@@ -189,7 +189,6 @@ fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
         .map_err(|_| "expected an integer of at least 1")
 }
 
-/// Runs the command.
 pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
     let beginning = match (&options.resume, &options.tools) {
         (Some(log), _) => match Beginning::again(options, log)? {

@@ -35,7 +35,6 @@ const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
 
-/// Runs the command.
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
     let log = Log::to(JsonOutput::new(), remark)

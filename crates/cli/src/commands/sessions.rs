@@ -69,7 +69,6 @@ enum Action {
     },
 }
 
-/// Runs the command.
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;

@@ -48,7 +48,6 @@ pub(crate) struct ShowOptions {
     pub(crate) full: bool,
 }
 
-/// Runs the command.
 pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     if let Some(page) = &options.html {
         refuse_to_overwrite_the_record(&options.file, page)?;

@@ -95,7 +95,6 @@ impl SourceOptions {
     }
 }
 
-/// Runs the command.
 pub(crate) fn tools(
     command: &ToolsCommand,
     color: Color,

@@ -26,7 +26,6 @@ const TEXT: usize = 15;
 /// A width that no text has.
 const UNBROKEN: usize = usize::MAX;
 
-/// All of it.
 pub(crate) fn lines(trace: &Trace, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(begin) = &trace.begin {
@@ -327,7 +326,6 @@ impl Details<'_> {
         }
     }
 
-    /// A text after a label.
     fn rows(&self, text: &Line) -> Vec<Line> {
         wrapped(
             text,

@@ -13,7 +13,6 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("@GRAPH@", include_str!("page/graph.js")),
 ];
 
-/// The page.
 pub(crate) fn page(trace: &Trace) -> String {
     let data = embedded(&serde_json::to_string(trace).unwrap_or_default());
     let mut parts = vec![

@@ -17,13 +17,11 @@ use crate::report::transcript::{self, Delta, Segment};
 use crate::terminal::call_table::CallTable;
 use crate::terminal::critical::critical;
 
-/// The trace of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Trace {
     pub(crate) begin: Option<RunBegin>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) calls: Vec<Call>,
-    /// When the run was resumed.
     pub(crate) resumed: Vec<u64>,
     /// The time of the last event.
     pub(crate) end_ms: u64,
@@ -41,10 +39,8 @@ pub(crate) struct Turn {
     /// Its number, from 0.
     pub(crate) number: u32,
     pub(crate) opened_ms: u64,
-    /// When the reply was over.
     pub(crate) over_ms: Option<u64>,
     pub(crate) stop: Option<Stop>,
-    /// When all its calls had ended.
     pub(crate) ended_ms: Option<u64>,
     pub(crate) cancel: Option<Cancel>,
     /// The messages that the model received before it, without results.
@@ -124,7 +120,6 @@ pub(crate) struct Attempt {
     pub(crate) is_interrupted: bool,
 }
 
-/// A call without an end.
 #[derive(Debug, Serialize)]
 pub(crate) struct Open {
     pub(crate) stage: Stage,
@@ -132,7 +127,6 @@ pub(crate) struct Open {
     pub(crate) resume: &'static str,
 }
 
-/// The stage of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
@@ -183,7 +177,6 @@ fn resume(stage: Stage, effect: Option<Effect>, is_cancelled: bool) -> &'static 
 }
 
 impl Trace {
-    /// Builds the trace of these events.
     pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
         let mut trace = Self::default();
         // The messages since the last turn was opened.
@@ -195,7 +188,6 @@ impl Trace {
         trace
     }
 
-    /// The calls of a turn.
     pub(crate) fn calls_of(&self, turn: usize) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(move |call| call.turn == turn)
     }
@@ -326,7 +318,6 @@ impl Trace {
 }
 
 impl Call {
-    /// Takes what happened to it.
     fn take(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Waiting(waiting) => {

@@ -12,26 +12,16 @@ use serde::Serialize;
 /// What arrived of a reply, in order.
 #[derive(Debug)]
 pub(crate) enum Delta {
-    /// A piece of text.
     Source(Source),
-    /// A call was noticed.
     Call(Box<Appeared>),
 }
 
-/// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Segment {
-    Text {
-        text: String,
-    },
-    Reasoning {
-        text: String,
-    },
-    /// A call, by its number.
-    Call {
-        call: u32,
-    },
+    Text { text: String },
+    Reasoning { text: String },
+    Call { call: u32 },
 }
 
 /// A reply that has been read.

@@ -12,7 +12,6 @@ const PROGRAM: &str = "plaincall chat";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     program: String,
-    /// The name of the model.
     pub(crate) model: String,
     teaching: Model,
 }
@@ -43,7 +42,6 @@ impl Note {
         })
     }
 
-    /// The note in the log.
     pub(crate) fn to_json(&self) -> Value {
         let mut note = serde_json::to_value(self).unwrap_or_default();
         if let Some(teaching) = note.get_mut("teaching").and_then(Value::as_object_mut) {

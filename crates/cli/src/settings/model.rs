@@ -18,7 +18,6 @@ use crate::tools_file;
 /// The variable with the key of a model that `--url` names.
 pub(super) const KEY: &str = "PLAINCALL_KEY";
 
-/// The selected model.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     /// The name by which it was chosen; for a model of `--url` the name that its server has for it.

@@ -19,7 +19,6 @@ const WORLD_WRITABLE: u32 = 0o002;
 /// Only the owner of a file can replace it there.
 const STICKY: u32 = 0o1000;
 
-/// A project's file.
 #[derive(Debug, Default)]
 pub(crate) struct Project {
     pub(crate) path: PathBuf,

@@ -22,7 +22,6 @@ use crate::terminal::problems;
 use crate::terminal::user::TerminalUser;
 use crate::tools_file::{self, Tools};
 
-/// The tools of an agent.
 pub(crate) struct ToolSetup {
     pub(crate) toolbox: Toolbox,
     /// The rules: those of the configuration, then those that the tools files have for their own tools.

@@ -155,7 +155,6 @@ fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Fai
     output.flush()
 }
 
-/// Asks at the terminal.
 fn is_wanted(fingerprint: &str) -> Result<bool, Failure> {
     let terminal = Tty::open().map_err(|reason| {
         Failure::Broken(format!(

@@ -78,7 +78,6 @@ fn line(address: &Address<'_>) -> Line {
     line
 }
 
-/// The URLs in a text.
 fn addresses(text: &str) -> Vec<Address<'_>> {
     const SIGN: &str = "://";
     let mut found = Vec::new();

@@ -19,10 +19,8 @@ use crate::terminal::prompter::{Prompter, Question};
 use crate::terminal::question::{self, AGAIN, ALL, DONE, Details, LEAVE, NO, NOT_DONE, QUIT, YES};
 use crate::terminal::tty::{Size, Tty};
 
-/// The gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
-    /// Whether all calls are approved.
     yes: bool,
     rules: Rules,
     toolbox: Toolbox,
@@ -40,7 +38,6 @@ pub(crate) struct Approval {
 /// What became of a call that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryAnswer {
-    /// Run it again.
     Again,
     Done,
     NotDone,
@@ -110,7 +107,6 @@ impl Approval {
         }
     }
 
-    /// Sets the directories of the tools.
     pub(crate) fn set_directories(&self, directories: Directories) {
         // They are set once.
         let _ = self.directories.set(directories);

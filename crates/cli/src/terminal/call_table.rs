@@ -27,7 +27,6 @@ pub(crate) struct CallTable {
     reply_end: Option<Duration>,
 }
 
-/// One call.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     pub(crate) id: Arc<str>,
@@ -40,10 +39,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<(Option<Arc<str>>, String)>,
 }
 
-/// The state of a call.
 #[derive(Debug, Default)]
 pub(crate) enum State {
-    /// Its text is still arriving.
     #[default]
     Writing,
     /// It waits for its dependencies or for its place in the order of writing.
@@ -54,7 +51,6 @@ pub(crate) enum State {
     BackingOff,
     /// It runs since this time, from the beginning of the run.
     Running(Duration),
-    /// It has ended.
     Ended(Box<CallResult>),
 }
 
@@ -134,7 +130,6 @@ impl CallTable {
         self.calls.get_mut(place)
     }
 
-    /// The call of this number.
     pub(crate) fn call(&self, call: u32) -> Option<&Call> {
         self.calls.get(self.place(call))
     }
@@ -183,7 +178,6 @@ impl CallTable {
 }
 
 impl Call {
-    /// How it ended, if it has.
     pub(crate) fn result(&self) -> Option<&CallResult> {
         match &self.state {
             State::Ended(result) => Some(result),

@@ -44,7 +44,6 @@ const ROWS_PLAIN: usize = 40;
 /// How many results are kept to be shown again.
 const KEPT: usize = 100;
 
-/// What is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     /// A run, or its record.
@@ -96,7 +95,6 @@ impl Content {
     }
 }
 
-/// The displays and the prompter.
 #[derive(Debug)]
 pub(crate) struct Displays {
     /// Shows everything but the answer.
@@ -254,7 +252,6 @@ impl Displays {
         }
     }
 
-    /// The ticks of the display.
     pub(crate) fn ticks(&self) -> Ticks {
         Ticks(self.frame.map(|frame| {
             let mut ticks = interval(frame);

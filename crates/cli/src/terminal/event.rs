@@ -6,7 +6,6 @@ use std::sync::mpsc::Receiver;
 use plaincall::RunEvent;
 use tokio::sync::oneshot;
 
-/// Something to show.
 #[derive(Debug)]
 pub(crate) enum UiEvent {
     /// Work begins on a question.
@@ -15,7 +14,6 @@ pub(crate) enum UiEvent {
     TurnBegin(u32),
     /// Text of the reply, outside calls.
     Text(String),
-    /// Reasoning in the reply.
     Reasoning(String),
     /// A call begins in the reply.
     Call {
@@ -42,11 +40,8 @@ pub(crate) enum UiEvent {
         parts: Vec<String>,
         is_answered: bool,
     },
-    /// The question was abandoned.
     Abandoned,
-    /// The run is being cancelled.
     Stopping,
-    /// Time has passed.
     Tick,
     /// All is over; what comes now is the summary.
     Over,
@@ -60,7 +55,6 @@ pub(crate) enum UiEvent {
     },
 }
 
-/// Shows events.
 pub(crate) trait Display: Send {
     /// Handles an event and adds the output to `out`.
     fn take(&mut self, event: UiEvent, out: &mut String);

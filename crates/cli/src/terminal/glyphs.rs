@@ -24,7 +24,6 @@ pub(crate) struct Glyphs {
     pub(crate) bars: Bars,
 }
 
-/// The signs of the timeline.
 #[derive(Debug)]
 pub(crate) struct Bars {
     pub(crate) writing: char,

@@ -27,7 +27,6 @@ pub(crate) struct Interrupts {
     debounce: Debounce,
 }
 
-/// A signal that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupt {
     kind: SignalKind,
@@ -51,7 +50,6 @@ impl Interrupt {
 }
 
 impl Interrupts {
-    /// Begins to listen.
     pub(crate) fn new() -> Result<Self, Failure> {
         Self::of_system()
             .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))

@@ -29,7 +29,6 @@ impl Line {
         line
     }
 
-    /// How many columns it takes.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -45,7 +44,6 @@ impl Line {
         }
     }
 
-    /// Adds a character.
     pub(crate) fn push_character(&mut self, style: Style, c: char) {
         match c {
             '\t' => self.pad(style, TAB - self.width % TAB),
@@ -98,7 +96,6 @@ impl Line {
         );
     }
 
-    /// Adds another line.
     pub(crate) fn append(&mut self, other: &Self) {
         for (style, text) in &other.pieces {
             self.push(*style, text);

@@ -29,7 +29,6 @@ const PART: usize = 9;
 /// How many characters of a value are shown.
 const SHOWN: usize = 80;
 
-/// The level of detail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// What was found, below the line where it was.
@@ -77,7 +76,6 @@ impl<'t> Listing<'t> {
         })
     }
 
-    /// Lists the next bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8], output: &mut Output) -> Result<(), Failure> {
         let Self { parser, parts } = self;
         let mut events = parser.feed(bytes);

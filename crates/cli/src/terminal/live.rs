@@ -29,13 +29,10 @@ use crate::terminal::words;
 /// How many rows of text may wait for the next frame.
 const ROWS_AT_ONCE: usize = 200;
 
-/// The display.
 pub(crate) struct Live {
     transcript: Transcript<Screen>,
     phase: Phase,
-    /// When the run began.
     begun: Instant,
-    /// When the question began.
     asked: Instant,
 }
 

@@ -23,7 +23,6 @@ const FEW: usize = 3;
 /// How much is shown of a list of lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
-    /// All of it.
     Whole,
     /// So many lines, of the beginning and of the end.
     Ends(usize),

@@ -15,7 +15,6 @@ use crate::visible::harmless;
 /// How long to wait before showing "waiting for the model".
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The display.
 pub(crate) struct Plain {
     transcript: Transcript<Lines>,
     /// The size of the terminal that it is written on, where people wait.

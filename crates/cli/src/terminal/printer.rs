@@ -33,13 +33,11 @@ pub(crate) enum Target {
     Error,
 }
 
-/// The thread.
 #[derive(Debug)]
 pub(crate) struct Printer {
     done: oneshot::Receiver<Option<Failure>>,
 }
 
-/// Starts the thread.
 pub(crate) fn start(
     display: Box<dyn Display>,
     target: Target,

@@ -16,7 +16,6 @@ use crate::terminal::palette::{ASKING, PLAIN};
 use crate::terminal::question::{Answer, MORE, prompt};
 use crate::terminal::tty::{Keys, Tty};
 
-/// Asks questions.
 pub(crate) struct Prompter {
     /// The display, if it writes on a terminal.
     display: Option<Sender<UiEvent>>,
@@ -39,20 +38,15 @@ impl fmt::Debug for Prompter {
     }
 }
 
-/// A question.
 #[derive(Debug)]
 pub(crate) struct Question {
     /// The id of the call that it is about; empty if it is about none.
     pub(crate) id: Arc<str>,
-    /// The pages of the question.
     pub(crate) pages: Vec<Vec<Line>>,
-    /// The question.
     pub(crate) words: &'static str,
-    /// The possible answers.
     pub(crate) answers: Vec<&'static Answer>,
 }
 
-/// The answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) key: u8,

@@ -7,7 +7,6 @@ use crate::terminal::line::Line;
 /// Text that arrives in pieces and becomes rows.
 #[derive(Debug, Default)]
 pub(crate) struct Prose {
-    /// The row that is being written.
     row: Line,
     /// Rows that are complete and have not been taken.
     complete: Vec<Line>,
@@ -24,7 +23,6 @@ impl Prose {
         Self::default()
     }
 
-    /// Adds text.
     pub(crate) fn text(&mut self, text: &str, style: Style, width: usize) {
         for c in text.chars() {
             if std::mem::take(&mut self.has_return) && c != '\n' {
@@ -72,7 +70,6 @@ impl Prose {
         self.is_behind_call = true;
     }
 
-    /// Ends the row if it has text.
     pub(crate) fn end_started_row(&mut self) {
         if !self.row.is_empty() {
             self.end_row();
@@ -93,7 +90,6 @@ impl Prose {
         self.complete.len()
     }
 
-    /// The row that is being written.
     pub(crate) fn row(&self) -> &Line {
         &self.row
     }

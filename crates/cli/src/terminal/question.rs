@@ -15,7 +15,6 @@ use crate::terminal::{address, replacement};
 /// Of one text so many lines are shown even on a low terminal.
 const FEW: usize = 8;
 
-/// An answer to a question.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) key: u8,
@@ -69,7 +68,6 @@ pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "left open");
 pub(crate) static ANSWER: Answer =
     answer(b'\r', "", "you answered").asking("Your answer (optional):");
 
-/// The key for the next page.
 pub(crate) const MORE: u8 = b'm';
 
 /// The line with the answers that are accepted on a page, from 0, of so many; and their keys.
@@ -99,18 +97,15 @@ pub(crate) struct Details<'a> {
     pub(crate) effect: Effect,
     /// Whether a rule requires approval.
     pub(crate) is_ruled: bool,
-    /// Why the call is held.
     pub(crate) held: Option<&'a HeldReason>,
     pub(crate) arguments: &'a Arguments,
     pub(crate) tool: Option<&'a Tool>,
     /// Where the run's tools work; `None` before the run has begun.
     pub(crate) directories: Option<&'a Directories>,
-    /// How large the terminal is.
     pub(crate) size: Size,
 }
 
 impl Details<'_> {
-    /// Where the call would run.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         self.tool?.command_directory(self.directories?)
     }

@@ -12,11 +12,9 @@ use crate::terminal::tty::Size;
 /// The region takes at most so much of the height, so that the text stays in sight.
 const SHARE: (usize, usize) = (3, 4);
 
-/// The terminal and its content.
 pub(crate) struct Screen {
     pub(crate) prose: Prose,
     has_color: bool,
-    /// Asks the terminal for its size.
     measure: fn() -> Size,
     size: Size,
     /// The last frame, so that nothing is written if nothing has changed.

@@ -96,7 +96,6 @@ impl Columns {
     }
 }
 
-/// All of it.
 pub(crate) fn summary(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let calls = table.calls();
     if calls.is_empty() {

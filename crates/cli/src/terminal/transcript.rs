@@ -22,11 +22,9 @@ pub(crate) enum TextShown {
     AtOnce,
     /// The text that is not the answer, as soon as that is known.
     WithoutAnswer,
-    /// None.
     Nothing,
 }
 
-/// How a display looks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) glyphs: &'static Glyphs,
@@ -43,7 +41,6 @@ pub(crate) type Rows = Option<usize>;
 
 /// Where text and lines are written.
 pub(crate) trait Sheet {
-    /// Adds text of the reply.
     fn text(&mut self, text: &str, style: Style);
 
     /// Adds a line on a row of its own.

@@ -22,7 +22,6 @@ const STEP: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// How large a terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: usize,
@@ -133,7 +132,6 @@ impl Drop for Kept {
     }
 }
 
-/// Keys from the terminal.
 #[derive(Debug)]
 pub(crate) struct Keys {
     kept: Kept,

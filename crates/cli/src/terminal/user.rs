@@ -26,7 +26,6 @@ impl TerminalUser {
         Tty::open().is_ok().then(Self::default)
     }
 
-    /// Sets the prompter.
     pub(crate) fn set_prompter(&self, prompter: &Arc<Prompter>) {
         // It is set once.
         let _ = self.prompter.set(Arc::clone(prompter));

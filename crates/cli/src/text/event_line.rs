@@ -49,7 +49,6 @@ impl EventLine<Value> {
         Self::new("diagnostic", finding.span, rest.into())
     }
 
-    /// The line of an event.
     pub(crate) fn of_event(event: &Event<'_>) -> Self {
         let source = event.source();
         let (kind, rest) = match &event.kind {

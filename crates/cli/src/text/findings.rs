@@ -18,7 +18,6 @@ const SHOWN: usize = 60;
 
 /// What was found in a text.
 pub(crate) struct Findings {
-    /// How many calls there are.
     pub(crate) calls: usize,
     /// In the order in which they begin in the text.
     pub(crate) remarks: Vec<Found>,

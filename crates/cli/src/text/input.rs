@@ -95,7 +95,6 @@ impl Input {
         }
     }
 
-    /// The whole text.
     fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         match self.reader.read_to_end(&mut bytes) {

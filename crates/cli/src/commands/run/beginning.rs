@@ -25,7 +25,6 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How often the lock is retried.
 const LOCK_STEP: Duration = Duration::from_millis(20);
 
-/// The state of a run before the reply is opened.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) tools: Tools,

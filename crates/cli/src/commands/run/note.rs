@@ -15,7 +15,6 @@ use crate::options::DialectOptions;
 /// The name of the command in its notes.
 pub(crate) const PROGRAM: &str = "plaincall run";
 
-/// The note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {

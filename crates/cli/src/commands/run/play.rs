@@ -233,7 +233,6 @@ async fn close(
     }
 }
 
-/// Returns the exit status.
 fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status {
     match (interrupt, results) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),

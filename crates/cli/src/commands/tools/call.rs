@@ -54,7 +54,6 @@ pub(crate) struct CallOptions {
     sources: SourceOptions,
 }
 
-/// Runs the command.
 pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
     let (result, interrupt) = block_on(called(options, Environment::read()))?;
     let status = match &result {

@@ -42,7 +42,6 @@ pub(crate) struct CheckOptions {
     quiet: bool,
 }
 
-/// Runs the command.
 pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     let mut warnings = 0;
     for path in &options.files {

@@ -31,7 +31,6 @@ pub(crate) struct ListOptions {
     sources: SourceOptions,
 }
 
-/// Runs the command.
 pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let listed = block_on(until_interrupted(async {
