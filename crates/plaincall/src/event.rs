@@ -1,4 +1,4 @@
-//! What happens in a run, as it happens. As JSON each event is one line of the record (`spec/log.md`).
+//! The events of a run. As JSON, each event is one line of the log (`spec/log.md`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,79 +16,77 @@ use crate::rules::Rules;
 use crate::source::Source;
 use crate::tool_policy::ToolBegin;
 
-/// Something that happened in a run (`spec/log.md`, "Events"). Times are counted from the beginning of the run; in the
-/// record they are `t_ms`, in whole milliseconds.
+/// An event of a run (`spec/log.md`, "Events"). Times count from the start of the run; in JSON they are `t_ms`, in whole
+/// milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// The run begins, or somebody begins to listen: what holds for all of it.
+    /// The run started. Every subscriber gets it first.
     Run(Box<RunBegin>),
-    /// The run was taken up again from its log.
+    /// The run was resumed from its log.
     Resumed(Resumed),
     /// The log ended in a damaged line that may have been the start of a call of a tool that writes.
     DamagedEnd(DamagedEnd),
-    /// The model was given a text from outside.
+    /// The model received an untrusted text.
     Untrusted(UntrustedText),
-    /// The program gave the model a message.
+    /// The program sent the model a message.
     Message(Message),
-    /// A turn was opened.
+    /// A turn started.
     Turn(TurnBegin),
-    /// The next piece of the reply has arrived.
+    /// A part of the reply arrived.
     Text(Delta),
-    /// A call has appeared: its header has been read, its text is still arriving.
+    /// A call appeared: its header was parsed, its text is still arriving.
     Call(Appeared),
-    /// A call is complete and waits for what it depends on, or for a slot. Every complete call that is not wrong
-    /// waits, if only for a moment.
+    /// A call is complete and valid, and waits for its dependencies.
     Waiting(Completed),
-    /// Nothing but the gate stands in the call's way.
+    /// The call waits for approval.
     Ready(AwaitingApproval),
-    /// The gate has let the call pass.
+    /// The call was approved.
     Admitted(Admission),
-    /// The tool has been started.
+    /// The tool started.
     Start(Started),
-    /// The tool has failed and will be started once more after a while.
+    /// The tool failed and will be retried after a delay.
     BackOff(BackOff),
-    /// That while is over.
+    /// The delay is over.
     Retry(CallRef),
-    /// The call has ended; every call does, exactly once.
+    /// The call ended. Every call ends exactly once.
     Result(CallResult),
-    /// All calls of the turn are cancelled, or one.
+    /// All calls of the turn were cancelled, or one call.
     Cancel(Cancel),
-    /// The reply is over; its calls may still run.
+    /// The reply ended; its calls may still run.
     ReplyEnd(ReplyEnd),
-    /// The turn is over and all its calls have ended.
+    /// The reply and all calls of the turn have ended.
     TurnEnd(TurnEnd),
-    /// The log cannot be written any more, so nothing more is started. It is never in a log, and neither is any event
-    /// that comes after it.
+    /// The log cannot be written, so no further call starts. Neither this nor any later event is in the log.
     LogFailed(LogFailed),
-    /// Whoever listens was too slow, and so many events were lost to it. It is never in a log.
+    /// The subscriber was too slow and lost events. Never in a log.
     Lagged(Lagged),
 }
 
-/// What holds for the whole run.
+/// The settings of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunBegin {
-    /// The version of the record's form; [`LOG_VERSION`](crate::log::LOG_VERSION) in what is written now.
+    /// The version of the format, [`LOG_VERSION`](crate::log::LOG_VERSION).
     pub version: u32,
-    /// The version of Plaincall that began it.
+    /// The version of Plaincall that started the run.
     pub plaincall: String,
-    /// When it began, in milliseconds since 1970 (UTC).
+    /// The start of the run, in milliseconds since 1970 (UTC).
     pub began_unix_ms: u64,
     /// Limits and order.
     pub policy: Policy,
-    /// The rules of the run. Where the run is taken up again, the rules that it has then count.
+    /// The rules of the run. A resumed run uses its own rules instead.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub rules: Rules,
-    /// The tools and how they may run, by name.
+    /// The settings of the tools, by name.
     pub tools: BTreeMap<String, ToolBegin>,
-    /// The directory in which the run was started, if a tool uses it.
+    /// The working directory of the run, if a tool uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_directory: Option<String>,
     /// The run's scratch directory, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<DirectoryBegin>,
-    /// What the program that began the run wants to know again: [`RunBuilder::note`](crate::RunBuilder::note).
+    /// Data of the program: [`RunBuilder::note`](crate::RunBuilder::note).
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub note: serde_json::Value,
 }
@@ -96,23 +94,23 @@ pub struct RunBegin {
 /// The run's scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryBegin {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// Whether it goes away with the run.
+    /// Whether it is removed with the run.
     pub temporary: bool,
 }
 
-/// Whose words a message holds.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The user's.
+    /// The user.
     User,
-    /// The program's own.
+    /// The program.
     Program,
 }
 
-/// Who let a call pass.
+/// What approved a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmittedBy {
@@ -124,10 +122,10 @@ pub enum AdmittedBy {
     Gate,
 }
 
-/// Events that were lost to a listener.
+/// Events that a subscriber lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lagged {
-    /// How many.
+    /// The number of events.
     pub count: u64,
 }
 
@@ -141,14 +139,14 @@ macro_rules! events {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub struct $name {
-            /// The call's place in order of appearance, from 0, unique over the conversation.
+            /// The index of the call in order of appearance, from 0, over the whole conversation.
             pub call: u32,
             /// Its id.
             pub id: Arc<str>,
             /// The name of its tool, as written.
             pub name: Arc<str>,
             $($own)*
-            /// When it happened.
+            /// The time of the event.
             #[serde(rename = "t_ms", with = "milliseconds")]
             pub at: Duration,
         }
@@ -163,7 +161,7 @@ macro_rules! events {
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name {
             $($own)*
-            /// When it happened.
+            /// The time of the event.
             #[serde(rename = "t_ms", with = "milliseconds")]
             pub at: Duration,
         }
@@ -176,31 +174,30 @@ events! {
     /// A call and a time.
     struct CallRef of a call {}
 
-    /// The run was taken up again. The time in which nothing ran is not counted.
+    /// The run was resumed. The time in between does not count.
     struct Resumed {}
 
-    /// Takes the place of a damaged last line that may have been the start of a call of a tool that writes. Every such call
-    /// that could have been started there counts as started. Its time is that of the line before it.
+    /// Replaces a damaged last line that may have been the start of a call of a tool that writes. Every such call that could
+    /// have started there counts as started. The time is that of the line before it.
     struct DamagedEnd {
-        /// How many bytes were there.
+        /// The number of bytes that it replaces.
         pub bytes: usize,
     }
 
-    /// A text from outside that the model was given.
+    /// An untrusted text that the model received.
     struct UntrustedText {
         /// Its number, from 0.
         pub number: u32,
-        /// What it is called.
+        /// Its name.
         pub name: Arc<str>,
-        /// The part of it that a call could have been copied from, if there is any: from the line on that holds its first
-        /// start marker.
+        /// The part from which a call could be copied, if any: from the line of the first start marker.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub text: Option<Arc<Untrusted<'static>>>,
     }
 
-    /// A message that the program gave the model.
+    /// A message that the program sent to the model.
     struct Message {
-        /// Whose words it holds.
+        /// Its author.
         pub author: Author,
         /// The message as the model reads it.
         pub text: Arc<str>,
@@ -210,79 +207,79 @@ events! {
     struct TurnBegin {
         /// Its number, from 0.
         pub turn: u32,
-        /// How many calls it may hold, if it has a limit of its own.
+        /// Its own limit of calls, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub calls: Option<u32>,
     }
 
-    /// A piece of the reply, as it arrived.
+    /// A part of the reply, as it arrived.
     struct Delta {
         /// Its text, or its bytes.
         #[serde(flatten)]
         pub source: Source,
     }
 
-    /// A call whose header has been read.
+    /// A call whose header was parsed.
     struct Appeared of a call {
         /// The ids that it names as dependencies.
         #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
         pub dependencies: Arc<[String]>,
-        /// Its arguments, if it was [submitted](crate::Turn::submit): no reply holds it.
+        /// Its arguments, if it was [submitted](crate::Turn::submit).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub submitted: Option<Arc<SubmittedArguments>>,
-        /// The call whose tool has submitted it, if one has.
+        /// The call whose tool submitted it, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub parent: Option<u32>,
     }
 
     /// A call that is complete.
     struct Completed of a call {
-        /// The arguments as the tool gets them.
+        /// The arguments for the tool.
         pub arguments: ArgumentTexts,
     }
 
-    /// A call that only the gate keeps from running.
+    /// A call that waits for approval.
     struct AwaitingApproval of a call {
-        /// Why it is held, if it is. Then no rule and no earlier answer lets it pass.
+        /// The reason if the call is held. Then only the gate can approve it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub held: Option<HeldReason>,
     }
 
-    /// A call that may run.
+    /// An approved call.
     struct Admission of a call {
-        /// Who decided.
+        /// What approved it.
         pub by: AdmittedBy,
-        /// Whether all later calls of this tool may run too.
+        /// Whether all later calls of this tool are approved too.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub always: bool,
-        /// The arguments it runs with, if they are not those that were written.
+        /// The arguments, if they were edited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub arguments: Option<ArgumentTexts>,
     }
 
-    /// A tool that has been started.
+    /// A started tool.
     struct Started of a call {
-        /// Which start of the call it is, from 1.
+        /// The number of the attempt, from 1.
         pub attempt: u32,
     }
 
-    /// A tool that has failed and will be started again.
+    /// A failed tool that will be retried.
     struct BackOff of a call {
-        /// What went wrong.
+        /// The error.
         pub error: Arc<str>,
-        /// How long it waits.
+        /// The delay.
         #[serde(rename = "wait_ms", with = "milliseconds")]
         pub wait: Duration,
     }
 
     /// All calls of the turn are cancelled, or one.
     struct Cancel {
-        /// The call, if it is one alone.
+        /// The call, if only one was cancelled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub call: Option<u32>,
-        /// Why, as the beginning of a sentence that goes on with "before the call was started".
+        /// The reason: the start of a sentence that continues with "before the call was started".
         pub reason: Arc<str>,
-        /// Whether it is because the time of the turn is over.
+        /// Whether the turn timed out.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub timed_out: bool,
     }
@@ -295,21 +292,21 @@ events! {
 
     /// The end of a turn.
     struct TurnEnd {
-        /// Its number, from 0. A turn that was dropped may end after the next one has begun.
+        /// Its number, from 0. A dropped turn may end after the next one has started.
         pub turn: u32,
-        /// How many calls of the turn ended how.
+        /// The number of calls with each status.
         pub counts: StatusCounts,
     }
 
-    /// The log cannot be written any more.
+    /// The log cannot be written.
     struct LogFailed {
-        /// Why.
+        /// The error.
         pub error: Arc<str>,
     }
 }
 
 impl RunEvent {
-    /// The call it is about, if it is about one.
+    /// Returns the index of the call, if the event is about one.
     pub fn call(&self) -> Option<u32> {
         match self {
             Self::Call(event) => Some(event.call),
@@ -325,7 +322,7 @@ impl RunEvent {
         }
     }
 
-    /// When it happened, counted from the beginning of the run.
+    /// Returns the time of the event since the start of the run.
     pub fn at(&self) -> Duration {
         match self {
             Self::Run(_) | Self::Lagged(_) => Duration::ZERO,

@@ -10,21 +10,21 @@ use crate::milliseconds;
 
 pub use crate::tool_policy::{Dependents, Retry, ToolPolicy};
 
-/// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
+/// Limits and order of all calls of a run (`spec/running.md`). The first line of a log contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// How many calls may run at the same time; 0 is any number. Default: 32, since a running command holds file
+    /// The maximum number of calls at the same time; 0 means no limit. Default: 32, because a running command holds file
     /// descriptors, and a model can write thousands of calls in one reply.
     pub concurrent: u32,
-    /// How many calls a turn may hold; those written after them are rejected.
+    /// The maximum number of calls in a turn; further calls are rejected. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_turn: Option<u32>,
-    /// What orders the calls of a reply in the block syntax.
+    /// The order of calls in the block syntax.
     pub block_order: Order,
-    /// What orders the calls of a reply in the emoji syntax, which names no dependencies.
+    /// The order of calls in the emoji syntax, which has no dependencies.
     pub emoji_order: Order,
-    /// How long a turn may take, from its opening to the end of its last call.
+    /// The time limit of a turn, from its start to the end of its last call. Default: no limit.
     #[serde(
         rename = "turn_timeout_ms",
         default,
@@ -32,26 +32,25 @@ pub struct Policy {
         with = "milliseconds::optional"
     )]
     pub turn_timeout: Option<Duration>,
-    /// How long a gate may take for its answer; without one in time the call is denied. Default: an hour.
+    /// The time limit for an answer of the gate; then the call is denied. Default: one hour.
     #[serde(rename = "gate_timeout_ms", with = "milliseconds")]
     pub gate_timeout: Duration,
-    /// When tools run that may change something.
+    /// When calls of tools that write run.
     pub writes: Writes,
     /// What happens to calls without an end marker.
     pub unclosed: Unclosed,
-    /// How long a result is at most that goes back to the model whole, in bytes. Default: 64 KiB.
+    /// The maximum length of a result for the model, in bytes; longer ones are truncated. Default: 64 KiB.
     pub result_limit: usize,
-    /// What becomes of calls that also stand in untrusted text.
+    /// What happens to calls that also appear in untrusted text.
     pub echoes: Echoes,
-    /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
-    /// then on is treated as one.
+    /// How much untrusted text is kept to detect such calls, in bytes. If there is more, every later call is held.
     pub untrusted_limit: usize,
-    /// How much the calls that a call depends on may pass on to it, in bytes of their results. A call that would be
-    /// given more is rejected. Default: 16 MiB.
+    /// The maximum size of the results that a call gets from its dependencies, in bytes; with more, it is rejected. Default:
+    /// 16 MiB.
     pub dependency_limit: usize,
-    /// How much may be passed on so to all calls of the run together. Default: 1 GiB.
+    /// The same limit for all calls of the run together. Default: 1 GiB.
     pub dependency_total: usize,
-    /// How large a call may be.
+    /// Size limits of a call.
     pub limits: Limits,
 }
 

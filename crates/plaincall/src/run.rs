@@ -45,10 +45,10 @@ use crate::work::Transform;
 /// How long the end of a run waits for an observer that is still busy.
 const OBSERVER_GRACE: Duration = Duration::from_secs(5);
 
-/// One conversation with a model: its tools, who may allow calls, its ids and the results so far.
+/// A conversation with a model: its tools, gate, ids and results so far.
 ///
-/// A task of its own owns the calls that run. Dropping the run calls off what still runs and lets nothing of it live on.
-/// [`close`](Self::close) also removes its scratch directory with the files in it.
+/// The calls run on a separate task. Dropping the run cancels its running calls. [`close`](Self::close) also removes its
+/// scratch directory.
 #[derive(Debug)]
 pub struct Run {
     /// It has no bound of its own: what goes in is what the reply says, and the driver takes it whenever it gets its
@@ -72,7 +72,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run with these tools and otherwise the defaults of [`RunBuilder`].
+    /// Creates a run with these tools and the defaults of [`RunBuilder`].
     ///
     /// # Errors
     /// See [`RunBuilder::build`].
@@ -80,7 +80,7 @@ impl Run {
         Self::builder(toolbox).build()
     }
 
-    /// Settings for a run with these tools.
+    /// Returns a builder for a run with these tools.
     pub fn builder(toolbox: Toolbox) -> RunBuilder {
         RunBuilder {
             toolbox,
@@ -99,7 +99,7 @@ impl Run {
         }
     }
 
-    /// The results of the last turn, for who has dropped it; none if there was no turn.
+    /// Returns the results of the last turn, after it was dropped. Empty if there was no turn.
     pub fn last_results(&self) -> impl Future<Output = TurnResults> + Send + use<> {
         let inbox = self.inbox.downgrade();
         async move {
@@ -111,20 +111,20 @@ impl Run {
         }
     }
 
-    /// A whole result, as events and the record have it, as it goes back to the model: a long output is cut
-    /// (`spec/running.md`, "Long results"). The results of a turn are such already.
+    /// Truncates a complete result, from an event or a log, for the model (`spec/running.md`, "Long results"). The results of a
+    /// turn are already truncated.
     pub fn for_model(&self, result: &CallResult) -> CallResult {
         self.run_context.whole_results.for_model(result)
     }
 
-    /// A result of an earlier turn with at most `limit` bytes of its output, for a conversation that would be too long
-    /// with more; `None` if it has no more. If the model has the tool [`read_result`](crate::Tool::read_result), it can read on.
+    /// Shortens a result of an earlier turn to `limit` bytes of its output, to keep the conversation short. Returns `None` if it
+    /// is not longer. With the tool [`read_result`](crate::Tool::read_result), the model can read the rest.
     pub fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
         self.run_context.whole_results.shortened(result, limit)
     }
 
-    /// What was read of the last reply, if the run was taken up again from a log that ends within a turn, and nobody has
-    /// gone on with it.
+    /// Returns the unfinished last reply, if the run was resumed from a log that ends within a turn and
+    /// [`resume_turn`](Self::resume_turn) was not called yet.
     pub fn unfinished(&self) -> Option<&Unfinished> {
         self.resumed.as_ref().filter(|last| !last.has_ended)
     }
@@ -171,7 +171,7 @@ impl Run {
         self.send(Message::Input(Input::Message { author, text }));
     }
 
-    /// What happens from now on in all turns. The first event says how the run began.
+    /// Returns a stream of the events from now on, in all turns. The first event describes the run.
     pub fn events(&self) -> RunEvents {
         let (listener, events) = RunEvents::new();
         self.text_is_wanted.store(true, Ordering::Relaxed);
@@ -179,18 +179,17 @@ impl Run {
         events
     }
 
-    /// Lets the turns be streams of what happens from now on ([`Turn`](crate::Turn)). What happens between two turns comes
-    /// with the next.
+    /// Makes turns streams of events from now on ([`Turn`](crate::Turn)). Events between two turns come with the next turn.
     pub fn listen(&mut self) {
         self.listener = Some(self.events());
     }
 
-    /// The next event of a run that [listens](Self::listen), if there is one already.
+    /// Returns the next event after [`listen`](Self::listen), without waiting.
     pub fn try_event(&mut self) -> Option<RunEvent> {
         self.listener.as_mut()?.try_next()
     }
 
-    /// A handle by which the run can be cancelled from elsewhere.
+    /// Returns a handle that cancels the run from elsewhere.
     pub fn canceller(&self) -> Canceller {
         Canceller {
             inbox: self.inbox.downgrade(),
@@ -212,13 +211,12 @@ impl Run {
         self.run_context.directories()
     }
 
-    /// Ends the run as dropping it does, waits until nothing of it is left, and removes its scratch directory. Returns the
-    /// files that were removed with it, so that the user can be told. A run that is merely dropped leaves a scratch
-    /// directory that holds files.
+    /// Ends the run, waits for its tasks, and removes its scratch directory. Returns the removed files, to inform the user.
+    /// Dropping the run instead keeps a scratch directory that contains files.
     ///
     /// # Errors
-    /// If the scratch directory cannot be removed. A tool that has kept its [`Context`](crate::Context) keeps the
-    /// directory for as long.
+    /// Returns an error if the scratch directory cannot be removed. It is kept as long as a tool keeps its
+    /// [`Context`](crate::Context).
     pub async fn close(self) -> Result<Option<RemovedFiles>, CloseError> {
         let Self {
             inbox,
@@ -260,8 +258,8 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Calls off all calls of the run: those that have not started end as `cancelled`, running tools are stopped.
-    /// Calls that still appear in the same turn are cancelled too; the next turn is free again.
+    /// Cancels all calls of the run: calls that have not started end as `cancelled`, and running tools are stopped. Calls that
+    /// appear later in the same turn are cancelled too. The next turn is not affected.
     pub fn cancel(&self) {
         if let Some(inbox) = self.inbox.upgrade() {
             let _ = inbox.send(Message::Cancel);
@@ -287,27 +285,27 @@ pub struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Sets how the model's text is read; the automatic dialect if nothing is said.
+    /// Sets the dialect of the model. Default: [`Dialect::auto`].
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Sets what is decided without asking anybody; nothing if nothing is said. A rule comes before the gate.
+    /// Sets the rules, which are applied before the gate. Default: none.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Sets who decides about the calls that no rule decides about; [`ReadOnly`](crate::ReadOnly) if nothing is said.
+    /// Sets the gate, which decides about calls that no rule decides about. Default: [`ReadOnly`](crate::ReadOnly).
     pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
         self.gate = Some(Arc::new(gate));
         self
     }
 
-    /// Changes what tools say before anybody hears of it: other calls, observers, the log, the model. The function gets
-    /// the name of the tool and a text, an output or an error, and returns the text that takes its place; for instance
-    /// without secrets. If it panics, the call has failed and its text is lost.
+    /// Transforms outputs and errors of tools before other calls, observers, the log or the model get them, for instance to
+    /// remove secrets. The function gets the name of the tool and the text, and returns the new text. If it panics, the call
+    /// fails and its text is lost.
     pub fn transform(
         mut self,
         transform: impl Fn(&str, String) -> String + Send + Sync + 'static,
@@ -316,32 +314,31 @@ impl RunBuilder {
         self
     }
 
-    /// Adds somebody who watches.
+    /// Adds an observer.
     pub fn observer(mut self, observer: impl Observer) -> Self {
         self.observers.push(Box::new(observer));
         self
     }
 
-    /// Writes the run down as it happens, so that it can be taken up again after a crash (`spec/log.md`).
+    /// Logs the run, so that it can be resumed after a crash (`spec/log.md`).
     ///
-    /// With a log that holds a run already, [`build`](Self::build) brings everything back to where that run was cut
-    /// off: the tools and the dialect must be those it began with; the policy is the log's. Calls that have ended are
-    /// not run again. Those that were cut off are started again if their tool reads or can be repeated; otherwise the
-    /// gate is asked what became of them ([`Gate::recover`]), and without an answer they are `unknown`.
+    /// If the log contains a run, [`build`](Self::build) restores its state: the tools and the dialect must be the same; the
+    /// policy is that of the log. Calls that have ended do not run again. Interrupted calls start again if their tool reads or
+    /// is idempotent; otherwise the gate is asked about their outcome ([`Gate::recover`]), and without an answer they end
+    /// `unknown`.
     pub fn log(mut self, log: Log) -> Self {
         self.log = Some(log);
         self
     }
 
-    /// With a log that holds a run: calls off the calls of its last turn that had not ended, in the place of going on with
-    /// them. Of those that were running and may have changed something the gate is asked all the same.
+    /// Cancels the unfinished calls of a resumed run instead of continuing them. The gate is still asked about interrupted
+    /// calls that may have changed something.
     pub fn cancel_unfinished(mut self) -> Self {
         self.cancels_unfinished = true;
         self
     }
 
-    /// Sets what the log says at its beginning for the program that takes it up again. Lists and objects in it may be
-    /// nested 64 deep.
+    /// Stores data in the first line of the log, for the program that resumes the run. At most 64 levels deep.
     pub fn note(mut self, note: serde_json::Value) -> Self {
         self.note = note;
         self

@@ -1,4 +1,4 @@
-//! How the calls of one tool may run, as plain data.
+//! Limits and retries of one tool, as plain data.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::milliseconds;
 
-/// How the calls of one tool may run (`spec/running.md`).
+/// Limits and retries of one tool (`spec/running.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolPolicy {
-    /// How long a call may run, from its start. Default: one minute.
+    /// The timeout of a call, from its start. Default: one minute.
     #[serde(rename = "timeout_ms", with = "milliseconds")]
     pub timeout: Duration,
-    /// How long a call that is to stop may take to end by itself.
+    /// How long a call may take to end after it was asked to stop.
     #[serde(rename = "grace_ms", with = "milliseconds")]
     pub grace: Duration,
-    /// How many calls of this tool may run at the same time; `None` for any number.
+    /// The maximum number of calls of this tool at the same time. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<NonZeroU32>,
-    /// Its calls run only when nothing else runs.
+    /// Whether its calls run alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
-    /// Whether a call that has failed is tried again.
+    /// Whether and how failed calls are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What becomes of the calls that depend on one that has failed.
+    /// What happens to calls that depend on a failed call.
     #[serde(default, skip_serializing_if = "Dependents::is_skip")]
     pub dependents: Dependents,
-    /// A call of it that ends `ok` ends the run after its turn.
+    /// Whether a call that ends `ok` ends the run after its turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finishes: bool,
 }
@@ -48,22 +48,21 @@ impl Default for ToolPolicy {
     }
 }
 
-/// How a call that has failed is tried again (`spec/running.md`, "Retries"). Only for tools that read or can be
-/// repeated.
+/// How failed calls are retried (`spec/running.md`, "Retries"). Only for tools that read or are idempotent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// How often it is started at most, the first start counted.
+    /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// How long it waits before the second start; before each further one twice as long.
+    /// The delay before the second attempt; it doubles with each further attempt.
     #[serde(rename = "first_wait_ms", with = "milliseconds")]
     pub first_wait: Duration,
-    /// How long it waits at most.
+    /// The longest delay.
     #[serde(rename = "longest_wait_ms", with = "milliseconds")]
     pub longest_wait: Duration,
 }
 
 impl Retry {
-    /// So many starts at most, with waits from half a second to half a minute.
+    /// Creates a policy with this many attempts and delays from 0.5 to 30 seconds.
     pub fn attempts(attempts: u32) -> Self {
         Self {
             attempts,
@@ -72,8 +71,8 @@ impl Retry {
         }
     }
 
-    /// How long to wait after so many failed starts. `chance` is from 0 to 1: the wait is between half and the whole of
-    /// its length, so that many calls that fail together do not come back together.
+    /// Returns the delay after this many failed attempts. `chance` is from 0 to 1 and shortens the delay by up to half, so that
+    /// calls that fail together do not retry together.
     pub(crate) fn wait(&self, failed: u32, chance: f64) -> Duration {
         let doublings = failed.saturating_sub(1).min(31);
         let whole = self.first_wait.saturating_mul(1 << doublings);
@@ -82,16 +81,16 @@ impl Retry {
     }
 }
 
-/// What becomes of the calls that depend on one that ran and failed (`spec/running.md`, "Skipping").
+/// What happens to calls that depend on a call that ran and failed (`spec/running.md`, "Skipping").
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependents {
     /// They are skipped.
     #[default]
     Skip,
-    /// They run, and see that it failed.
+    /// They run, and get the failure.
     Run,
-    /// They run, and see that it failed, with this text as its output.
+    /// They run, and get the failure with this text as the output.
     Fallback(String),
 }
 
@@ -101,12 +100,12 @@ impl Dependents {
     }
 }
 
-/// What the record says of a tool.
+/// The settings of a tool, as the log contains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolBegin {
-    /// What the tool may do to the world.
+    /// What the tool may change.
     pub effect: Effect,
-    /// How its calls may run.
+    /// Its limits and retries.
     #[serde(flatten)]
     pub policy: ToolPolicy,
 }

@@ -20,11 +20,11 @@ use crate::trace::Parent;
 
 /// One reply of the model, fed with pieces of text as they arrive.
 ///
-/// A call starts as soon as it is complete and its dependencies are done, while the rest is still being written. The
-/// tools run on other tasks; on a runtime with one thread they get their turn whenever the feeding task waits.
+/// A call starts as soon as it is complete and its dependencies have ended, while the rest of the reply still arrives. Tools
+/// run on other tasks; on a single-threaded runtime they run whenever the feeding task awaits.
 ///
-/// Of a run that [listens](Run::listen) it is a stream of what happens: what is read of the reply, and the events of the
-/// run (`docs/observing.md`). The stream ends when the reply has [ended](Self::end) and so have all its calls.
+/// After [`Run::listen`], a turn is a stream of the parts of the reply and the events of the run (`docs/observing.md`). The
+/// stream ends when the reply ([`end`](Self::end)) and all its calls have ended.
 ///
 /// Dropping a turn before [`finish`](Self::finish) has returned, or the stream has ended, cancels its calls.
 #[derive(Debug)]
@@ -44,31 +44,30 @@ pub struct Turn<'run> {
     pub(crate) resubmitted: Vec<(u32, Arc<str>)>,
 }
 
-/// Something that happens in a turn.
+/// An item of the stream of a turn.
 #[derive(Clone, Debug)]
 pub enum TurnEvent {
-    /// Part of the reply. It comes before what follows from it.
+    /// A part of the reply. It comes before the events that it causes.
     Read(ReplyItem<'static>),
     /// An event of the run.
     Run(RunEvent),
 }
 
 impl Run {
-    /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
-    /// has [gone on](Self::resume_turn) with that, its calls are called off.
+    /// Starts the next reply of the model. This cancels the calls of an unfinished turn of a resumed run, unless
+    /// [`resume_turn`](Self::resume_turn) was called.
     pub fn turn(&mut self) -> Turn<'_> {
         self.begin(None)
     }
 
-    /// As [`turn`](Self::turn), for a reply that may hold at most so many calls, beside what the policy says. Those
-    /// written after them are rejected.
+    /// Like [`turn`](Self::turn), with a limit of calls for this reply, in addition to the policy. Further calls are rejected.
     pub fn turn_of(&mut self, calls: u32) -> Turn<'_> {
         self.begin(Some(calls))
     }
 
-    /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
-    /// it was not over ([`unfinished`](Self::unfinished)), and finish it. Of a turn that had ended it gives the results
-    /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
+    /// Continues the last turn of a resumed run. Feed it the rest of the reply, if the reply had not ended
+    /// ([`unfinished`](Self::unfinished)), and finish it. A turn that had ended returns its results again, because a crash may
+    /// have lost them. If there is no such turn, this starts one.
     pub fn resume_turn(&mut self) -> Turn<'_> {
         match self.resumed.take() {
             Some(last) => Turn::new(self, last.stop, last.submitted),
@@ -103,10 +102,10 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// Takes the next piece of the reply: text, or bytes that may cut a character.
+    /// Feeds the next part of the reply: text, or bytes that may split a character.
     ///
-    /// It never waits. Whoever feeds faster than the log can be written waits for [`caught_up`](Self::caught_up) now
-    /// and then.
+    /// This never waits. If you feed faster than the log can be written, await [`caught_up`](Self::caught_up) from time to
+    /// time.
     pub fn feed(&mut self, chunk: impl AsRef<[u8]>) {
         let chunk = chunk.as_ref();
         if self.stop.is_some() {
@@ -142,7 +141,7 @@ impl<'run> Turn<'run> {
         self.run.observe_untrusted(name, text);
     }
 
-    /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.
+    /// Waits until the run has processed the reply so far and most of it is logged.
     pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
         let inbox = self.run.inbox.downgrade();
         async move {
@@ -155,7 +154,7 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// Ends the reply. Its calls still run. Of a reply that was over before the run was resumed nothing changes.
+    /// Ends the reply. Its calls continue. No effect on a reply that ended before the run was resumed.
     pub fn end(&mut self, stop: Stop) {
         if self.awaited.is_some() || self.results.is_some() {
             return;
@@ -175,7 +174,7 @@ impl<'run> Turn<'run> {
         self.run.send(Message::Over { stop, read, reply });
     }
 
-    /// [Ends](Self::end) the reply, if it has not ended, and waits until all its calls have.
+    /// Ends the reply, unless [`end`](Self::end) was called, and waits until all its calls have ended.
     pub async fn finish(mut self, stop: Stop) -> TurnResults {
         self.end(stop);
         // Should this future be dropped while it waits, so is the turn, and its calls are cancelled.
@@ -193,12 +192,12 @@ impl<'run> Turn<'run> {
         Poll::Ready(())
     }
 
-    /// The next event of the stream; `None` at its end. Nothing is lost if the future is dropped.
+    /// Returns the next item of the stream, or `None` at its end. Cancel safe.
     pub async fn next(&mut self) -> Option<TurnEvent> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// The next event of the stream, if there is one already.
+    /// Returns the next item of the stream without waiting.
     pub fn try_next(&mut self) -> Option<TurnEvent> {
         let read = self.read.pop_front().map(TurnEvent::Read);
         read.or_else(|| self.run.try_event().map(TurnEvent::Run))
