@@ -213,7 +213,7 @@ impl Arguments {
             .and_then(|pointer| self.tree.insert(&pointer, number));
         match &placed {
             Ok(()) => self.leaves.push(leaf),
-            Err(error) if PointerError::is_mendable(error.code) => {
+            Err(error) if PointerError::is_fixable(error.code) => {
                 self.unplaced.push((number, leaf));
             }
             Err(_) => self.refuse(&leaf),

@@ -17,7 +17,7 @@ use crate::call::ToolCall;
 use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::Misfit;
+use crate::schema::TypeError;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
 
@@ -49,7 +49,7 @@ use crate::tree::NodeIndex;
 ///
 /// # Errors
 /// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
-/// nothing is told of what is missing. Whether the call may run at all is another
+/// nothing is reported of what is missing. Whether the call may run at all is another
 /// question: [`crate::ReplyCheck::may_run`].
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
     let mut problems = Problems::default();
@@ -62,7 +62,7 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
     let (written, spoiled) = call.placed_for(tool);
     let count = spoiled.len();
     // What is missing, and what is wrong with the whole, shows only if all that was written is known.
-    problems.is_hopeless = spoiled.iter().any(|problem| problem.pointer.is_empty());
+    problems.is_unrecoverable = spoiled.iter().any(|problem| problem.pointer.is_empty());
     problems.found = spoiled;
     let arguments = match call.syntax {
         Syntax::Block => bind_block(tool, &written, problems),
@@ -102,7 +102,7 @@ pub(crate) struct Problems {
     /// Lists and objects with more parts than there is room for: validation may say it too, but need not be there.
     too_many: Vec<ReplyDiagnostic>,
     /// Whether there is nothing that the rest of the checks could look at.
-    is_hopeless: bool,
+    is_unrecoverable: bool,
 }
 
 impl Problems {
@@ -110,13 +110,13 @@ impl Problems {
         self.found.push(problem);
     }
 
-    pub(crate) fn misfit(&mut self, pointer: &str, span: Span, misfit: &Misfit) {
-        let Misfit {
+    pub(crate) fn type_error(&mut self, pointer: &str, span: Span, type_error: &TypeError) {
+        let TypeError {
             expected, found, ..
-        } = misfit;
+        } = type_error;
         let message = format!("`{pointer}`: expected {expected}, found {found}");
         let problem = ReplyDiagnostic::of_argument("wrong_type", pointer, span, message);
-        if misfit.is_inside {
+        if type_error.is_inside {
             self.inside.push(problem);
         } else {
             self.found.push(problem);
@@ -136,9 +136,9 @@ impl Problems {
     }
 
     /// The arguments could not be read at all.
-    pub(crate) fn hopeless(&mut self, problem: ReplyDiagnostic) {
+    pub(crate) fn unrecoverable(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
-        self.is_hopeless = true;
+        self.is_unrecoverable = true;
     }
 
     fn complete(
@@ -148,14 +148,14 @@ impl Problems {
         header_span: Span,
         arguments: &Arguments,
     ) {
-        if !self.is_hopeless {
+        if !self.is_unrecoverable {
             self.missing(tool, syntax, header_span, arguments);
             self.validated(tool, header_span, arguments);
         }
         let mut too_many = mem::take(&mut self.too_many);
         if !too_many.is_empty() {
-            let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
-            too_many.retain(|problem| !told.contains(&*problem.pointer));
+            let reported: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
+            too_many.retain(|problem| !reported.contains(&*problem.pointer));
             self.found.append(&mut too_many);
         }
     }
@@ -181,14 +181,14 @@ impl Problems {
         if missing.peek().is_none() {
             return;
         }
-        let told: HashSet<&str> = self
+        let reported: HashSet<&str> = self
             .found
             .iter()
             .map(|problem| Pointer::beginning(&problem.pointer, 1))
             .collect();
         let found: Vec<ReplyDiagnostic> = missing
             .map(|parameter| parameter.pointer())
-            .filter(|pointer| !told.contains(&**pointer))
+            .filter(|pointer| !reported.contains(&**pointer))
             .map(|pointer| {
                 let usage = match syntax {
                     Syntax::Block => String::new(),
@@ -201,7 +201,7 @@ impl Problems {
         self.found.extend(found);
     }
 
-    /// Adds what validation finds, where nothing is told yet.
+    /// Adds what validation finds, where nothing is reported yet.
     fn validated(&mut self, tool: &ToolSpec, header_span: Span, arguments: &Arguments) {
         let violations = match tool
             .validator()
@@ -226,17 +226,18 @@ impl Problems {
                 return;
             }
         };
-        let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
-        let told_below: HashSet<&str> = told.iter().flat_map(|one| beginnings(one)).collect();
+        let reported: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
+        let reported_below: HashSet<&str> =
+            reported.iter().flat_map(|one| beginnings(one)).collect();
         let found: Vec<ReplyDiagnostic> = violations
             .into_iter()
             .filter(|violation| {
                 let pointer = violation.pointer.as_str();
-                let is_told = !told.is_empty() && pointer.is_empty();
-                !is_told
-                    && !told.contains(pointer)
-                    && !told_below.contains(pointer)
-                    && !beginnings(pointer).any(|beginning| told.contains(beginning))
+                let is_reported = !reported.is_empty() && pointer.is_empty();
+                !is_reported
+                    && !reported.contains(pointer)
+                    && !reported_below.contains(pointer)
+                    && !beginnings(pointer).any(|beginning| reported.contains(beginning))
             })
             .map(|one| {
                 let span = arguments.span_near(&one.pointer).unwrap_or(header_span);
@@ -262,7 +263,7 @@ pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
 /// For how many unknown arguments of a call a parameter is suggested.
 const SUGGESTED: usize = 5;
 
-/// The arguments that a tool does not take. What it does take is told with the first: there may be thousands.
+/// The arguments that a tool does not take. What it does take is reported with the first: there may be thousands.
 pub(crate) struct Undeclared<'s> {
     tool: &'s ToolSpec,
     count: usize,

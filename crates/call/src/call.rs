@@ -79,7 +79,7 @@ impl ToolCall {
     /// Whether it has an error that no schema can mend.
     pub(crate) fn has_lasting_error(&self) -> bool {
         let mut errors = self.diagnostics.iter().filter(|one| one.spoils_arguments());
-        errors.any(|error| !PointerError::is_mendable(error.code))
+        errors.any(|error| !PointerError::is_fixable(error.code))
     }
 
     /// The arguments as far as they can be placed for a tool, and what is wrong with the text of the call.
@@ -101,7 +101,7 @@ impl ToolCall {
     }
 
     /// The arguments as the schema of the tool places them, if that mends all errors that the call has.
-    pub(crate) fn mended(&self, tool: &ToolSpec) -> Option<Arguments> {
+    pub(crate) fn fixed(&self, tool: &ToolSpec) -> Option<Arguments> {
         let (placed, problems) = self.placed_for(tool);
         problems.is_empty().then(|| placed.into_owned())
     }

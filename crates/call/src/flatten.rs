@@ -101,10 +101,10 @@ pub fn flatten_call(
             .and_then(|arguments| bind_arguments(tool, &arguments).err());
         let problems = bound.unwrap_or_default();
         let name = |pointer: &str| Pointer::beginning(pointer, 1).to_owned();
-        let is_told = problems
+        let is_reported = problems
             .iter()
             .any(|problem| name(&problem.pointer) == name(&error.pointer));
-        let own = (!is_told).then(|| error.to_string());
+        let own = (!is_reported).then(|| error.to_string());
         let messages = problems.into_iter().map(|problem| problem.message);
         let messages: Vec<String> = own.into_iter().chain(messages).collect();
         messages.join("; ")
@@ -210,7 +210,7 @@ impl<'s> Writer<'_, 's> {
             scalar => scalar_text(scalar).unwrap_or_default(),
         };
         let spelling = self.reader.spelling(place, &text);
-        if spelling.misfit.is_some() || !(place.is_open() || self.reader.allows(place, value)) {
+        if spelling.type_error.is_some() || !(place.is_open() || self.reader.allows(place, value)) {
             return Err(unfit(pointer, value, place));
         }
         let back = spelling.reading.value(&text);

@@ -186,8 +186,8 @@ impl ReplyCheck {
         if has_doubtful_start {
             return Err(self.not_closed(MissingEnd::AfterUnclosed, call.syntax));
         }
-        let is_mended = || tool.is_some_and(|tool| call.mended(tool).is_some());
-        if let Some(error) = call.parse_error.as_ref().filter(|_| !is_mended()) {
+        let is_fixed = || tool.is_some_and(|tool| call.fixed(tool).is_some());
+        if let Some(error) = call.parse_error.as_ref().filter(|_| !is_fixed()) {
             return Err(CallError::Malformed(error.clone()));
         }
         if call.is_duplicate {

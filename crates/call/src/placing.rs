@@ -55,7 +55,7 @@ impl Arguments {
         tool: &ToolSpec,
         depth: usize,
     ) -> (Self, Vec<(&Leaf, PointerError)>) {
-        let mut mended = Self {
+        let mut fixed = Self {
             source: Arc::clone(&self.source),
             ..Self::default()
         };
@@ -66,13 +66,13 @@ impl Arguments {
         let lists = ListsInUnions::of(pointers, &reader, &root);
         for leaf in self.in_order() {
             let placed = by_schema(&leaf.pointer, depth, &reader, &root, &lists)
-                .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
+                .and_then(|pointer| fixed.tree.insert(&pointer, fixed.leaves.len()));
             match placed {
-                Ok(()) => mended.leaves.push(leaf.clone()),
+                Ok(()) => fixed.leaves.push(leaf.clone()),
                 Err(error) => misplaced.push((leaf, error)),
             }
         }
-        (mended, misplaced)
+        (fixed, misplaced)
     }
 }
 

@@ -66,7 +66,7 @@ impl PointerError {
     }
 
     /// Whether a schema may say otherwise: that a segment is a key, though it looks like an index or holds a blank.
-    pub(crate) fn is_mendable(code: &str) -> bool {
+    pub(crate) fn is_fixable(code: &str) -> bool {
         matches!(
             code,
             "pointer_conflict"

@@ -3,9 +3,9 @@
 mod block_example;
 mod emoji_example;
 mod example;
-mod mended;
+mod fixed;
+mod message;
 mod placeholder;
-mod told;
 
 use plaincall_syntax::{
     CallFormat, Dialect, DialectError, NearMiss, Syntax, Termination, near_misses,
@@ -16,7 +16,7 @@ use crate::call::ToolCall;
 use crate::call_error::{CallError, MissingEnd};
 use crate::document::Document;
 use crate::repair::example::{Example, Wrong};
-use crate::repair::told::Message;
+use crate::repair::message::Message;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;

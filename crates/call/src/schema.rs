@@ -24,7 +24,7 @@ use crate::spec_error::SpecError;
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
-pub(crate) use spelling::Misfit;
+pub(crate) use spelling::TypeError;
 
 /// A JSON Schema: any document, of any draft.
 ///

@@ -4,7 +4,7 @@
 //! [`PromptTextBuilder`](crate::PromptTextBuilder), which escapes it.
 
 pub(crate) mod echo;
-mod folded;
+mod normalized;
 pub(crate) mod prompt_text;
 
 pub use echo::{Echo, EchoGuard};

@@ -270,8 +270,8 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_flattened_comes_back(object in objects(), mended in any::<bool>()) {
-        let object = if mended {
+    fn what_can_be_flattened_comes_back(object in objects(), fixed in any::<bool>()) {
+        let object = if fixed {
             object.into_iter().map(|(key, member)| (format!("k{}", key.replace(' ', "_")), mend(member))).collect()
         } else {
             object
@@ -281,7 +281,7 @@ proptest! {
             Err(error) => {
                 prop_assert!(!error.message.is_empty());
                 // A number that no text gives back is all that mending leaves.
-                prop_assert!(!mended || error.message.contains("the number"), "{error}");
+                prop_assert!(!fixed || error.message.contains("the number"), "{error}");
                 return Ok(());
             }
         };

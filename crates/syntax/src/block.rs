@@ -120,7 +120,7 @@ impl Machine {
             Found::Partial { at: stop, .. } | Found::Whole { at: stop, .. } => {
                 self.classify(text, stop, at, class, true)
             }
-            Found::Nothing | Found::Stem { .. } if !text.is_empty() => {
+            Found::Nothing | Found::EscapePrefix { .. } if !text.is_empty() => {
                 self.classify(text, text.len(), at, class, end)
             }
             _ if end => {
@@ -272,7 +272,7 @@ impl Machine {
                 Step::Again
             }
             Found::Partial { at, .. } | Found::Whole { at, .. } => Step::Emit(Content::Ignored, at),
-            Found::Nothing | Found::Stem { .. } if !window.is_empty() => {
+            Found::Nothing | Found::EscapePrefix { .. } if !window.is_empty() => {
                 Step::Emit(Content::Ignored, window.len())
             }
             _ if end => {
@@ -296,7 +296,7 @@ impl Machine {
         let text = window.as_bytes();
         let found = self.markers.value.find(text, 0, end);
         let (stop, held) = match found {
-            Found::Stem { end: len, stem } => return self.arm(Content::Value, stem, len),
+            Found::EscapePrefix { end: len, stem } => return self.arm(Content::Value, stem, len),
             Found::Nothing => (text.len(), open_line_end(text, end)),
             Found::Partial { at: stop, .. } | Found::Whole { at: stop, .. } => {
                 (stop, line_end_before(text, stop))

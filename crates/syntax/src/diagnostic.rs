@@ -1,4 +1,4 @@
-//! Findings about the text: stable codes, a severity, one sentence each.
+//! Diagnostics of a text: a stable code, a severity and one sentence each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::dialect::MarkerUse;
 use crate::span::Span;
 
-/// How much a [`Diagnostic`] matters.
+/// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; the call it stands in is not wrong for it.
+    /// The call that contains it is still valid.
     Warning,
-    /// The call it stands in is wrong.
+    /// The call that contains it is invalid.
     Error,
 }
 
@@ -25,26 +25,26 @@ impl Severity {
     }
 }
 
-/// A finding in the text.
+/// A warning or error about a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What was found.
+    /// The code.
     pub code: Code,
-    /// Where it stands.
+    /// Its place in the input, in bytes.
     pub span: Span,
-    /// What the marker is for that the sentence speaks of, or that the finding is about.
+    /// The use of the marker that the message names or concerns.
     pub usage: MarkerUse,
-    /// The marker the sentence speaks of.
+    /// The marker that the message names.
     pub(crate) marker: Arc<str>,
 }
 
 impl Diagnostic {
-    /// How much it matters.
+    /// Returns the severity.
     pub const fn severity(&self) -> Severity {
         self.code.severity()
     }
 
-    /// One sentence for people, with the markers of the dialect in use.
+    /// Returns one sentence, with the markers of the dialect in use.
     pub fn message(&self) -> String {
         self.to_string()
     }
@@ -63,14 +63,14 @@ macro_rules! codes {
             /// Every code, in the order of the specification.
             pub const ALL: &'static [Code] = &[$(Code::$code,)*];
 
-            /// The code's stable name, as it is written in JSON.
+            /// Returns the stable name, as in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Code::$code => $name,)*
                 }
             }
 
-            /// How much a finding of this code matters.
+            /// Returns the severity of this code.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$code => Severity::$severity,)*
@@ -94,7 +94,7 @@ codes! {
     /// A start marker whose line is longer than the limit: plain text.
     HeaderTooLong = "header_too_long", Warning,
         "`{marker}` is plain text, because its header is longer than 4096 bytes";
-    /// A start marker whose line is cut off by the end of the stream: plain text.
+    /// A start marker whose line the end of the stream truncates: plain text.
     TruncatedHeader = "truncated_header", Warning,
         "`{marker}` is plain text, because the text ends before its header does";
     /// A header or pointer line that a marker ends, not a line end.
@@ -130,13 +130,13 @@ codes! {
     /// A pointer line longer than the limit.
     PointerTooLong = "pointer_too_long", Error,
         "Pointer too long";
-    /// A pointer line cut off by the end of the stream.
+    /// A pointer line that the end of the stream truncates.
     TruncatedPointer = "truncated_pointer", Error,
         "the text ends in the middle of a `{marker}` line";
     /// An emoji call without its end marker.
     MissingEndMarker = "missing_end_marker", Warning,
         "the text ends before `{marker}` closes the call";
-    /// A reasoning span that the end of the stream cuts off.
+    /// A reasoning span that the end of the stream truncates.
     TruncatedReasoning = "truncated_reasoning", Warning,
         "the text ends before `{marker}` closes the reasoning";
     /// A reasoning open marker behind other text, where it does not count: plain text.
@@ -148,9 +148,9 @@ codes! {
 }
 
 impl Code {
-    /// Whether the finding is a whole marker that is content, which a value rightly holds only if the model meant it.
+    /// Returns whether the diagnostic is about a whole marker inside a value.
     ///
-    /// A call that was cut off and has such a finding inside may have swallowed the calls behind it.
+    /// A truncated call with such a diagnostic may contain the calls after it.
     pub const fn is_marker_as_content(self) -> bool {
         matches!(
             self,

@@ -136,7 +136,7 @@ impl Escaper {
             match self.set.find(text.as_bytes(), from, true) {
                 Found::Nothing | Found::Partial { .. } => break,
                 Found::Whole { at, len, .. } => from = at + len,
-                Found::Stem { end, stem } => {
+                Found::EscapePrefix { end, stem } => {
                     let rest = text.get(end..).unwrap_or_default();
                     let run = rest.len() - rest.trim_start_matches('\\').len();
                     from = end + run;

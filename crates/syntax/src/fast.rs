@@ -24,8 +24,8 @@ use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Look, Role, Set, Until};
 use crate::parser::{Chunk, Parser, content_event};
 use crate::piece::{INLINE, Piece};
+use crate::simple_line::{SimpleLine, begins_word};
 use crate::span::Span;
-use crate::usual_line::{UsualLine, begins_word};
 
 /// What is known of the front of the chunk while nothing is held: which content it is, named by the markers that end it.
 #[derive(Clone, Copy, Debug)]
@@ -182,8 +182,8 @@ impl Parser {
     /// Whether no marker or escape that begins in what is held can go on with `text`.
     #[inline]
     fn is_ended_by(&self, text: &[u8]) -> bool {
-        let is_dull = |byte: &u8| self.machine.markers.is_dull(*byte);
-        text.first().is_some_and(is_dull)
+        let cannot_start_marker = |byte: &u8| self.machine.markers.cannot_start_marker(*byte);
+        text.first().is_some_and(cannot_start_marker)
     }
 
     /// All that is held is content, and what comes next is of the same.
@@ -349,13 +349,13 @@ impl Machine {
     fn line_step(&mut self, window: &str, marker: usize, at: usize) -> Option<Step> {
         let line = self.line_in(window.as_bytes(), marker)?;
         if matches!(self.state, State::PointerLine) {
-            let line = UsualLine::pointer(line, marker)?;
+            let line = SimpleLine::pointer(line, marker)?;
             self.state = State::Value;
             self.first_column = true;
             let pointer = trimmed(window, marker, line.content);
             return Some(Step::Whole(Token::Argument { pointer }, line.end));
         }
-        let line = UsualLine::header(line, marker)?;
+        let line = SimpleLine::header(line, marker)?;
         let (parts, len) = (line.parts(), line.end);
         // The same, told again: what comes back from a call would pass through memory.
         let token = Token::CallStart {

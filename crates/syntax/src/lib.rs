@@ -37,8 +37,8 @@ mod piece;
 mod render;
 mod scan;
 mod section;
+mod simple_line;
 mod span;
-mod usual_line;
 
 pub use bytes::{ByteEvents, ByteParser};
 pub use diagnostic::{Code, Diagnostic, Severity};

@@ -352,7 +352,7 @@ impl Machine {
         match self.text_set().find(window.as_bytes(), 0, end) {
             Found::Nothing => Step::Emit(Content::Text, window.len()),
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
-            Found::Stem { end: len, stem } => self.arm(Content::Text, stem, len),
+            Found::EscapePrefix { end: len, stem } => self.arm(Content::Text, stem, len),
             Found::Whole { at: 0, len, role } => self.marker_in_text(window, at, end, len, role),
             Found::Partial { at: len, .. } | Found::Whole { at: len, .. } => {
                 Step::Emit(Content::Text, len)
@@ -435,7 +435,7 @@ impl Machine {
                 Step::Again
             }
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
-            Found::Nothing | Found::Stem { .. } => Step::More(Wait::Any),
+            Found::Nothing | Found::EscapePrefix { .. } => Step::More(Wait::Any),
             Found::Whole { at: 0, len, .. } => {
                 self.state = State::Text;
                 self.pin = None;

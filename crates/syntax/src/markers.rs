@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::dialect::{Dialect, DialectError, MarkerUse, check_length, check_marker};
 use crate::event::Syntax;
 use crate::scan::{Begin, Scan, bits, is_in};
-use crate::usual_line::{InLine, in_line};
+use crate::simple_line::{InLine, in_line};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
@@ -145,7 +145,7 @@ impl Markers {
 
     /// Whether the byte stands in no marker, escape or line end.
     #[inline]
-    pub(crate) fn is_dull(&self, byte: u8) -> bool {
+    pub(crate) fn cannot_start_marker(&self, byte: u8) -> bool {
         !is_in(&self.used, byte)
     }
 
@@ -263,14 +263,14 @@ pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
 
 /// A marker less its last character; with a backslash behind it, it is (or may be) an escape.
 #[derive(Clone, Debug)]
-struct Stem {
+struct EscapePrefix {
     marker: Arc<str>,
     len: usize,
     /// The characters that would complete a marker after this stem.
     completing: Box<[char]>,
 }
 
-impl Stem {
+impl EscapePrefix {
     fn text(&self) -> &str {
         self.marker.get(..self.len).unwrap_or_default()
     }
@@ -282,7 +282,7 @@ pub(crate) struct Set {
     /// Longest first.
     whole: Vec<Marker>,
     /// Longest first; empty unless the dialect is escaped.
-    stems: Vec<Stem>,
+    stems: Vec<EscapePrefix>,
     scan: Scan,
 }
 
@@ -296,7 +296,7 @@ pub(crate) enum Found {
     /// A whole marker.
     Whole { at: usize, len: usize, role: Role },
     /// A stem that ends at `end` with a backslash behind it; `stem` is its index.
-    Stem { end: usize, stem: usize },
+    EscapePrefix { end: usize, stem: usize },
 }
 
 /// What a beginning waits for.
@@ -313,14 +313,14 @@ pub(crate) enum Look {
     No,
     Partial(Until),
     Whole { len: usize, role: Role },
-    Stem { len: usize, stem: usize },
+    EscapePrefix { len: usize, stem: usize },
 }
 
 impl Set {
     pub(crate) fn new(mut whole: Vec<Marker>, escapable: &[Marker]) -> Self {
         // A stable sort: of markers of one length no two are equal, so the order among them is free.
         whole.sort_by_key(|marker| std::cmp::Reverse(marker.text.len()));
-        let mut stems: Vec<Stem> = Vec::new();
+        let mut stems: Vec<EscapePrefix> = Vec::new();
         for marker in escapable {
             let Some((stem, _)) = split_last(&marker.text) else {
                 continue;
@@ -338,7 +338,7 @@ impl Set {
                 .filter(|(other, _)| stem.ends_with(other))
                 .map(|(_, last)| last)
                 .collect();
-            stems.push(Stem {
+            stems.push(EscapePrefix {
                 marker: Arc::clone(&marker.text),
                 len: stem.len(),
                 completing,
@@ -361,7 +361,7 @@ impl Set {
             whole
                 .iter()
                 .map(|marker| &*marker.text)
-                .chain(stems.iter().map(Stem::text)),
+                .chain(stems.iter().map(EscapePrefix::text)),
         );
         stems.shrink_to_fit();
         whole.shrink_to_fit();
@@ -428,8 +428,8 @@ impl Set {
                 Look::No => from = at + 1,
                 Look::Partial(until) => return Found::Partial { at, until },
                 Look::Whole { len, role } => return Found::Whole { at, len, role },
-                Look::Stem { len, stem } => {
-                    return Found::Stem {
+                Look::EscapePrefix { len, stem } => {
+                    return Found::EscapePrefix {
                         end: at + len,
                         stem,
                     };
@@ -452,7 +452,7 @@ impl Set {
         match self.look(text, at, end) {
             Look::Whole { role: found, .. } => Some(found == role),
             Look::Partial(_) => None,
-            Look::No | Look::Stem { .. } => Some(false),
+            Look::No | Look::EscapePrefix { .. } => Some(false),
         }
     }
 
@@ -460,7 +460,7 @@ impl Set {
     fn begins_marker(&self, text: &[u8], at: usize, end: bool) -> Option<bool> {
         match self.look(text, at, end) {
             Look::Whole { .. } => Some(true),
-            Look::No | Look::Stem { .. } => Some(false),
+            Look::No | Look::EscapePrefix { .. } => Some(false),
             Look::Partial(_) => {
                 let rest = text.get(at..).unwrap_or_default();
                 let is_begun = |marker: &Marker| may_begin(rest, &marker.text, end);
@@ -493,7 +493,7 @@ impl Set {
             let len = stem.len;
             match compare(rest, stem.text().as_bytes()) {
                 Compared::Whole if rest.get(len) == Some(&b'\\') => {
-                    return Look::Stem { len, stem: index };
+                    return Look::EscapePrefix { len, stem: index };
                 }
                 Compared::Whole if rest.len() == len && !end => {
                     return Look::Partial(Until::More);

@@ -137,8 +137,9 @@ impl NearMisses {
                 && (!here.is_ascii_alphanumeric() || self.may_begin(*here))
         };
         let dull_len = |rest: &str| {
-            let is_dull = |byte: &u8| byte.is_ascii_alphanumeric() && !self.firsts.contains(byte);
-            rest.bytes().take_while(is_dull).count()
+            let cannot_start_marker =
+                |byte: &u8| byte.is_ascii_alphanumeric() && !self.firsts.contains(byte);
+            rest.bytes().take_while(cannot_start_marker).count()
         };
         let found = self.find_where(text, is_start, dull_len);
         self.with_others(text, found, other_tags(text))
@@ -252,8 +253,8 @@ impl NearMisses {
 
     /// How much of the front is only walked over: in mid-line a find begins like a marker, so it is most of a text.
     fn dull_len(&self, rest: &str) -> usize {
-        let is_dull = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
-        rest.bytes().take_while(is_dull).count()
+        let cannot_start_marker = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
+        rest.bytes().take_while(cannot_start_marker).count()
     }
 
     /// The marker that plays `role`, as it is to be written.

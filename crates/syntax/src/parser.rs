@@ -483,17 +483,17 @@ impl<'c> Iterator for Events<'_, 'c> {
         F: FnMut(B, Event<'c>) -> B,
     {
         let Self { parser, chunk } = &mut self;
-        let mut folded = init;
+        let mut normalized = init;
         while !chunk.is_done {
-            folded = match parser.plain_event(chunk) {
-                Some(event) => f(folded, event),
+            normalized = match parser.plain_event(chunk) {
+                Some(event) => f(normalized, event),
                 None => match parser.next_apart(chunk) {
-                    Some(event) => f(folded, event),
+                    Some(event) => f(normalized, event),
                     None => break,
                 },
             };
         }
-        folded
+        normalized
     }
 }
 

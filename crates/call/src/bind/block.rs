@@ -5,7 +5,7 @@ use crate::arguments::Arguments;
 use crate::bind::{Problems, Undeclared, first_pointer};
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::{Kinds, Misfit, Place, SchemaReader};
+use crate::schema::{Kinds, Place, SchemaReader, TypeError};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
 
@@ -66,12 +66,12 @@ impl<'s> Walk<'_, 's> {
         };
         if !has_its_kind {
             let (_, span) = first_pointer(&self.arguments, node);
-            let misfit = Misfit {
+            let type_error = TypeError {
                 expected: place.in_words(),
                 found: found.to_owned(),
                 is_inside: false,
             };
-            self.problems.misfit(pointer, span, &misfit);
+            self.problems.type_error(pointer, span, &type_error);
             return;
         }
         let mut form = self.reader.narrow(place, &self.arguments, node);
@@ -106,8 +106,9 @@ impl<'s> Walk<'_, 's> {
         };
         let text = self.arguments.text(value);
         let spelling = self.reader.spelling(place, text);
-        if let Some(misfit) = &spelling.misfit {
-            self.problems.misfit(&value.pointer, value.span, misfit);
+        if let Some(type_error) = &spelling.type_error {
+            self.problems
+                .type_error(&value.pointer, value.span, type_error);
         }
         if let Some(value) = self.arguments.leaves.get_mut(leaf) {
             value.reading = spelling.reading;

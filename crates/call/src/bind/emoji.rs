@@ -15,7 +15,7 @@ use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::Misfit;
+use crate::schema::TypeError;
 use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
 use crate::tree::ROOT;
@@ -70,7 +70,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     }
     let is_filled = body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r');
     if usage.body == UsageBody::Nothing && is_filled {
-        problems.hopeless(body_not_blank(&usage, call, body, body_span));
+        problems.unrecoverable(body_not_blank(&usage, call, body, body_span));
     }
     arguments
 }
@@ -164,8 +164,8 @@ fn read_line(
         let here = reader.member(&form, name);
         let text = arguments.text(leaf);
         let spelling = reader.spelling(&here, text);
-        if let Some(misfit) = &spelling.misfit {
-            problems.misfit(&item.parameter.pointer(), leaf.span, misfit);
+        if let Some(type_error) = &spelling.type_error {
+            problems.type_error(&item.parameter.pointer(), leaf.span, type_error);
         }
         if let Some(leaf) = arguments.leaves.get_mut(index) {
             leaf.reading = spelling.reading;
@@ -266,7 +266,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 tool.name,
                 takes(tool)
             );
-            problems.hopeless(ReplyDiagnostic::of_argument(
+            problems.unrecoverable(ReplyDiagnostic::of_argument(
                 "body_not_json",
                 "",
                 body.span,
@@ -297,18 +297,18 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         let value = match json_text::parse(raw) {
             Ok(value) => value,
             Err(error) => {
-                let misfit = Misfit {
+                let type_error = TypeError {
                     expected: here.in_words(),
                     found: format!("{} ({error})", quoted(raw)),
                     is_inside: false,
                 };
-                problems.misfit(&pointer, span, &misfit);
+                problems.type_error(&pointer, span, &type_error);
                 continue;
             }
         };
         let spelling = reader.json_spelling(&here, &value, raw);
-        if let Some(misfit) = &spelling.misfit {
-            problems.misfit(&pointer, span, misfit);
+        if let Some(type_error) = &spelling.type_error {
+            problems.type_error(&pointer, span, type_error);
         }
         let text = match &value {
             Value::String(text) => text,

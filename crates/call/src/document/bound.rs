@@ -41,8 +41,8 @@ impl Document {
         // Both are in the order of the text; a diagnostic of a call lies inside it.
         for diagnostic in &self.diagnostics {
             let at = calls.partition_point(|one| one.call.span.end < diagnostic.span.end);
-            let is_mended = calls.get(at).is_some_and(|one| one.mends(diagnostic));
-            if !is_mended {
+            let is_fixed = calls.get(at).is_some_and(|one| one.mends(diagnostic));
+            if !is_fixed {
                 diagnostics.push(diagnostic);
             }
         }

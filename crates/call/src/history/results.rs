@@ -149,14 +149,14 @@ pub fn results(
     dialect: &Dialect,
 ) -> Result<PromptText, DialectError> {
     let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
-    let mut teller = Teller {
+    let mut writer = ResultWriter {
         fence: fence_character(dialect)?,
         text: String::new(),
     };
     for (place, result) in results.iter().enumerate() {
-        teller.tell(result, place + 1, results.len());
+        writer.tell(result, place + 1, results.len());
     }
-    prompt_text.untrusted(&Untrusted::new(teller.text));
+    prompt_text.untrusted(&Untrusted::new(writer.text));
     Ok(prompt_text.finish())
 }
 
@@ -181,12 +181,12 @@ pub(crate) fn fence_around(text: &str, character: char) -> String {
     character.to_string().repeat((longest + 1).max(3))
 }
 
-struct Teller {
+struct ResultWriter {
     fence: char,
     text: String,
 }
 
-impl Teller {
+impl ResultWriter {
     fn say(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
         self

@@ -15,7 +15,7 @@ use crate::repair::example::{
     Keep, Keeper, Slot, Spelled, Wrong, by_key, is_in_union, is_related, key_of, place_at,
     pointers_of, spread,
 };
-use crate::repair::mended::mended;
+use crate::repair::fixed::fixed;
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{Place, SchemaReader};
@@ -105,8 +105,8 @@ fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
             return Cow::Owned(arguments);
         }
     }
-    match call.mended(tool) {
-        Some(mended) => Cow::Owned(mended),
+    match call.fixed(tool) {
+        Some(fixed) => Cow::Owned(fixed),
         None => Cow::Borrowed(&call.arguments),
     }
 }
@@ -261,13 +261,13 @@ impl Draft<'_, '_> {
                 self.found.put(pointer, Slot::Placeholder(words));
             }
             None => self.found.put(pointer, keeper.slot(text)),
-            Some(broken) if broken.len() > pointer.len() => self.mended(pointer, text, keeper),
+            Some(broken) if broken.len() > pointer.len() => self.fixed(pointer, text, keeper),
             Some(&broken) => self.expected(broken),
         }
     }
 
     /// A value that stands as JSON and is wrong in parts.
-    fn mended(&mut self, pointer: &str, text: &str, keeper: &Keeper) {
+    fn fixed(&mut self, pointer: &str, text: &str, keeper: &Keeper) {
         let broken = self.broken.get(&key_of(pointer)).into_iter().flatten();
         let inner = broken.filter(|one| is_related(one, pointer));
         let inner: Vec<String> = inner.map(|one| (*one).to_owned()).collect();
@@ -275,9 +275,9 @@ impl Draft<'_, '_> {
             Ok(value) if value.is_array() || value.is_object() => value,
             _ => return self.expected(pointer),
         };
-        let mended = mended(self.reader, self.root, value, pointer, &inner, keeper);
+        let fixed = fixed(self.reader, self.root, value, pointer, &inner, keeper);
         self.found
-            .put(pointer, Slot::Placeholder(mended.to_string()));
+            .put(pointer, Slot::Placeholder(fixed.to_string()));
     }
 
     /// Values that stand on the line of their pointer, where they fit.
@@ -288,7 +288,7 @@ impl Draft<'_, '_> {
             };
             let place = place_at(self.reader, self.root, pointer);
             let value = value.trim_matches([' ', '\t']);
-            let is_fitting = self.reader.spelling(&place, value).misfit.is_none();
+            let is_fitting = self.reader.spelling(&place, value).type_error.is_none();
             if is_fitting && self.is_declared(&key_of(pointer)) {
                 self.found.put(pointer, keeper.slot(value));
             } else if self.is_declared(&key_of(pointer)) {

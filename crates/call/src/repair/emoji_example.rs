@@ -12,7 +12,7 @@ use crate::pointer::escape;
 use crate::repair::example::{
     Keep, Keeper, Slot, Spelled, Texts, Wrong, by_key, key_of, pointers_of,
 };
-use crate::repair::mended::mended;
+use crate::repair::fixed::fixed;
 use crate::repair::placeholder::{ended_early, placeholder, skeleton, word_on_line};
 use crate::schema::{Place, SchemaReader};
 use crate::tool::usage::{Usage, UsageBody};
@@ -184,7 +184,7 @@ impl<'d, 's> Draft<'d, 's> {
                 }
             } else {
                 self.placeholders.push(pointer.to_string());
-                mended(self.reader, &self.root, value, &pointer, &inner, keeper)
+                fixed(self.reader, &self.root, value, &pointer, &inner, keeper)
             };
             object.insert(key.to_owned(), value);
         }

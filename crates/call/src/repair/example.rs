@@ -125,8 +125,9 @@ impl Example {
             attempts.find(|(spelled, text)| is_right_elsewhere(tool, spelled, text, &own))?;
         let example = Self::from(&spelled, text);
         // What is missing was never written, so without a placeholder the call would pass for a whole one.
-        let is_told = example.has_placeholders || !(wrong.is_cut && may_lack_arguments(tool, call));
-        is_told.then_some(example)
+        let is_reported =
+            example.has_placeholders || !(wrong.is_cut && may_lack_arguments(tool, call));
+        is_reported.then_some(example)
     }
 
     pub(super) fn blank(tool: &ToolSpec, syntax: Syntax, dialect: &Dialect) -> Option<Self> {

@@ -179,7 +179,9 @@ impl<'r, 's> Expected<'r, 's> {
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
         let spelling = self.reader.spelling(&self.place, text);
         // What is wrong inside a list or an object is for validation.
-        let is_wrong = spelling.misfit.is_some_and(|misfit| !misfit.is_inside);
+        let is_wrong = spelling
+            .type_error
+            .is_some_and(|type_error| !type_error.is_inside);
         (!is_wrong).then(|| spelling.reading.value(text))
     }
 }

@@ -9,7 +9,7 @@ use crate::json_text;
 use crate::reading::{Reading, decimal};
 
 #[derive(Debug)]
-pub(crate) struct Misfit {
+pub(crate) struct TypeError {
     pub(crate) expected: String,
     pub(crate) found: String,
     /// Whether the type is right, and something inside a list or an object is not.
@@ -20,7 +20,7 @@ pub(crate) struct Misfit {
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(crate) reading: Reading,
-    pub(crate) misfit: Option<Misfit>,
+    pub(crate) type_error: Option<TypeError>,
 }
 
 /// What a text may be other than a string, given the types that are allowed, in the order in which they are tried.
@@ -51,7 +51,7 @@ impl<'s> SchemaReader<'s> {
         let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
         let fitting = |reading| Spelling {
             reading,
-            misfit: None,
+            type_error: None,
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
         if is_beside_string {
@@ -77,7 +77,7 @@ impl<'s> SchemaReader<'s> {
             .is_some_and(|(reading, _)| *reading == Reading::Json);
         Spelling {
             reading: nearest.map_or(Reading::String, |(reading, _)| reading),
-            misfit: Some(misfit(&stated, kinds, text, is_inside)),
+            type_error: Some(type_error(&stated, kinds, text, is_inside)),
         }
     }
 
@@ -91,21 +91,22 @@ impl<'s> SchemaReader<'s> {
         if place.is_open() || self.allows(place, value) {
             return Spelling {
                 reading,
-                misfit: None,
+                type_error: None,
             };
         }
         let kinds = place.kinds();
         let has_parts = value.is_array() || value.is_object();
-        let mut misfit = misfit(place, kinds, text, has_parts && kinds.has(Kinds::of(value)));
-        misfit.found = quoted(text);
+        let mut type_error =
+            type_error(place, kinds, text, has_parts && kinds.has(Kinds::of(value)));
+        type_error.found = quoted(text);
         Spelling {
             reading,
-            misfit: Some(misfit),
+            type_error: Some(type_error),
         }
     }
 }
 
-fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfit {
+fn type_error(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> TypeError {
     let mut found = quoted(text);
     let mut expected = place.in_words();
     if let Some(number) = decimal(text) {
@@ -128,7 +129,7 @@ fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfi
             found = format!("JSON that cannot be used: {error}");
         }
     }
-    Misfit {
+    TypeError {
         expected,
         found,
         is_inside,

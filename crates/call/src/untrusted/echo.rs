@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::untrusted::Untrusted;
-use crate::untrusted::folded::{Folded, Patterns, Sought, possible_names};
+use crate::untrusted::normalized::{Normalized, Patterns, Sought, possible_names};
 
 /// Remembers what looked like calls in the untrusted texts of a conversation, and knows them again when a model writes
 /// them.
@@ -90,7 +90,7 @@ impl EchoGuard {
     /// A record of a conversation has to keep no more of the text than that: a guard that hears it knows the same calls.
     pub fn what_counts<'f>(&self, text: &'f Untrusted<'_>) -> Option<Untrusted<'f>> {
         let text = text.raw();
-        let begin = Folded::new(text, &self.patterns).begin()?;
+        let begin = Normalized::new(text, &self.patterns).begin()?;
         text.get(begin..).map(Untrusted::new)
     }
 
@@ -101,9 +101,9 @@ impl EchoGuard {
         if self.has_lost_track {
             return;
         }
-        if let Some(folded) = Folded::new(text.raw(), &self.patterns).into_text() {
-            self.kept += folded.len();
-            self.texts.push((number, folded));
+        if let Some(normalized) = Normalized::new(text.raw(), &self.patterns).into_text() {
+            self.kept += normalized.len();
+            self.texts.push((number, normalized));
         }
         if self.kept > self.most {
             self.lose_track();
@@ -162,7 +162,7 @@ impl EchoGuard {
         if self.texts.is_empty() && !self.has_lost_track {
             return None;
         }
-        let reply = Folded::new(reply, &self.patterns).into_text()?;
+        let reply = Normalized::new(reply, &self.patterns).into_text()?;
         let is_written = |name: &&str| Sought::new(name, &self.patterns).stands_anywhere_in(&reply);
         let mut names = possible_names(&reply).into_iter();
         let found = names.find_map(|name| self.mentions(name));

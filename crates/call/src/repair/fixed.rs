@@ -9,7 +9,7 @@ use crate::schema::{Place, SchemaReader};
 
 /// The value at `pointer` of which the parts at the `broken` pointers are wrong or missing. What cannot be told part by
 /// part is what is expected instead of the whole.
-pub(super) fn mended<'s>(
+pub(super) fn fixed<'s>(
     reader: &SchemaReader<'s>,
     root: &Place<'s>,
     value: Value,
@@ -19,23 +19,23 @@ pub(super) fn mended<'s>(
 ) -> Value {
     let is_short = matches!(keeper.slot(&value.to_string()), Slot::Kept(_));
     let is_partly = |one: &String| one.len() > pointer.len() && !is_in_union(reader, root, one);
-    let mut mended = value;
-    let is_mended = is_short
+    let mut fixed = value;
+    let is_fixed = is_short
         && broken.iter().all(is_partly)
         && broken.iter().all(|one| {
             let rest = one.get(pointer.len() + 1..).unwrap_or_default();
             let place = place_at(reader, root, one);
             if place.alternatives.is_empty() {
-                remove(&mut mended, rest)
+                remove(&mut fixed, rest)
             } else {
-                replace(&mut mended, rest, whole(&place))
+                replace(&mut fixed, rest, whole(&place))
             }
         });
-    if is_mended {
-        return mended;
+    if is_fixed {
+        return fixed;
     }
     let place = place_at(reader, root, pointer);
-    skeleton(reader, &narrowed(reader, &place, &mended))
+    skeleton(reader, &narrowed(reader, &place, &fixed))
 }
 
 /// What holds the last segment of a pointer, and that segment.

@@ -82,51 +82,51 @@ impl Patterns {
 }
 
 /// A normalized text. A blank in it stands between two characters of words, where something stood that is left out.
-pub(crate) struct Folded {
+pub(crate) struct Normalized {
     text: String,
     /// Where each line of the text begins, here and there.
     lines: Vec<(usize, usize)>,
 }
 
-impl Folded {
+impl Normalized {
     /// Normalizes a text of a conversation.
     pub(crate) fn new(text: &str, patterns: &Patterns) -> Self {
-        let mut folded = Self::of_call(text, patterns);
+        let mut normalized = Self::of_call(text, patterns);
         let near = patterns
             .near
             .iter()
-            .flat_map(|near| near.find_behind_prefixes(&folded.text));
+            .flat_map(|near| near.find_behind_prefixes(&normalized.text));
         let starts = near.filter(|near| matches!(near.usage, MarkerUse::Start(_)));
         let mut starts: Vec<usize> = starts.map(|near| near.span.start).collect();
         starts.sort_unstable();
         starts.dedup();
         if !starts.is_empty() {
-            folded.mark(&starts);
+            normalized.mark(&starts);
         }
-        folded
+        normalized
     }
 
     /// Normalizes a part of a call. In a value, nothing is a near miss.
     fn of_call(text: &str, patterns: &Patterns) -> Self {
-        let mut folded = Self {
+        let mut normalized = Self {
             text: String::new(),
             lines: Vec::new(),
         };
         let mut line = Line::default();
         let mut begin = 0;
         for raw in text.split_inclusive('\n') {
-            folded.lines.push((folded.text.len(), begin));
+            normalized.lines.push((normalized.text.len(), begin));
             begin += raw.len();
             for c in fold(raw) {
                 if c == '\n' {
-                    line.end(patterns, &mut folded.text);
+                    line.end(patterns, &mut normalized.text);
                 } else {
                     line.push(c);
                 }
             }
-            line.end(patterns, &mut folded.text);
+            line.end(patterns, &mut normalized.text);
         }
-        folded
+        normalized
     }
 
     fn mark(&mut self, places: &[usize]) {
@@ -181,7 +181,7 @@ impl Line {
     }
 
     /// Adds the line to what was normalized so far, each marker as one character.
-    fn end(&mut self, patterns: &Patterns, folded: &mut String) {
+    fn end(&mut self, patterns: &Patterns, normalized: &mut String) {
         let mut blanks = self.blanks.iter().peekable();
         let mut at = 0;
         while let Some(rest) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -190,7 +190,7 @@ impl Line {
                 was_blank = true;
             }
             if let Some((len, usage)) = patterns.at_front(rest) {
-                folded.push(match usage {
+                normalized.push(match usage {
                     MarkerUse::Start(_) => START,
                     MarkerUse::Argument => ARGUMENT,
                     MarkerUse::End(_) | MarkerUse::Reasoning => END,
@@ -201,14 +201,14 @@ impl Line {
             let Some(c) = rest.chars().next() else {
                 break;
             };
-            if was_blank && is_word(c) && folded.ends_with(is_word) {
-                folded.push(' ');
+            if was_blank && is_word(c) && normalized.ends_with(is_word) {
+                normalized.push(' ');
             }
-            folded.push(c);
+            normalized.push(c);
             at += c.len_utf8();
         }
-        if !folded.is_empty() && !folded.ends_with('\n') {
-            folded.push('\n');
+        if !normalized.is_empty() && !normalized.ends_with('\n') {
+            normalized.push('\n');
         }
         self.text.clear();
         self.blanks.clear();
@@ -233,7 +233,7 @@ const RESTARTS: usize = 64;
 
 impl Sought {
     pub(crate) fn new(name: &str, patterns: &Patterns) -> Self {
-        let name = Folded::of_call(name, patterns).text;
+        let name = Normalized::of_call(name, patterns).text;
         Self {
             name: name.bytes().filter(|byte| !is_passed_over(*byte)).collect(),
             values: Vec::new(),
@@ -243,7 +243,7 @@ impl Sought {
 
     /// Adds a value that has to stand there too.
     pub(crate) fn value(&mut self, text: &str, patterns: &Patterns) {
-        let text = Folded::of_call(text, patterns).text;
+        let text = Normalized::of_call(text, patterns).text;
         self.has_marker |= text.contains([START, END]);
         let lines = text
             .split('\n')

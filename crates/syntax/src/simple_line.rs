@@ -50,7 +50,7 @@ pub(crate) fn in_line(byte: u8) -> InLine {
 
 /// A header or pointer line without anything unusual. Its places count from the front of the window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UsualLine {
+pub(crate) struct SimpleLine {
     start: usize,
     /// Where its content ends, and its line end.
     pub(crate) content: usize,
@@ -59,7 +59,7 @@ pub(crate) struct UsualLine {
     colons: [usize; 2],
 }
 
-impl UsualLine {
+impl SimpleLine {
     /// The pointer line at the front of `line`, which begins at `start` of the window.
     #[inline]
     pub(crate) fn pointer(line: &[u8], start: usize) -> Option<Self> {
