@@ -1,9 +1,9 @@
-//! Addresses of servers as people write them.
+//! Checks URLs of model servers.
 
-/// Checks the address of a model server: `http://` or `https://` and a host, without a user name or a password.
+/// Checks the URL of a model server: `http://` or `https://` and a host, without a user name or a password.
 ///
 /// # Errors
-/// Says what is wrong, without a password or what follows a `?`.
+/// Returns a message that omits passwords and the query.
 ///
 /// ```
 /// # use plaincall_http::check_address;

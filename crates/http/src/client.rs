@@ -1,4 +1,4 @@
-//! Requests.
+//! The client.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,26 +19,25 @@ use crate::connect::{Connector, connector};
 use crate::error::{HttpError, HttpErrorKind};
 use crate::response::{HttpResponse, Waits, within};
 
-/// How long a connection is kept that nobody needs. Widely used servers close theirs after five seconds, and a request
-/// that is sent in that moment is lost.
+/// How long idle connections are kept. Many servers close theirs after five seconds, and a request sent at that moment is
+/// lost.
 const KEPT: Duration = Duration::from_secs(4);
-/// A proxy cannot reach what only this machine can.
+/// A proxy cannot reach loopback addresses.
 const NEVER_BY_PROXY: &str = "localhost,127.0.0.0/8,::1";
 
-/// How connections are made.
+/// Settings of connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpSettings {
-    /// How long a connection may take to come about, TLS and all. Default: 10 seconds.
+    /// The timeout of connecting, including TLS. Default: 10 seconds.
     pub connect: Duration,
-    /// Through which proxies. Default: none.
+    /// The proxies. Default: none.
     pub proxy: Option<Proxy>,
-    /// To which addresses a name may lead; addresses that are written as such are not looked at. Default: all.
+    /// A filter of the addresses that a host name resolves to. Literal addresses are not filtered. Default: all.
     pub allow: Option<fn(IpAddr) -> bool>,
-    /// How many bytes a connection may hold before they are wanted, which is also the longest head of a response. At
-    /// least 8 KiB. Default: about 400 KiB.
+    /// The size of the read buffer, which also limits the headers of a response. At least 8 KiB. Default: about 400 KiB.
     pub buffer: Option<usize>,
-    /// How many connections to one server are kept that nobody needs. Default: all.
+    /// The most idle connections per server. Default: no limit.
     pub kept: usize,
 }
 
@@ -54,21 +53,20 @@ impl Default for HttpSettings {
     }
 }
 
-/// Proxies, as the environment variables `http_proxy`, `https_proxy` and `no_proxy` name them. `localhost` and the
-/// addresses of this machine are never asked for through one.
+/// Proxies, like the environment variables `http_proxy`, `https_proxy` and `no_proxy`. Loopback addresses never use one.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proxy {
-    /// For addresses with `http:`.
+    /// The proxy for `http:` URLs.
     pub http: Option<String>,
-    /// For addresses with `https:`.
+    /// The proxy for `https:` URLs.
     pub https: Option<String>,
-    /// Names, addresses and networks that are asked without, separated by commas; `*` for all.
+    /// Names, addresses and networks without a proxy, separated by commas; `*` for all.
     pub except: String,
 }
 
 impl Proxy {
-    /// One proxy for everything.
+    /// Creates one proxy for all URLs.
     pub fn all(url: impl Into<String>) -> Self {
         let url = url.into();
         Self {
@@ -86,7 +84,7 @@ impl Proxy {
                 Some(url) if url.parse().is_ok_and(|uri| is_http(&uri)) => return Ok(url.clone()),
                 Some(_) => {}
             }
-            // What stands there may hold a password: it is not repeated.
+            // The URL may contain a password, so the message does not repeat it.
             let words =
                 format!("the proxy for {kind} is no address such as http://proxy.example:3128");
             Err(HttpError::new(HttpErrorKind::Settings, words))
@@ -100,7 +98,7 @@ impl Proxy {
 }
 
 impl fmt::Debug for Proxy {
-    /// Without the addresses, which may hold passwords.
+    /// Omits the URLs, which may contain passwords.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Proxy")
@@ -111,7 +109,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Sends requests and keeps connections. A clone shares them.
+/// An HTTP client with a connection pool. Clones share it.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
@@ -119,10 +117,10 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client with these settings.
+    /// Creates a client.
     ///
     /// # Errors
-    /// The address of a proxy is none, or TLS cannot be used.
+    /// Returns an error if the URL of a proxy is invalid, or TLS cannot be used.
     pub fn new(settings: &HttpSettings) -> Result<Self, HttpError> {
         let proxies = settings.proxy.as_ref().map(Proxy::matcher).transpose()?;
         let proxies = proxies.map(Arc::new);
@@ -139,10 +137,10 @@ impl HttpClient {
         Ok(Self { client, proxies })
     }
 
-    /// Sends a request, and waits for the head of the response. Dropping the future closes the connection.
+    /// Sends a request and waits for the headers of the response. Dropping the future closes the connection.
     ///
     /// # Errors
-    /// No connection came about, or no head in time. A status that is none of success is no error.
+    /// Returns an error if connecting fails or the headers do not arrive in time. An error status is not an error.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -155,10 +153,10 @@ impl HttpClient {
         Ok(HttpResponse::begun(response, waits, asked))
     }
 
-    /// Sends a request, and waits for the head of the response as long as it takes.
+    /// Sends a request and waits for the headers of the response without a timeout.
     ///
     /// # Errors
-    /// No connection came about, or it broke.
+    /// Returns an error if the connection fails.
     pub async fn request(&self, request: Request<Bytes>) -> Result<Response<Incoming>, HttpError> {
         let mut request = request.map(Full::new);
         if let Some(proxies) = &self.proxies

@@ -27,16 +27,16 @@ use tower::{BoxError, Service as _, service_fn};
 use crate::client::HttpSettings;
 use crate::error::{HttpError, HttpErrorKind, NotAllowed};
 
-/// After how long a connection on which nothing comes is asked for a sign of life, so that no router forgets it.
+/// The TCP keepalive of idle connections, so that routers keep their state.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 type Addresses = vec::IntoIter<SocketAddr>;
 type Tcp = HttpConnector<BoxCloneSyncService<Name, Addresses, BoxError>>;
-/// What comes of a connection: TLS to the server, perhaps within TLS to a proxy.
+/// TLS to the server, possibly within TLS to a proxy.
 type Stream = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
 pub(crate) type Connector = BoxCloneSyncService<Uri, Connection, BoxError>;
 
-/// What makes connections with these settings.
+/// Creates a connector.
 pub(crate) fn connector(
     settings: &HttpSettings,
     proxies: Option<Arc<Matcher>>,
@@ -81,7 +81,7 @@ async fn connect(
     Ok(Connection { stream, is_proxied })
 }
 
-/// A name is resolved once for a connection, and the connection goes to an address that was looked at.
+/// Resolves a name once, so that the connection uses a checked address.
 async fn resolve(name: Name, allow: Option<fn(IpAddr) -> bool>) -> Result<Addresses, BoxError> {
     let found: Vec<SocketAddr> = lookup_host((name.as_str(), 0)).await?.collect();
     let Some(allow) = allow else {
@@ -95,7 +95,7 @@ async fn resolve(name: Name, allow: Option<fn(IpAddr) -> bool>) -> Result<Addres
     Ok(allowed.into_iter())
 }
 
-/// How connections are secured. The certificates of the system are read once: there are hundreds.
+/// The TLS configuration. The certificates of the system are read once.
 fn tls() -> Result<Arc<ClientConfig>, HttpError> {
     trust().0.clone().map_err(|error| {
         let words = format!("TLS cannot be used: {error}");
@@ -103,10 +103,10 @@ fn tls() -> Result<Arc<ClientConfig>, HttpError> {
     })
 }
 
-/// Checks that there are certificates, without which only plain HTTP works.
+/// Checks that the system has certificates. Without them only plain HTTP works.
 ///
 /// # Errors
-/// Says why there are none.
+/// Returns the reason if there are none.
 pub fn check_certificates() -> Result<(), HttpError> {
     tls()?;
     trust().1.clone().map_err(|error| {
@@ -121,26 +121,26 @@ type Trust = (Result<Arc<ClientConfig>, String>, Result<(), String>);
 fn trust() -> &'static Trust {
     static READ: OnceLock<Trust> = OnceLock::new();
     READ.get_or_init(|| {
-        let told = |error: &dyn Error| error.to_string();
+        let message = |error: &dyn Error| error.to_string();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = match builder.with_safe_default_protocol_versions() {
             Ok(builder) => builder,
-            Err(error) => return (Err(told(&error)), Ok(())),
+            Err(error) => return (Err(message(&error)), Ok(())),
         };
         let (builder, known) = match builder.clone().with_platform_verifier() {
             Ok(builder) => (builder, Ok(())),
-            // No certificate is trusted, and what needs none still works.
+            // No certificate is trusted; plain HTTP still works.
             Err(error) => (
                 builder.with_root_certificates(RootCertStore::empty()),
-                Err(told(&error)),
+                Err(message(&error)),
             ),
         };
         (Ok(Arc::new(builder.with_no_client_auth())), known)
     })
 }
 
-/// A connection, and whether it leads to a proxy that wants whole addresses.
+/// A connection, and whether it goes to a proxy that needs absolute URLs.
 pub(crate) struct Connection {
     stream: Stream,
     is_proxied: bool,

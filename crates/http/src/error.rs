@@ -1,4 +1,4 @@
-//! Why there is no answer, in words for people.
+//! Errors.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -8,29 +8,29 @@ use std::time::Duration;
 use hyper_util::client::legacy::Error as ClientError;
 use rustls::CertificateError;
 
-/// Why there is no answer, or only a part of one.
+/// An error of a request or a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpError {
     kind: HttpErrorKind,
-    /// What the server, whose name comes before it, has done.
+    /// A predicate that follows the name of the server.
     words: String,
 }
 
-/// What kind of error it is.
+/// The kind of an [`HttpError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HttpErrorKind {
-    /// The settings cannot work.
+    /// The settings are invalid.
     Settings,
-    /// No connection came about.
+    /// Connecting failed.
     Connect,
-    /// A machine answers, but nothing listens there.
+    /// The connection was refused.
     ConnectionRefused,
-    /// The name leads only to addresses that may not be asked.
+    /// The name resolves only to addresses that are not allowed.
     NotAllowed,
-    /// Something did not come in time.
+    /// A timeout.
     Timeout,
-    /// The connection broke.
+    /// The connection failed.
     Broken,
     /// The body is too long.
     TooLong,
@@ -80,12 +80,12 @@ impl HttpError {
         Self::new(HttpErrorKind::Broken, words)
     }
 
-    /// What kind of error it is.
+    /// The kind of an [`HttpError`].
     pub fn kind(&self) -> HttpErrorKind {
         self.kind
     }
 
-    /// Whether no connection came about, so that the server knows nothing of the request.
+    /// Whether connecting failed, so that the server has not seen the request.
     pub fn is_connect(&self) -> bool {
         matches!(
             self.kind,
@@ -93,7 +93,7 @@ impl HttpError {
         )
     }
 
-    /// The error as a sentence about a server of this name: `the model's server at http://…`.
+    /// Returns a sentence about a server, such as `the model's server at http://…`.
     pub fn message_for(&self, server: &str) -> String {
         if self.kind == HttpErrorKind::Settings {
             self.words.clone()
@@ -111,7 +111,7 @@ impl fmt::Display for HttpError {
 
 impl Error for HttpError {}
 
-/// A name leads only to addresses that [`HttpSettings::allow`](crate::HttpSettings::allow) refuses.
+/// A name resolves only to addresses that [`HttpSettings::allow`](crate::HttpSettings::allow) rejects.
 #[derive(Debug)]
 pub(crate) struct NotAllowed;
 
@@ -123,7 +123,7 @@ impl fmt::Display for NotAllowed {
 
 impl Error for NotAllowed {}
 
-/// Returns the causes of an error, but not the error itself: it may hold the address, and that a secret.
+/// Returns the causes of an error without the error itself, whose URL may contain a secret.
 pub fn causes(error: &dyn Error) -> String {
     chained(error.source())
 }
@@ -138,11 +138,11 @@ fn chain<'e>(
 fn chained(error: Option<&(dyn Error + 'static)>) -> String {
     let mut text = String::new();
     for error in chain(error) {
-        let said = in_words(error);
-        // Some repeat what their cause says.
-        if !text.ends_with(&said) {
+        let message = in_words(error);
+        // Some repeat the message of their cause.
+        if !text.ends_with(&message) {
             let colon = if text.is_empty() { "" } else { ": " };
-            let _ = write!(text, "{colon}{said}");
+            let _ = write!(text, "{colon}{message}");
         }
     }
     if text.is_empty() {
@@ -151,11 +151,11 @@ fn chained(error: Option<&(dyn Error + 'static)>) -> String {
     text
 }
 
-/// One error in words. Certificates have errors whose names only programmers know.
+/// Formats an error, with plain messages for certificate errors.
 fn in_words(error: &(dyn Error + 'static)) -> String {
     use CertificateError as Wrong;
     let mut inner = error;
-    // It is packed more than once, and not as a cause.
+    // It is nested, and not as a cause.
     while let Some(packed) = inner
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref)

@@ -1,4 +1,4 @@
-//! A response, piece by piece.
+//! Responses.
 
 use std::error::Error;
 use std::future::Future;
@@ -15,23 +15,23 @@ use crate::error::HttpError;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// How long the body of an error may take: the status is known already.
+/// The timeout of the body of an error.
 const ERROR_TIME: Duration = Duration::from_secs(2);
-/// How much of such a body is read, in bytes.
+/// The largest body of an error, in bytes.
 const ERROR_BYTES: usize = 64 << 10;
-/// The longest body, in bytes, also of a stream of events that say nothing. A stream takes a hundred bytes and more for each
-/// word, so that replies of a million words fit.
+/// The largest body, in bytes, including empty events. An event stream takes at least a hundred bytes per word, so replies
+/// of a million words fit.
 const LONGEST: usize = 512 << 20;
 
-/// How long a response may take.
+/// The timeouts of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waits {
-    /// For its head. Default: 1 minute.
+    /// For its headers. Default: 1 minute.
     pub first: Duration,
-    /// For each piece of its body. Default: 1 minute.
+    /// For each chunk of its body. Default: 1 minute.
     pub idle: Duration,
-    /// For all of it, from the request on. Default: 5 minutes.
+    /// In total, from the request on. Default: 5 minutes.
     pub whole: Duration,
 }
 
@@ -46,29 +46,29 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// For the head, for each piece, and for all.
+    /// Creates timeouts.
     pub const fn new(first: Duration, idle: Duration, whole: Duration) -> Self {
         Self { first, idle, whole }
     }
 
-    /// The same time for all.
+    /// Creates the same timeout for all.
     pub const fn all(time: Duration) -> Self {
         Self::new(time, time, time)
     }
 }
 
-/// A response whose head has come. Dropping it closes the connection.
+/// A response with its headers. Dropping it closes the connection.
 pub struct HttpResponse {
     head: Parts,
     body: UnsyncBoxBody<Bytes, BoxError>,
     waits: Waits,
     deadline: Option<Instant>,
-    /// How much of the body may still come, in bytes.
+    /// How much of the body may follow, in bytes.
     left: usize,
 }
 
 impl HttpResponse {
-    /// A response from elsewhere, such as a model in this process.
+    /// Creates a response from another source, such as a model in this process.
     pub fn new<B>(response: Response<B>, waits: Waits) -> Self
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
@@ -91,32 +91,32 @@ impl HttpResponse {
         }
     }
 
-    /// The status.
+    /// Returns the status.
     pub fn status(&self) -> u16 {
         self.head.status.as_u16()
     }
 
-    /// The headers.
+    /// Returns the headers.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// The value of a header, if it is text; empty if there is none.
+    /// Returns a header; empty if it is missing or not text.
     pub fn header(&self, name: &header::HeaderName) -> &str {
         let value = self.headers().get(name);
         value.and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
-    /// The content type in small letters; empty if there is none.
+    /// Returns the content type in lower case; empty if there is none.
     pub fn content_type(&self) -> String {
         let value = self.header(&header::CONTENT_TYPE);
         value.trim().to_ascii_lowercase()
     }
 
-    /// The next piece of the body. Dropping the future loses nothing.
+    /// Returns the next chunk of the body. Cancel safe.
     ///
     /// # Errors
-    /// Nothing came in time, the connection broke, or the body is far too long.
+    /// Returns an error on a timeout, if the connection fails, or if the body is too large.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let frame = within(
@@ -140,10 +140,10 @@ impl HttpResponse {
         }
     }
 
-    /// The whole body, after what has been read of it.
+    /// Reads the rest of the body and appends it to `begun`.
     ///
     /// # Errors
-    /// It has more than this many bytes, did not come in time, or the connection broke.
+    /// Returns an error if the body has more than `most` bytes, on a timeout, or if the connection fails.
     pub async fn body(&mut self, mut begun: Vec<u8>, most: usize) -> Result<Vec<u8>, HttpError> {
         while let Some(piece) = self.piece().await? {
             if begun.len() + piece.len() > most {
@@ -154,7 +154,7 @@ impl HttpResponse {
         Ok(begun)
     }
 
-    /// The beginning of the body of an error, as far as it comes soon, after what has been read of it.
+    /// Reads the beginning of the body of an error, within a short time, and appends it to `begun`.
     pub async fn error_body(&mut self, mut begun: Vec<u8>) -> Vec<u8> {
         let gathered = async {
             while begun.len() < ERROR_BYTES
@@ -170,7 +170,7 @@ impl HttpResponse {
     }
 }
 
-/// Waits this long at most, and not beyond the deadline of the whole.
+/// Waits at most this long, and not beyond the total deadline.
 pub(crate) async fn within<F: Future>(
     wait: Duration,
     what: &str,

@@ -5,7 +5,7 @@
 //! - [`MessageResponse`]: the whole answer.
 //! - [`StreamEvent`]: the data of an event of a streamed answer.
 //!
-//! Errors are told in the form that [`read_error`](crate::openai::read_error) reads too.
+//! Errors have the form that [`read_error`](crate::openai::read_error) reads too.
 
 mod content;
 mod request;

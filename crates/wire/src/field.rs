@@ -13,7 +13,7 @@ use crate::to_json::ToJson;
 
 /// What a field of an object can hold.
 pub(crate) trait Field<'de>: Sized + ToJson {
-    /// The same, borrowing nothing.
+    /// Converts it to an owned value.
     type Owned;
 
     fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;

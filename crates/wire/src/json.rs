@@ -52,7 +52,7 @@ impl<'a> Json<'a> {
         self.text() == "null"
     }
 
-    /// The same, borrowing nothing.
+    /// Converts it to an owned value.
     pub fn into_owned(self) -> Json<'static> {
         Json(Cow::Owned(self.0.into_owned()))
     }

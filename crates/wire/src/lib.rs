@@ -1,5 +1,4 @@
-//! What goes over the wire between clients, gateways and models: server-sent events, and the requests and responses of
-//! the `OpenAI` and Anthropic APIs. It does no I/O.
+//! Types for the requests and responses of the `OpenAI` and Anthropic APIs, and server-sent events, without I/O.
 //!
 //! - [`sse`]: bytes in any pieces to events, and events to bytes.
 //! - [`openai`]: chat completions, whole and as a stream; models; errors.
@@ -8,8 +7,8 @@
 //! - [`read()`] and [`write()`]: JSON text to these types and back.
 //!
 //! A type names the fields that Plaincall looks at. Every other field is kept as its JSON text in
-//! [`Unknown`], and [`write()`] puts all fields back in the order in which they were read: what a newer client or server
-//! says is passed on. What is read borrows from the text; `into_owned` lets go of it.
+//! [`Unknown`], and [`write()`] puts all fields back in the order in which they were read: fields of newer clients and
+//! servers are passed on. Parsed values borrow from the text; `into_owned` copies them.
 //!
 //! ```
 //! use plaincall_wire::openai::ChatCompletionRequest;
@@ -58,11 +57,11 @@ use serde::Deserialize;
 
 /// Reads a JSON text as one of the types of this crate. Texts are borrowed where they hold no escapes.
 ///
-/// A known field that stands twice has its later value. Bytes that are not UTF-8, and halves of surrogate pairs, are
+/// The last value of a duplicate field counts. Bytes that are not UTF-8, and halves of surrogate pairs, are
 /// U+FFFD in the texts of known fields.
 ///
 /// # Errors
-/// Says what is wrong, in which field and where in the text: no JSON, or a known field with a value of another kind.
+/// Returns an error with field and position if the text is not JSON, or a known field has the wrong type.
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
     serde_json::from_slice(json).map_err(|error| ReadError::new(&error))
 }
@@ -72,7 +71,7 @@ pub fn write(value: &(impl ToJson + ?Sized)) -> String {
     String::from_utf8(write_bytes(value)).unwrap_or_default()
 }
 
-/// What [`write()`] gives, as bytes.
+/// Like [`write()`], as bytes.
 pub fn write_bytes(value: &(impl ToJson + ?Sized)) -> Vec<u8> {
     // Grown from nothing, it would move a dozen times.
     let mut out = Vec::with_capacity(512);
@@ -80,7 +79,7 @@ pub fn write_bytes(value: &(impl ToJson + ?Sized)) -> Vec<u8> {
     out
 }
 
-/// Appends what [`write()`] gives.
+/// Like [`write()`], appended to `out`.
 pub fn write_to(value: &(impl ToJson + ?Sized), out: &mut Vec<u8>) {
     value.write_json(out);
 }

@@ -106,7 +106,7 @@ macro_rules! object {
             }
 
             impl $name<'_> {
-                /// The same, borrowing nothing.
+                /// Converts it to an owned value.
                 $vis fn into_owned(self) -> $name<'static> {
                     $name {
                         $( $field: Field::into_owned(self.$field), )*

@@ -43,7 +43,7 @@ macro_rules! content {
                     }
                 }
 
-                /// The same, borrowing nothing.
+                /// Converts it to an owned value.
                 pub fn into_owned(self) -> $name<'static> {
                     match self {
                         Self::Text(text) => $name::Text(Cow::Owned(text.into_owned())),

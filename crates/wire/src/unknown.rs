@@ -62,7 +62,7 @@ impl<'a> Unknown<'a> {
         })
     }
 
-    /// The same, borrowing nothing.
+    /// Converts it to an owned value.
     pub fn into_owned(self) -> Unknown<'static> {
         let entries = self.entries.into_iter().map(|entry| match entry {
             Entry::Named(index) => Entry::Named(index),

@@ -6,7 +6,7 @@ use super::content::Content;
 use crate::json::Json;
 
 object! {
-    /// The body of a request for an answer. Sampling, tools and the like stand in `unknown`.
+    /// The body of a request for an answer. Sampling, tools and the like are in `unknown`.
     pub struct MessagesRequest<'a> {
         /// The model.
         "model" model: Option<Cow<'a, str>>,

@@ -15,16 +15,16 @@ object! {
         "role" role: Option<Cow<'a, str>>,
         /// The model that answered.
         "model" model: Option<Cow<'a, str>>,
-        /// What it says.
+        /// Returns its meaning.
         "content" content: Option<Vec<ContentBlock<'a>>>,
         /// Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `pause_turn`, `refusal`,
         /// `model_context_window_exceeded`, or another word.
         "stop_reason" stop_reason: Option<Cow<'a, str>>,
-        /// What it cost.
+        /// The token usage.
         "usage" usage: Option<Usage<'a>>,
     }
 
-    /// What an answer cost, in tokens. In a stream each figure is the sum so far.
+    /// The token usage. In a stream each figure is the sum so far.
     pub struct Usage<'a> {
         /// What was read, neither from the cache nor into it.
         "input_tokens" input_tokens: Option<u64>,

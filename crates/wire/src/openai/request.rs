@@ -10,7 +10,7 @@ use crate::read_error::ReadError;
 object! {
     /// The body of a request for a chat completion.
     ///
-    /// Sampling and the like (`temperature`, `stop`, `seed`, the old `functions` …) stand in `unknown`.
+    /// Sampling and the like (`temperature`, `stop`, `seed`, the old `functions` …) are in `unknown`.
     ///
     /// ```
     /// use plaincall_wire::openai::{ChatCompletionRequest, Message};
@@ -37,11 +37,11 @@ object! {
         "tools" tools: Option<Json<'a>>,
         /// Which tool the model shall call.
         "tool_choice" tool_choice: Option<ToolChoice<'a>>,
-        /// Whether an answer may hold several calls; if nothing is said, yes.
+        /// Whether an answer may hold several calls. Default: yes.
         "parallel_tool_calls" parallel_tool_calls: Option<bool>,
         /// The form of the answer's text.
         "response_format" response_format: Option<ResponseFormat<'a>>,
-        /// How many answers to give; if nothing is said, one.
+        /// How many answers to give. Default: one.
         "n" n: Option<u64>,
         /// Whether the answer comes as a stream.
         "stream" stream: Option<bool>,
@@ -51,7 +51,7 @@ object! {
 
     /// What the stream of an answer holds.
     pub struct StreamOptions<'a> {
-        /// Whether a last chunk tells the usage.
+        /// Whether a last chunk contains the usage.
         "include_usage" include_usage: Option<bool>,
     }
 
@@ -81,7 +81,7 @@ impl ChatCompletionRequest<'_> {
         self.stream == Some(true)
     }
 
-    /// Whether the stream tells the usage at last.
+    /// Whether the stream ends with the usage.
     pub fn includes_usage(&self) -> bool {
         let options = self.stream_options.as_ref();
         options.and_then(|options| options.include_usage) == Some(true)

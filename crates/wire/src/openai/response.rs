@@ -18,7 +18,7 @@ object! {
         "model" model: Option<Cow<'a, str>>,
         /// The answers; `null` from some servers.
         "choices" choices: Option<Vec<Choice<'a>>>,
-        /// What it cost.
+        /// The token usage.
         "usage" usage: Option<Usage<'a>>,
         /// What the model ran on.
         "system_fingerprint" system_fingerprint: Option<Cow<'a, str>>,
@@ -38,7 +38,7 @@ object! {
         "finish_reason" finish_reason: Option<Cow<'a, str>>,
     }
 
-    /// What an answer cost, in tokens.
+    /// The token usage.
     pub struct Usage<'a> {
         /// What was read.
         "prompt_tokens" prompt_tokens: Option<u64>,
@@ -63,7 +63,7 @@ impl<'a> ChatCompletion<'a> {
 }
 
 impl Usage<'_> {
-    /// How many of the tokens that were read the server had kept from earlier, in whichever field it says so.
+    /// How many of the tokens that were read the server had kept from earlier, in any of its fields.
     pub fn cached_tokens(&self) -> u64 {
         let details = self.unknown.get("prompt_tokens_details");
         let details = details.and_then(|json| json.read::<PromptDetails<'_>>().ok());

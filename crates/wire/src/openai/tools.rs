@@ -67,7 +67,7 @@ pub enum ToolChoice<'a> {
     Object(Box<ToolChoiceObject<'a>>),
 }
 
-/// What a [`ToolChoice`] says.
+/// The meaning of a [`ToolChoice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choose<'c> {
     /// No tool.
@@ -90,7 +90,7 @@ pub enum Choose<'c> {
 }
 
 impl ToolChoice<'_> {
-    /// What it says.
+    /// Returns its meaning.
     pub fn choose(&self) -> Choose<'_> {
         let object = match self {
             Self::Word(word) => {

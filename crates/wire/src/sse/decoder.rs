@@ -17,7 +17,7 @@ pub struct Event<'c> {
 }
 
 impl Event<'_> {
-    /// The same, borrowing nothing.
+    /// Converts it to an owned value.
     pub fn into_owned(self) -> Event<'static> {
         Event {
             name: self.name.map(|name| Cow::Owned(name.into_owned())),
@@ -29,9 +29,9 @@ impl Event<'_> {
 /// How much of a stream a [`Decoder`] keeps at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest line in bytes, its end not counted. By default 4 MiB.
+    /// The longest line in bytes, its end not counted. Default: 4 MiB.
     pub line: usize,
-    /// The most bytes of the name and data of one event. By default 16 MiB.
+    /// The most bytes of the name and data of one event. Default: 16 MiB.
     pub event: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a stream cannot be read on.
+/// An error of an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -134,8 +134,8 @@ impl Decoder {
 
     /// The stream has ended: what came after the last empty line.
     ///
-    /// By the standard that is no event. Servers exist that forget the last empty line; who reads JSON sees from the data
-    /// whether it is whole.
+    /// By the standard that is no event. Servers exist that forget the last empty line; a reader of JSON
+    /// can check whether the data is complete.
     ///
     /// # Errors
     /// It has more bytes than the limit.
