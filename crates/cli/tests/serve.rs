@@ -295,7 +295,7 @@ fn what_it_refuses() {
         (
             "",
             &["--listen", "0.0.0.0:0"][..],
-            "anybody there could use the model",
+            "reachable from other machines",
             2,
         ),
         (
@@ -323,7 +323,7 @@ fn what_it_refuses() {
         ("", &["--models", models], "models.toml:2:1", 1),
         ("", &["--cors", "https://a/"], "did you mean https://a?", 2),
         ("", &["--max-body", "1k"], "a size above 0: bytes", 2),
-        ("", &["--idle-timeout", "0"], "a time above 0", 2),
+        ("", &["--idle-timeout", "0"], "a duration above 0", 2),
         ("", &["--retries", "11"], "11 is not in", 2),
         (
             "localhost:11434",

@@ -140,7 +140,7 @@ fn a_model_that_fails() {
     let ended = probe(&serving, &["--repeat", "9"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
     assert!(
-        ended.stderr.contains("wants a key (status 401): no"),
+        ended.stderr.contains("requires a key (status 401): no"),
         "{}",
         ended.stderr
     );

@@ -82,7 +82,7 @@ fn without_an_answer_the_status_says_why() {
         &on(&["--max-turns", "2"]),
         1,
         "",
-        &["error: the model has written 2 replies, which is the limit"],
+        &["error: no answer after 2 replies, which is the limit"],
     );
     let wait = call("wait", &[]);
     check(

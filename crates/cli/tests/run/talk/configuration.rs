@@ -175,12 +175,12 @@ fn what_other_programs_call_otherwise_is_told() {
     for (text, part) in [
         (
             "api_key = 's'",
-            "holds no secrets; write `key_env = \"VARIABLE\"` or `key_file",
+            "cannot contain secrets; use `key_env = \"VARIABLE\"` or `key_file",
         ),
         ("num_ctx = 9", "`context` in `[limits]`"),
         (
             "kind = 'ollama'",
-            "`kind` cannot be `ollama`; write `openai` or `anthropic`; ollama has the API `openai`",
+            "`kind` cannot be `ollama`; it must be `openai` or `anthropic`; ollama uses `openai`",
         ),
     ] {
         project(&scene, &format!("[models.a]\nurl = 'http://a'\n{text}"));
@@ -215,15 +215,15 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[models.a]\nurl = 'http://a'\nkey_env = 'KEY'",
-            &["a project's file may not set `key_env`"],
+            &["`key_env` is not allowed in a project's file"],
         ),
         (
             "[models.a]\nkey_file = 'k'\nurl = 'http://a'",
-            &["a project's file may not set `key_file`"],
+            &["`key_file` is not allowed in a project's file"],
         ),
         (
             "sessions = '/tmp'",
-            &["a project's file may not set `sessions`"],
+            &["`sessions` is not allowed in a project's file"],
         ),
         (
             "[mcp.servers.a]\nurl = 'https://a'\nheaders = { a = '${KEY}' }",
@@ -354,7 +354,7 @@ fn settings_of_the_built_in_tools() {
     project(&scene, "[builtin]\ncommand_environment = ['SEEN']\n");
     let ended = at_home(&scene, &["config"]);
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    let refused = "a project's file may not set `command_environment`";
+    let refused = "`command_environment` is not allowed in a project's file";
     assert!(ended.stderr.contains(refused), "{ended:?}");
 }
 
@@ -392,7 +392,7 @@ fn what_a_reply_without_a_call_means() {
         user(&scene, &text);
         let mut command = scene.plaincall(&["ask", "Do it.", "--model", MODEL]);
         command.env("HOME", scene.path("home"));
-        command.envs(variable.map(|word| ("PLAINCALL_LIMITS_WITHOUT_CALL", word)));
+        command.envs(variable.map(|word| ("PLAINCALL_LIMITS_ON_NO_TOOL_CALL", word)));
         let ended: Ended = command.output().unwrap().into();
         (ended.stdout.trim_end().to_owned(), ended)
     };

@@ -136,7 +136,7 @@ fn a_project_reads_nothing_outside_it() {
             let ended = config(&["config", "--trust"]);
             assert_eq!(ended.status, Some(2), "{key} {path}: {ended:?}");
             assert!(
-                ended.stderr.contains("lies outside the project"),
+                ended.stderr.contains("is outside the project"),
                 "{key} {path}: {ended:?}"
             );
             assert!(
