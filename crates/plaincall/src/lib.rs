@@ -75,7 +75,6 @@ mod source;
 mod tool_error;
 mod tool_policy;
 
-// Running calls requires tokio.
 #[cfg(feature = "tokio")]
 mod capture;
 #[cfg(feature = "tokio")]

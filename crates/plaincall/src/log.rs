@@ -1,8 +1,5 @@
 //! The log of a run: its events as JSON lines that survive a crash (`spec/log.md`).
 
-// `line` has the form of one line, `record` reads a log, `storage` is where bytes go, `file` is the usual storage, and
-// `recorder` writes without blocking the run.
-
 mod error;
 #[cfg(feature = "tokio")]
 mod file;
