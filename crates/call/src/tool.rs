@@ -165,7 +165,7 @@ pub enum Effect {
     Read,
     /// It may change something, but doing it twice is the same as doing it once.
     Idempotent,
-    /// It changes something. What says nothing counts as this.
+    /// It changes something. The default for tools without a declared effect.
     #[default]
     Write,
 }
