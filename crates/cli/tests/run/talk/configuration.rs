@@ -227,11 +227,11 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[mcp.servers.a]\nurl = 'https://a'\nheaders = { a = '${KEY}' }",
-            &["cannot pass on variables"],
+            &["cannot use your environment variables"],
         ),
         (
             "[mcp.servers.a]\ncommand = 'a'\ncwd = '${X:-/etc}'",
-            &["cannot pass on variables", "plaincall.toml:3:1"],
+            &["cannot use your environment variables", "plaincall.toml:3:1"],
         ),
         (
             "[limits]\nturns = 0\ntime = '1 day'",
