@@ -295,11 +295,7 @@ fn what_it_refuses() {
         (
             "",
             &["--listen", "0.0.0.0:0"][..],
-<<<<<<< HEAD
             "reachable from other machines",
-=======
-            "is reachable from other machines",
->>>>>>> b41825b0 (cli: tests know the messages of configuration files)
             2,
         ),
         (
