@@ -70,7 +70,7 @@ fourth  [..] skipped
 fifth   [..] rejected
         [..]
         0[..]
-. writing   : waiting   = running   # critical path   | reply complete, 11 ms
+. writing   : waiting   = running   # critical path   | reply complete, [..]s
 
 5 calls: 2 ok, 1 failed, 1 skipped, 1 rejected - [..]
 

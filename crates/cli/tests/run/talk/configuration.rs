@@ -231,13 +231,16 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[mcp.servers.a]\ncommand = 'a'\ncwd = '${X:-/etc}'",
-            &["cannot use your environment variables", "plaincall.toml:3:1"],
+            &[
+                "cannot use your environment variables",
+                "plaincall.toml:3:1",
+            ],
         ),
         (
             "[limits]\nturns = 0\ntime = '1 day'",
             &[
-                "an integer from 1 on",
-                "`time` is the text `1 day`",
+                "an integer of at least 1",
+                "`time` is the string `1 day`",
                 "2 errors",
             ],
         ),
@@ -416,13 +419,10 @@ fn what_a_reply_without_a_call_means() {
     }
     // Nobody is there to be asked.
     let (_, ended) = ask("on_no_tool_call = 'ask'", None);
-    assert!(
-        ended.stderr.contains("nobody who can be asked"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("needs a user"), "{ended:?}");
     let (_, ended) = ask("", Some("reminded"));
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("write `answer`"), "{ended:?}");
+    assert!(ended.stderr.contains("must be `answer`"), "{ended:?}");
 }
 
 #[test]
