@@ -246,20 +246,17 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[models.a]\nurl = 'a.example'",
-            &["is not the address of a server"],
+            &["invalid URL `a.example`"],
         ),
         (
             "[models.replay]\nurl = 'http://a'",
-            &["a model cannot be called `replay`"],
+            &["invalid model name `replay`"],
         ),
         (
             "[models.a]\nurl = 'http://a'\nsyntax = 'emoji'\nstart_prefix = 'x'",
             &["is a marker of the block syntax"],
         ),
-        (
-            "[[rules]]\ntools = 'a'\nverdict = 'deny'",
-            &["needs a `reason`"],
-        ),
+        ("[[rules]]\ntools = 'a'\nverdict = 'deny'", &["`reason`"]),
         (
             "[[rules]]\ntools = 'a'\nverdict = 'alow'",
             &["did you mean `allow`?"],
