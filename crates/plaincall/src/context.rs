@@ -24,7 +24,7 @@ pub struct Context {
     pub(crate) cancellation: CancellationToken,
     pub(crate) dependencies: Vec<DependencyResult>,
     pub(crate) grace: Duration,
-    pub(crate) run_context: Arc<RunContext>,
+    pub(crate) shared: Arc<RunContext>,
     pub(crate) observed: Arc<Mutex<Observed>>,
 }
 
@@ -121,13 +121,13 @@ impl Context {
 
     /// Whether the run has rules, so that [`verdict`](Self::verdict) can say anything.
     pub fn has_rules(&self) -> bool {
-        !self.run_context.rules.is_empty()
+        !self.shared.rules.is_empty()
     }
 
     /// What the rules of the run say about a call, for a tool that comes across more than it was called with. `None` if no
     /// rule says anything.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
-        self.run_context.rules.verdict(request)
+        self.shared.rules.verdict(request)
     }
 
     /// Records an untrusted text as the tool has read it, where the output shows it in another form: with numbers in front
@@ -136,7 +136,7 @@ impl Context {
     ///
     /// Only what a call could be copied from is kept, at most 1 MiB. Beyond that, the output alone counts.
     pub fn observe_untrusted(&self, text: &str) {
-        let guard = self.run_context.guard.as_ref();
+        let guard = self.shared.guard.as_ref();
         let counting =
             guard.and_then(|guard| Some(guard.what_counts(&Untrusted::new(text))?.len()));
         let Some(text) = counting.and_then(|length| text.get(text.len() - length..)) else {
@@ -152,6 +152,6 @@ impl Context {
 
     /// The run's scratch directory, if it has one.
     pub fn directory(&self) -> Option<&Path> {
-        self.run_context.directory.as_ref().map(RunDirectory::path)
+        self.shared.directory.as_ref().map(RunDirectory::path)
     }
 }

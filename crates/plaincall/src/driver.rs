@@ -37,7 +37,7 @@ use crate::work::{Ended, Transform, in_words};
 
 pub(crate) enum Message {
     Listen(Listener),
-    /// Something that goes on to the run_state as it is.
+    /// Something that goes on to the run state as it is.
     Input(Input),
     Open {
         /// Where the spans of its calls belong.
@@ -70,7 +70,7 @@ pub(crate) enum Message {
 pub(crate) struct DriverConfig {
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) transform: Option<Arc<Transform>>,
-    pub(crate) run_context: Arc<RunContext>,
+    pub(crate) shared: Arc<RunContext>,
     pub(crate) recorder: Option<Recorder>,
     /// The first event of the run.
     pub(crate) begin: Arc<RunBegin>,
@@ -252,7 +252,7 @@ impl Driver {
         // If somebody may still say what became of a call, the run can be taken up once more.
         if is_written
             && self.unsettled.is_empty()
-            && let Some(directory) = &self.config.run_context.directory
+            && let Some(directory) = &self.config.shared.directory
         {
             directory.let_go();
         }
@@ -333,7 +333,7 @@ impl Driver {
         }
     }
 
-    /// Tells the run_state what happened, and does what it says.
+    /// Tells the run state what happened, and does what it says.
     fn give(&mut self, input: Input) {
         self.run_state.take(input, self.begun.elapsed());
         self.carry_out();

@@ -170,7 +170,7 @@ impl Invocation {
     fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
         let fill = Fill {
             arguments,
-            directories: &context.run_context.directories(),
+            directories: &context.shared.directories(),
             tools_directory: &self.tools_directory,
         };
         let mut line = match &self.line {
@@ -223,7 +223,7 @@ impl Invocation {
         let is_seen = |name: &OsString| {
             is_inherited_variable(name) || self.environment.iter().any(|seen| name == seen.as_str())
         };
-        let given = context.run_context.environment.iter();
+        let given = context.shared.environment.iter();
         let mut variables: Vec<(OsString, OsString)> = given
             .filter(|(name, _)| is_seen(name))
             .map(|(name, value)| (name.clone(), value.clone()))

@@ -37,7 +37,7 @@ impl Tool {
     /// lines; its last line says where it ends and how long the whole is.
     pub fn read_result() -> Self {
         Self::new(READ_RESULT, |piece: Piece, context: Context| async move {
-            piece.read(&context.run_context.whole_results)
+            piece.read(&context.shared.whole_results)
         })
         .effect(Effect::Read)
     }

@@ -1,6 +1,6 @@
 //! Resuming a run: its log is read like a score (`spec/log.md`, "Taking a run up again").
 //!
-//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the run_state again,
+//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the run state again,
 //! in their order. All others followed from these, and must follow again; otherwise the log was written with other
 //! tools or settings, and nothing can be concluded from it.
 
@@ -92,7 +92,7 @@ fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
     written(now) == written(recorded)
 }
 
-/// Brings a new run_state and a new reader to where the log ends.
+/// Brings a new run state and a new reader to where the log ends.
 pub(crate) fn replay(
     history: &[RunEvent],
     run_state: &mut RunState,

@@ -65,7 +65,7 @@ pub struct Run {
     /// Knows what of a text from outside counts; `None` if nobody asks.
     listening: Option<EchoGuard>,
     toolbox: Arc<Toolbox>,
-    run_context: Arc<RunContext>,
+    shared: Arc<RunContext>,
     runtime: Handle,
     driver: JoinHandle<()>,
     observers: Vec<oneshot::Receiver<()>>,
@@ -114,13 +114,13 @@ impl Run {
     /// Truncates a complete result, from an event or a log, for the model (`spec/running.md`, "Long results"). The results of a
     /// turn are already truncated.
     pub fn for_model(&self, result: &CallResult) -> CallResult {
-        self.run_context.whole_results.for_model(result)
+        self.shared.whole_results.for_model(result)
     }
 
     /// Shortens a result of an earlier turn to `limit` bytes of its output, to keep the conversation short. Returns `None` if it
     /// is not longer. With the tool [`read_result`](crate::Tool::read_result), the model can read the rest.
     pub fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
-        self.run_context.whole_results.shortened(result, limit)
+        self.shared.whole_results.shortened(result, limit)
     }
 
     /// Returns the unfinished last reply, if the run was resumed from a log that ends within a turn and
@@ -203,12 +203,12 @@ impl Run {
 
     /// The run's scratch directory, if it has one.
     pub fn directory(&self) -> Option<&Path> {
-        self.run_context.directory.as_ref().map(RunDirectory::path)
+        self.shared.directory.as_ref().map(RunDirectory::path)
     }
 
     /// The directories that the placeholders of commands name.
     pub fn directories(&self) -> Directories {
-        self.run_context.directories()
+        self.shared.directories()
     }
 
     /// Ends the run, waits for its tasks, and removes its scratch directory. Returns the removed files, to inform the user.
@@ -222,7 +222,7 @@ impl Run {
             inbox,
             runtime,
             driver,
-            run_context,
+            shared,
             observers,
             ..
         } = self;
@@ -232,7 +232,7 @@ impl Run {
         for observer in observers {
             let _ = timeout(OBSERVER_GRACE, observer).await;
         }
-        let directory = Arc::into_inner(run_context).and_then(|all| all.directory);
+        let directory = Arc::into_inner(shared).and_then(|all| all.directory);
         let Some(directory) = directory else {
             return Ok(None);
         };
@@ -442,7 +442,7 @@ impl RunBuilder {
         let (listeners, observers) = start(self.observers)?;
         let resumed = replayed.as_mut().and_then(|all| all.last_turn.take());
         let text_is_wanted = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
-        let run_context = Arc::new(RunContext {
+        let shared = Arc::new(RunContext {
             guard: listening.clone(),
             directory,
             current_directory: current_directory.unwrap_or_default(),
@@ -456,7 +456,7 @@ impl RunBuilder {
         let config = DriverConfig {
             gate: self.gate,
             transform: self.transform,
-            run_context: Arc::clone(&run_context),
+            shared: Arc::clone(&shared),
             recorder: self.log.map(Recorder::new),
             begin: Arc::new(begin),
             parent: replayed
@@ -484,7 +484,7 @@ impl RunBuilder {
             resumed,
             listening,
             toolbox,
-            run_context,
+            shared,
             runtime,
             observers,
         })

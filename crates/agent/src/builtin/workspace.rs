@@ -244,7 +244,7 @@ impl Workspace {
     fn look(&self) -> String {
         match self.has(BuiltinTool::ListFiles) {
             Some(list) => format!("; `{list}` lists what exists"),
-            None => "".to_owned(),
+            None => String::new(),
         }
     }
 }

@@ -31,7 +31,7 @@ impl Driver {
         let Some(request) = self.request(call) else {
             return;
         };
-        let verdict = self.config.run_context.rules.verdict(&request);
+        let verdict = self.config.shared.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
         let is_held = request.held.is_some();
         match verdict {
@@ -168,7 +168,7 @@ impl Driver {
     fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
-        match self.config.run_context.rules.verdict(&request) {
+        match self.config.shared.rules.verdict(&request) {
             Some(Verdict::Deny { reason }) => Some(reason),
             _ => None,
         }
@@ -176,7 +176,7 @@ impl Driver {
 
     pub(super) fn start(&mut self, call: CallIndex) {
         let dependencies = self.run_state.dependency_results(call);
-        let run_context = Arc::clone(&self.config.run_context);
+        let shared = Arc::clone(&self.config.shared);
         let arguments = self.run_state.arguments_for_start(call);
         // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
         if call.index() < self.taken_up
@@ -202,7 +202,7 @@ impl Driver {
             cancellation: cancellation.child_token(),
             dependencies,
             grace: tool.policy.grace,
-            run_context,
+            shared,
             observed: Arc::default(),
         };
         // What may change something must not be done without a trace.
@@ -322,7 +322,7 @@ impl Driver {
             return self.rest(call, wait);
         }
         if let Some(entry) = self.run_state.call(call) {
-            let whole = &self.config.run_context.whole_results;
+            let whole = &self.config.shared.whole_results;
             whole.keep(&entry.id, ended.output.as_ref());
         }
         self.give(Input::Ended { call, ended });
@@ -376,7 +376,7 @@ impl Driver {
         let fresh = replayed.fresh();
         self.always = replayed.always;
         for result in replayed.whole {
-            let whole = &self.config.run_context.whole_results;
+            let whole = &self.config.shared.whole_results;
             whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();

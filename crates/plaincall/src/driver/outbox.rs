@@ -179,7 +179,7 @@ impl Driver {
 
     /// Hands out the results of a turn that has closed.
     pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
-        let whole = &self.config.run_context.whole_results;
+        let whole = &self.config.shared.whole_results;
         let results = TurnResults {
             results: self
                 .run_state
@@ -206,7 +206,7 @@ impl Driver {
         let is_child = (self.run_state.call(call)).is_some_and(|entry| entry.parent.is_some());
         if let Some(mut result) = self.run_state.take_result(call) {
             if !is_child {
-                result = self.config.run_context.whole_results.for_model(&result);
+                result = self.config.shared.whole_results.for_model(&result);
             }
             self.send(PendingDelivery::Result(reply, Box::new(result)));
         }

@@ -1,4 +1,4 @@
-//! What happens outside of the run_state.
+//! What happens outside of the run state.
 
 use std::sync::Arc;
 use std::time::Duration;
