@@ -1,9 +1,8 @@
 //! What does not fit a type that arguments are read as.
 
-use plaincall_syntax::floor_char_boundary;
 use std::fmt;
 
-use plaincall_syntax::Span;
+use plaincall_syntax::{Span, floor_char_boundary};
 use serde::de::{self, Expected, Unexpected};
 use serde_json::Value;
 

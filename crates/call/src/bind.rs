@@ -115,7 +115,7 @@ impl Problems {
             expected, found, ..
         } = type_error;
         let message = format!("`{pointer}`: expected {expected}, found {found}");
-        let problem = ReplyDiagnostic::of_argument("wrong_type", pointer, span, message);
+        let problem = ReplyDiagnostic::new("wrong_type", pointer, span, message);
         if type_error.is_inside {
             self.inside.push(problem);
         } else {
@@ -195,7 +195,7 @@ impl Problems {
                     Syntax::Emoji => format!("; usage: `{}`", tool.usage()),
                 };
                 let message = format!("missing required parameter `{pointer}`{usage}");
-                ReplyDiagnostic::of_argument("missing_argument", &pointer, header_span, message)
+                ReplyDiagnostic::new("missing_argument", &pointer, header_span, message)
             })
             .collect();
         self.found.extend(found);
@@ -217,12 +217,8 @@ impl Problems {
                     "{} cannot be called, since its schema cannot be used: {error}",
                     tool.name
                 );
-                self.push(ReplyDiagnostic::of_argument(
-                    "unusable_schema",
-                    "",
-                    header_span,
-                    message,
-                ));
+                let code = "unusable_schema";
+                self.push(ReplyDiagnostic::new(code, "", header_span, message));
                 return;
             }
         };
@@ -246,7 +242,7 @@ impl Problems {
                     (false, "") => ("wrong_value", one.message),
                     (false, pointer) => ("wrong_value", format!("`{pointer}`: {}", one.message)),
                 };
-                ReplyDiagnostic::of_argument(code, &one.pointer, span, message)
+                ReplyDiagnostic::new(code, &one.pointer, span, message)
             })
             .collect();
         self.found.extend(found);
@@ -288,7 +284,7 @@ impl<'s> Undeclared<'s> {
             message.push_str(&takes(self.tool));
         }
         self.count += 1;
-        ReplyDiagnostic::of_argument("undeclared_argument", pointer, span, message)
+        ReplyDiagnostic::new("undeclared_argument", pointer, span, message)
     }
 }
 

@@ -94,7 +94,7 @@ impl ToolCall {
         let (placed, misplaced) = self.arguments.placed_for(tool, DEEPEST);
         problems.extend(misplaced.into_iter().map(|(leaf, error)| {
             let pointer = before_blank(error.code, &leaf.pointer);
-            ReplyDiagnostic::of_argument(error.code, pointer, leaf.pointer_span, error.message)
+            ReplyDiagnostic::new(error.code, pointer, leaf.pointer_span, error.message)
         }));
         problems.sort_by_key(|problem| problem.span.end);
         (Cow::Owned(placed), problems)
@@ -161,7 +161,7 @@ pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = ReplyDia
         let pointer = call.arguments.misplaced_at(diagnostic.span);
         let pointer = before_blank(diagnostic.code, pointer.unwrap_or_default());
         let (code, message) = (diagnostic.code, diagnostic.message.clone());
-        ReplyDiagnostic::of_argument(code, pointer, diagnostic.span, message)
+        ReplyDiagnostic::new(code, pointer, diagnostic.span, message)
     })
 }
 

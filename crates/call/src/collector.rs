@@ -152,33 +152,21 @@ impl Collector {
         let mut diagnostics = Vec::new();
         if is_duplicate {
             let message = format!("an earlier call has the id `{id}` too; the id means that one");
-            diagnostics.push(ReplyDiagnostic::error(
-                ReplyDiagnostic::DUPLICATE_ID,
-                Section::Ids,
-                span,
-                message,
-            ));
+            let (code, section) = (ReplyDiagnostic::DUPLICATE_ID, Section::Ids);
+            diagnostics.push(ReplyDiagnostic::error(code, section, span, message));
         }
         let names = [header.name(), &id].into_iter();
         if let Some(message) = names.chain(header.dependencies()).find_map(in_name) {
-            diagnostics.push(ReplyDiagnostic::error(
-                "invisible_character",
-                Section::Name,
-                span,
-                message,
-            ));
+            let (code, section) = ("invisible_character", Section::Name);
+            diagnostics.push(ReplyDiagnostic::error(code, section, span, message));
         }
         let mut seen = HashSet::new();
         let mut dependencies = Vec::new();
         for dependency in header.dependencies().filter(|id| seen.insert(*id)) {
             if dependencies.len() == self.limits.dependencies {
                 let message = "Too many dependencies".to_owned();
-                diagnostics.push(ReplyDiagnostic::error(
-                    "too_many_dependencies",
-                    Section::Limits,
-                    span,
-                    message,
-                ));
+                let (code, section) = ("too_many_dependencies", Section::Limits);
+                diagnostics.push(ReplyDiagnostic::error(code, section, span, message));
                 break;
             }
             dependencies.push(dependency.to_owned());

@@ -125,7 +125,7 @@ pub fn history<'s>(
     dialect: &Dialect,
     find_tool: impl Fn(&str) -> Option<&'s ToolSpec>,
 ) -> Result<PromptText, DialectError> {
-    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
+    let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let syntax = dialect.syntax().unwrap_or(Syntax::Block);
     let written = dialect.for_syntax(syntax);
     // What stands before may have settled the syntax otherwise; then markers of the other one count in a rendered call.
@@ -136,19 +136,19 @@ pub fn history<'s>(
     for part in turn {
         match part {
             TurnPart::Written(text) => {
-                prompt_text.model(text);
+                built.model(text);
             }
             TurnPart::Claimed(text) => {
-                prompt_text.untrusted(text);
+                built.untrusted(text);
             }
             TurnPart::Called(call) => {
-                prompt_text.begin_line();
+                built.begin_line();
                 let tool = find_tool(call.name.raw());
-                tell(call, &written, other.as_ref(), tool, &mut prompt_text);
+                tell(call, &written, other.as_ref(), tool, &mut built);
             }
         }
     }
-    Ok(prompt_text.finish())
+    Ok(built.finish())
 }
 
 /// Adds one call, as a call or as JSON. As a call it holds no marker of `other`.
@@ -157,7 +157,7 @@ fn tell(
     dialect: &Dialect,
     other: Option<&Escaper>,
     tool: Option<&ToolSpec>,
-    prompt_text: &mut PromptTextBuilder,
+    built: &mut PromptTextBuilder,
 ) {
     let object = call.arguments.object();
     let text = object.as_deref().and_then(|arguments| {
@@ -173,8 +173,8 @@ fn tell(
     });
     if let Some(text) = text {
         // Its markers are meant. Its values went through the escape, or hold no marker that would count.
-        prompt_text.trusted(Trusted::assert(text));
+        built.trusted(Trusted::assert(text));
     } else {
-        prompt_text.untrusted(&Untrusted::new(in_json(call, object.as_deref())));
+        built.untrusted(&Untrusted::new(in_json(call, object.as_deref())));
     }
 }

@@ -46,7 +46,7 @@ pub fn prompt<'t>(
 ) -> Result<Prompt, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
     let teaching = Teaching::new(dialect, options)?;
-    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
+    let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
     let tools: Vec<&ToolSpec> = tools.into_iter().collect();
     for group in PromptPart::GROUPS {
@@ -60,33 +60,33 @@ pub fn prompt<'t>(
                 continue;
             }
             if mem::take(&mut is_first) && !parts.is_empty() {
-                prompt_text.trusted("\n");
+                built.trusted("\n");
             }
-            let start = prompt_text.written();
+            let start = built.written();
             match text {
-                None => list(&mut prompt_text, &tools, syntax),
+                None => list(&mut built, &tools, syntax),
                 Some(text) => {
-                    prompt_text.trusted(Trusted::assert(text)).begin_line();
+                    built.trusted(Trusted::assert(text)).begin_line();
                 }
             }
-            parts.push((*part, Span::new(start, prompt_text.written())));
+            parts.push((*part, Span::new(start, built.written())));
         }
     }
     Ok(Prompt {
-        prompt_text: prompt_text.finish(),
+        prompt_text: built.finish(),
         parts,
     })
 }
 
-fn list(prompt_text: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
+fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {
-            prompt_text.trusted("\n");
+            built.trusted("\n");
         }
-        prompt_text.untrusted(&list_tool(tool, syntax));
+        built.untrusted(&list_tool(tool, syntax));
     }
     if tools.is_empty() {
-        prompt_text.trusted("(There are none.)\n");
+        built.trusted("(There are none.)\n");
     }
 }
 

@@ -53,12 +53,7 @@ impl ReplyDiagnostic {
     }
 
     /// What is wrong with a call by the definition of its tool (`spec/common.md` 11.1).
-    pub(crate) fn of_argument(
-        code: &'static str,
-        pointer: &str,
-        span: Span,
-        message: String,
-    ) -> Self {
+    pub(crate) fn new(code: &'static str, pointer: &str, span: Span, message: String) -> Self {
         Self {
             pointer: pointer.to_owned(),
             ..Self::error(code, Section::Definitions, span, message)

@@ -129,7 +129,7 @@ impl<'s> Walk<'_, 's> {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
-            let problem = ReplyDiagnostic::of_argument("wrong_value", pointer, span, message);
+            let problem = ReplyDiagnostic::new("wrong_value", pointer, span, message);
             self.problems.too_many(problem);
         }
     }
@@ -148,11 +148,8 @@ impl<'s> Walk<'_, 's> {
             format!("; allowed: {}", enumerated(&names))
         };
         let message = format!("`{pointer}` is not allowed here{takes}");
-        self.problems.push(ReplyDiagnostic::of_argument(
-            "undeclared_argument",
-            pointer,
-            span,
-            message,
-        ));
+        let code = "undeclared_argument";
+        self.problems
+            .push(ReplyDiagnostic::new(code, pointer, span, message));
     }
 }

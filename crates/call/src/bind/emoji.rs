@@ -38,12 +38,8 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
                 "unexpected {} on the line, which must be empty; usage: `{usage}`",
                 quoted(line.text.trim_matches(is_blank))
             );
-            problems.push(ReplyDiagnostic::of_argument(
-                "line_not_empty",
-                "",
-                line.span,
-                message,
-            ));
+            let code = "line_not_empty";
+            problems.push(ReplyDiagnostic::new(code, "", line.span, message));
         }
         let body = Line {
             text: body,
@@ -136,12 +132,7 @@ fn positional(
         quoted(surplus)
     );
     let span = line.span_of(at, surplus);
-    Some(ReplyDiagnostic::of_argument(
-        "surplus_on_line",
-        "",
-        span,
-        message,
-    ))
+    Some(ReplyDiagnostic::new("surplus_on_line", "", span, message))
 }
 
 /// Reads the words of the line as the schema asks, which may depend on the other arguments.
@@ -201,7 +192,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
             "{name} takes no body, but the body begins with {begin}: end the call right after its header; usage: `{usage}`"
         )
     };
-    ReplyDiagnostic::of_argument("body_not_blank", "", span, message)
+    ReplyDiagnostic::new("body_not_blank", "", span, message)
 }
 
 fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
@@ -266,12 +257,8 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 tool.name,
                 takes(tool)
             );
-            problems.unrecoverable(ReplyDiagnostic::of_argument(
-                "body_not_json",
-                "",
-                body.span,
-                message,
-            ));
+            let code = "body_not_json";
+            problems.unrecoverable(ReplyDiagnostic::new(code, "", body.span, message));
             return;
         }
     };
@@ -316,12 +303,8 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         };
         if !place(arguments, &name, text, span, spelling.reading) {
             let message = format!("duplicate key `{pointer}` in the body");
-            problems.push(ReplyDiagnostic::of_argument(
-                "duplicate_pointer",
-                &pointer,
-                span,
-                message,
-            ));
+            let code = "duplicate_pointer";
+            problems.push(ReplyDiagnostic::new(code, &pointer, span, message));
         }
     }
 }

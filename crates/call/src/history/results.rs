@@ -148,7 +148,7 @@ pub fn results(
     results: &[ResultMessage<'_>],
     dialect: &Dialect,
 ) -> Result<PromptText, DialectError> {
-    let mut prompt_text = PromptTextBuilder::new(slice::from_ref(dialect))?;
+    let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut writer = ResultWriter {
         fence: fence_character(dialect)?,
         text: String::new(),
@@ -156,8 +156,8 @@ pub fn results(
     for (place, result) in results.iter().enumerate() {
         writer.tell(result, place + 1, results.len());
     }
-    prompt_text.untrusted(&Untrusted::new(writer.text));
-    Ok(prompt_text.finish())
+    built.untrusted(&Untrusted::new(writer.text));
+    Ok(built.finish())
 }
 
 /// The character that fences are made of: the first that is in no marker so that the escape would part it.

@@ -1,10 +1,9 @@
 //! The message itself, part by part.
 
-use plaincall_syntax::{ceil_char_boundary, floor_char_boundary};
 use std::fmt::Write as _;
 use std::slice;
 
-use plaincall_syntax::{Dialect, DialectError, NearMiss};
+use plaincall_syntax::{Dialect, DialectError, NearMiss, ceil_char_boundary, floor_char_boundary};
 
 use crate::call::ToolCall;
 use crate::history::results::{fence_around, fence_character, word_of};
@@ -30,7 +29,7 @@ const BEGINNING: usize = 500;
 const END: usize = 150;
 
 pub(super) struct Message {
-    prompt_text: PromptTextBuilder,
+    text: PromptTextBuilder,
     fence: char,
     problems: usize,
 }
@@ -38,7 +37,7 @@ pub(super) struct Message {
 impl Message {
     pub(super) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         Ok(Self {
-            prompt_text: PromptTextBuilder::new(slice::from_ref(dialect))?,
+            text: PromptTextBuilder::new(slice::from_ref(dialect))?,
             fence: fence_character(dialect)?,
             problems: 0,
         })
@@ -47,37 +46,36 @@ impl Message {
     /// Begins the part about a call, which may follow another.
     pub(super) fn begin_call(&mut self, follows: bool) {
         if follows {
-            self.prompt_text.trusted("\n");
+            self.text.trusted("\n");
         }
         self.problems = 0;
     }
 
     pub(super) fn more_calls(&mut self) {
-        self.prompt_text.trusted("\nMore calls were invalid.\n");
+        self.text.trusted("\nMore calls were invalid.\n");
     }
 
     pub(super) fn heading(&mut self, name: &str, id: &str) {
         let name = word_of(&shortened(name, NAME_BYTES));
-        self.prompt_text.trusted("This call was not run: tool ");
-        self.prompt_text.untrusted(&line_of(&name, usize::MAX));
+        self.text.trusted("This call was not run: tool ");
+        self.text.untrusted(&line_of(&name, usize::MAX));
         if !id.is_empty() {
             let id = word_of(&shortened(id, NAME_BYTES));
-            self.prompt_text.trusted(", id ");
-            self.prompt_text.untrusted(&line_of(&id, usize::MAX));
+            self.text.trusted(", id ");
+            self.text.untrusted(&line_of(&id, usize::MAX));
         }
-        self.prompt_text.trusted("\n");
+        self.text.trusted("\n");
     }
 
     pub(super) fn no_call(&mut self) {
-        self.prompt_text
+        self.text
             .trusted("Your reply has no call, only text that looks like one. Nothing was run.\n");
     }
 
     /// The text of the call: exactly, or its beginning and its end.
     pub(super) fn written(&mut self, call: &ToolCall) {
         let Some(source) = call.source() else {
-            self.prompt_text
-                .trusted("You wrote a call that is too long.\n");
+            self.text.trusted("You wrote a call that is too long.\n");
             return;
         };
         let source = source.trim_end_matches(['\n', '\r']);
@@ -89,19 +87,19 @@ impl Message {
             [begin.unwrap_or_default(), end.unwrap_or_default()]
         };
         let fence = fence_around(&parts.concat(), self.fence);
-        self.prompt_text
+        self.text
             .trusted(Trusted::assert(format!("You wrote:\n{fence}\n")));
-        self.prompt_text.model(&ModelText::new(parts[0]));
+        self.text.model(&ModelText::new(parts[0]));
         if !parts[1].is_empty() {
             let left_out = source.len() - parts[0].len() - parts[1].len();
             self.write(&format!("\n… ({left_out} bytes left out) …\n"));
-            self.prompt_text.model(&ModelText::new(parts[1]));
+            self.text.model(&ModelText::new(parts[1]));
         }
         self.write(&format!("\n{fence}\n"));
     }
 
     fn write(&mut self, text: &str) {
-        self.prompt_text.trusted(Trusted::assert(text));
+        self.text.trusted(Trusted::assert(text));
     }
 
     /// One thing that is wrong, with the pointer to it if the sentence does not name it.
@@ -112,9 +110,9 @@ impl Message {
             let _ = write!(line, "`{}`: ", shortened(pointer, NAME_BYTES));
         }
         line.push_str(sentence);
-        self.prompt_text.trusted("- ");
-        self.prompt_text.untrusted(&line_of(&line, SENTENCE_BYTES));
-        self.prompt_text.trusted("\n");
+        self.text.trusted("- ");
+        self.text.untrusted(&line_of(&line, SENTENCE_BYTES));
+        self.text.trusted("\n");
     }
 
     pub(super) fn own_problem(&mut self, sentence: &str) {
@@ -124,7 +122,7 @@ impl Message {
 
     fn begin_problem(&mut self) {
         if self.problems == 0 {
-            self.prompt_text.trusted("Problems:\n");
+            self.text.trusted("Problems:\n");
         }
         self.problems += 1;
     }
@@ -163,7 +161,7 @@ impl Message {
         if near.is_empty() {
             return;
         }
-        self.prompt_text.trusted("Check these lines:\n");
+        self.text.trusted("Check these lines:\n");
         let mut line = 1;
         let mut counted = 0;
         for miss in near.iter().take(NEAR_MISSES) {
@@ -177,7 +175,7 @@ impl Message {
                 Some(_) => "",
             };
             self.write(&format!("- line {line}: {unknown}`"));
-            self.prompt_text
+            self.text
                 .model(&ModelText::new(shortened(written, NAME_BYTES)));
             let meant = &miss.meant;
             self.write(&match miss.format {
@@ -194,26 +192,26 @@ impl Message {
         let Some(example) = example else {
             return;
         };
-        self.prompt_text.trusted("A correct call:\n");
+        self.text.trusted("A correct call:\n");
         // It has been rendered, and what is the model's in it went through the escape.
         self.write(&example.text);
         if example.has_placeholders {
-            self.prompt_text
+            self.text
                 .trusted("Send it again with a value in place of each <…>.");
         } else {
-            self.prompt_text.trusted("Send it again.");
+            self.text.trusted("Send it again.");
         }
         match example.left_out {
             0 => {}
             1 => {
-                self.prompt_text.trusted(" One argument is not shown.");
+                self.text.trusted(" One argument is not shown.");
             }
             count => self.write(&format!(" {count} arguments are not shown.")),
         }
-        self.prompt_text.trusted("\n");
+        self.text.trusted("\n");
     }
 
     pub(super) fn finish(self) -> PromptText {
-        self.prompt_text.finish()
+        self.text.finish()
     }
 }

@@ -78,7 +78,7 @@ impl ToolSet {
 
     pub(crate) fn problem(&self, call: &ToolCall) -> ReplyDiagnostic {
         let message = self.unknown(&call.name);
-        ReplyDiagnostic::of_argument(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
+        ReplyDiagnostic::new(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
     }
 }
 

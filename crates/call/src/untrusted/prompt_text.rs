@@ -1,10 +1,9 @@
 //! A part of a prompt, put together from texts of the three kinds (`spec/untrusted.md` 2 and 3).
 
-use plaincall_syntax::ceil_char_boundary;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT, Span};
+use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT, Span, ceil_char_boundary};
 
 use crate::untrusted::{ModelText, Trusted, Untrusted};
 
@@ -81,7 +80,7 @@ struct Markers {
 #[derive(Clone, Debug)]
 pub struct PromptTextBuilder {
     markers: Arc<Markers>,
-    prompt_text: PromptText,
+    built: PromptText,
     /// Whether a marker of ours or the model's stands on the line that is being written. untrusted text never goes on
     /// such a line, so none ends it either.
     line_is_marked: bool,
@@ -108,7 +107,7 @@ impl PromptTextBuilder {
         let escaper = Escaper::for_all(dialects)?;
         Ok(Self {
             markers: Arc::new(Markers { escaper, texts }),
-            prompt_text: PromptText::default(),
+            built: PromptText::default(),
             line_is_marked: false,
         })
     }
@@ -132,13 +131,11 @@ impl PromptTextBuilder {
             return self;
         }
         self.join(Origin::Untrusted, text);
-        let begin = self.prompt_text.text.len();
-        self.prompt_text
-            .text
-            .push_str(&self.markers.escaper.escape(text));
-        let span = Span::new(begin, self.prompt_text.text.len());
+        let begin = self.built.text.len();
+        self.built.text.push_str(&self.markers.escaper.escape(text));
+        let span = Span::new(begin, self.built.text.len());
         let origin = Origin::Untrusted;
-        self.prompt_text.parts.push(Part { origin, span });
+        self.built.parts.push(Part { origin, span });
         self
     }
 
@@ -151,11 +148,11 @@ impl PromptTextBuilder {
     }
 
     pub(crate) fn written(&self) -> usize {
-        self.prompt_text.text.len()
+        self.built.text.len()
     }
 
     pub(crate) fn begin_line(&mut self) -> &mut Self {
-        if !self.prompt_text.text.is_empty() && !self.prompt_text.text.ends_with('\n') {
+        if !self.built.text.is_empty() && !self.built.text.ends_with('\n') {
             self.trusted("\n");
         }
         self
@@ -163,7 +160,7 @@ impl PromptTextBuilder {
 
     /// The prompt text.
     pub fn finish(self) -> PromptText {
-        self.prompt_text
+        self.built
     }
 
     fn push_unchanged(&mut self, origin: Origin, text: &str) {
@@ -171,12 +168,12 @@ impl PromptTextBuilder {
             return;
         }
         self.join(origin, text);
-        let begin = self.prompt_text.text.len();
-        self.prompt_text.text.push_str(text);
-        let span = Span::new(begin, self.prompt_text.text.len());
-        self.prompt_text.parts.push(Part { origin, span });
+        let begin = self.built.text.len();
+        self.built.text.push_str(text);
+        let span = Span::new(begin, self.built.text.len());
+        self.built.parts.push(Part { origin, span });
         // What is new on the present line, with as much before it as a marker may need.
-        let written = &self.prompt_text.text;
+        let written = &self.built.text;
         let line = if let Some(at) = text.rfind('\n') {
             self.line_is_marked = false;
             begin + at + 1
@@ -195,13 +192,13 @@ impl PromptTextBuilder {
 
     /// Writes what must stand between what is there and the text that comes next (`spec/untrusted.md` 3).
     fn join(&mut self, next: Origin, text: &str) {
-        let Some(last) = self.prompt_text.parts.last().map(|part| part.origin) else {
+        let Some(last) = self.built.parts.last().map(|part| part.origin) else {
             return;
         };
         if last != Origin::Untrusted && next != Origin::Untrusted {
             return;
         }
-        let before = &mut self.prompt_text.text;
+        let before = &mut self.built.text;
         let needs_line = last == Origin::Model
             || next == Origin::Model
             || (next == Origin::Untrusted && self.line_is_marked);
