@@ -40,7 +40,7 @@ fn a_run_in_lines() {
     let ended = check(&reply, &[], 1, &[]);
     assert_data_eq!(
         &ended.stdout,
-        str![[r#"
+        str![[r"
 ! fifth  say  rejected
 > first  nap  started
 + first  nap  ok [..] s
@@ -74,7 +74,7 @@ fifth   [..] rejected
 
 5 calls: 2 ok, 1 failed, 1 skipped, 1 rejected - [..]
 
-"#]]
+"]]
     );
     assert!(ended.stdout.is_ascii());
 }

@@ -150,7 +150,7 @@ struct Expected<'d> {
     drawn: &'d Drawn,
     is_streamed: bool,
     is_checked: bool,
-    /// Whether the gateway has little idle_timeout, so that it may give up early.
+    /// The gateway has a short idle timeout, so it may give up early.
     is_stalling: bool,
 }
 
