@@ -256,7 +256,10 @@ fn mistakes_are_shown_where_they_stand() {
             "[models.a]\nurl = 'http://a'\nsyntax = 'emoji'\nstart_prefix = 'x'",
             &["is a marker of the block syntax"],
         ),
-        ("[[rules]]\ntools = 'a'\nverdict = 'deny'", &["needs a `reason`"]),
+        (
+            "[[rules]]\ntools = 'a'\nverdict = 'deny'",
+            &["needs a `reason`"],
+        ),
         (
             "[[rules]]\ntools = 'a'\nverdict = 'alow'",
             &["did you mean `allow`?"],
