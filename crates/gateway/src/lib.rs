@@ -5,13 +5,11 @@
 //!
 //! - [`translate()`]: a request with tools becomes one in words, and a [`ReplyPlan`].
 //! - [`Reply`]: the model's answer, piece by piece, becomes the client's: a [`StreamedResponse`] or a [`CompleteResponse`].
-//! - [`ModelSettings`]: what is set for a model.
+//! - [`ModelSettings`]: the settings of a model.
+//! - [`Exchange`]: converts the event stream of the model server to that of the client.
 //!
-//! - [`Exchange`]: the event stream of the model server in, that of the client out.
-//!
-//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`Gateway`] puts a server
-//! around it, on a socket or in a program of one's own; it comes with the feature `server`, which is on unless it is turned
-//! off. The types of `axum` that stand in its interface are those of [`axum`].
+//! This core does no I/O, reads no clock and keeps no state between requests. With the default feature `server`, [`Gateway`]
+//! is a server around it, on a socket or inside your program.
 
 mod compiled;
 mod counts;

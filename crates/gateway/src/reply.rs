@@ -1,7 +1,7 @@
 //! The reply of the model as a reply with native tool calls: a state machine without I/O.
 //!
 //! ```text
-//!           push, whole                     finish reason, or a call that must not be there
+//!           push, whole                     finish reason, or a call that is not allowed here
 //! Reading ───────────────► Reading  ─────────────────────────────────────► Settled ──end──► Next
 //!    ▲                        │ an error in the stream                       │ an invalid call, or none,
 //!    │                        └────────────────────────────────► Settled     │ and none has been sent

@@ -11,11 +11,7 @@ const MAX_ENTRIES: usize = 256;
 /// How long their texts may be together, in bytes. What is made of many small tools takes fifty times as much.
 const MAX_BYTES: usize = 512 << 10;
 
-/// A cache of the tools of earlier requests: who offers the same tools again, as clients do in each request of a conversation, need
-/// not wait until they are read again. Nothing that a request comes to depends on what is kept here.
-///
-/// They are looked through one after another; the one that was asked for last is the last. Texts of other lengths differ at
-/// a glance, and all of them together are not longer than one long request.
+/// A cache of parsed tools, least recently used first. Clients send the same tools in every request of a conversation.
 #[derive(Debug, Default)]
 pub struct ToolCache(Mutex<Vec<(Box<str>, Arc<OfferedTools>)>>);
 

@@ -43,14 +43,11 @@ pub struct Caller<'c> {
     pub key: &'c str,
 }
 
-/// Puts a request with tools into words (`spec/gateway.md` 2); [`Reply`](crate::Reply) has an example.
-///
-/// All texts of the client are untrusted and escaped: system messages too, for the gateway cannot know who wrote what stands
-/// in them. What holds for this reply alone, such as `tool_choice`, stands at the very end, so that all before it is the
-/// same from request to request and need not be read again.
+/// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::Reply) has an example. All texts of
+/// the client are untrusted and escaped. Instructions for the next reply are at the very end, so the text before is stable.
 ///
 /// # Errors
-/// Refuses tools and choices that cannot be used, more than one answer, and settings that cannot work.
+/// Returns an error for invalid tools, choices and settings, and for `n` above 1.
 pub fn translate<'r>(
     mut request: ChatCompletionRequest<'r>,
     settings: &ModelSettings,

@@ -10,12 +10,8 @@ use crate::compiled::CompiledDialect;
 /// The most white space that is held back, in bytes.
 const MAX_BLANK: usize = 1024;
 
-/// Gathers the text of a reply until it leaves.
-///
-/// Two things are kept from the client. White space before the first and behind each call belongs to the syntax, not to
-/// what the model says; it leaves only if other text follows it, or if the reply has no call at all. And a marker that
-/// means nothing where it stands is left out. What then comes together on both sides of it must not make a marker, so
-/// the escape's backslash is put between if it could.
+/// Collects the text of a reply until it is sent. Removes white space around calls and stray markers; where the texts around
+/// something removed could form a marker, a backslash is inserted.
 #[derive(Debug)]
 pub(super) struct Text {
     compiled: Arc<CompiledDialect>,

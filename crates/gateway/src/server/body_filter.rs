@@ -18,10 +18,8 @@ const SEPARATORS: [(&[u8], &[u8]); 3] = [
     (b"\xE2\x80\xA9", b"\\u2029"),
 ];
 
-/// Changes a body that goes out piece by piece (`spec/gateway.md` 6). Where the pieces are cut makes no difference.
-///
-/// It holds back what may be the beginning of something to change: at most six times the length of the key, or a few
-/// hundred bytes.
+/// Changes a body that is sent in pieces (`spec/gateway.md` 7), independently of how it is split. It holds back at most six
+/// times the length of the key, or a few hundred bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyFilter {
     key: Vec<u8>,

@@ -6,15 +6,12 @@ use std::pin::Pin;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
 
-/// What answers in the place of a model server: a model in this process, recorded replies, or another way to a server.
+/// A model in this process, recorded replies, or another transport to a server. Functions with this signature implement it, as
+/// the example of [`Gateway`](crate::Gateway) shows.
 ///
-/// It is asked as a server would be: `POST /v1/chat/completions` with a body of JSON, and `GET /v1/models`. The answer
-/// has a status, a content type and a body, which is an event stream if the request wants one; a body that is `application/json`
-/// is taken for a whole answer. The pieces of the body are asked for one by one, so nothing is gathered for a client
-/// that reads slowly, and what waits for longer than the timeouts is given up. What is not wanted any more is dropped: the
-/// future as well as the body.
-///
-/// Every function that answers so is one, as the example of [`Gateway`](crate::Gateway) shows.
+/// It receives `POST /v1/chat/completions` with a JSON body, and `GET /v1/models`. The response has a status, a content type
+/// and a body: an event stream if requested; `application/json` is a complete answer. The body is polled only as fast as the
+/// client reads. The future and the body are dropped when they are no longer needed or a timeout expires.
 pub trait LocalModel: Send + Sync {
     /// Answers a request. An error is told to the client as one of the model server, with status 502.
     fn answer(&self, request: Request<Bytes>) -> Answered;

@@ -101,9 +101,8 @@ async fn handle(shared: &Shared, entered: AcceptedRequest) -> Response {
     }
 }
 
-/// The path behind `/v1`, unless a server could take a part of it for a way up: `.` and `..` before or behind escapes, also
-/// before parameters. What names of models do not have is refused altogether: escapes of escapes, backslashes, `;`, `?`,
-/// `#`, blanks at the beginning of a part, and what cannot be seen.
+/// Returns the path after `/v1`, unless a server could interpret it differently: dot segments, double escapes, backslashes,
+/// `;`, `?`, `#`, a segment that begins with a space, and control characters.
 fn below_v1(path: &str) -> Option<&str> {
     let path = path.strip_prefix("/v1")?;
     let read: Vec<u8> = percent_decode_str(path).collect();

@@ -12,12 +12,9 @@ use hyper::body::{Body, Frame};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// The most bytes that go into a body at once.
-///
-/// What is held for a client that reads slowly: one piece that waits here, one that could not be handed over yet, and what
-/// `hyper` has taken, which is one piece more than its buffer (as long as the head of a request may be, 32 KiB at most):
-/// 44 KiB. Beside that the model server has been read on by one piece of its answer at most, and by what its connection
-/// holds ([`READ`](super::upstream::READ)): 64 KiB in all.
+/// The maximum size of a piece. A slow client has one piece waiting here, one not yet handed over, and what `hyper` has
+/// buffered: at most 44 KiB. With the piece and the connection buffer of the model server ([`READ`](super::upstream::READ)):
+/// 64 KiB.
 pub(super) const PIECE: usize = 4 << 10;
 
 /// A body, and where its pieces go in. One piece waits at most; a client that reads nothing for `idle_timeout` has gone. The

@@ -21,18 +21,9 @@ use crate::sink::streamed::StreamedResponse;
 const PIECE: usize = 12;
 const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model","created":0,"owned_by":"plaincall"}]}"#;
 
-/// Recorded replies that are given in the place of a model's.
+/// Recorded replies, used instead of a model. The position is the number of `assistant` messages in the request; after the
+/// last reply, the last one is repeated.
 ///
-/// A request gets the reply whose number is that of the model's turns in it: the first request of a conversation the
-/// first reply, the next the second; after the last it stays with that. So nothing need be kept.
-///
-/// ```
-/// use plaincall_gateway::Replay;
-///
-/// let replay = Replay::read("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n").expect("two replies");
-/// assert_eq!(replay.len(), 2);
-/// assert!(Replay::read("Hello.").unwrap_err().to_string().starts_with("line 1: "));
-/// ```
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[RecordedReply]>);
 
@@ -105,7 +96,7 @@ impl Replay {
     }
 }
 
-/// What is said to who asks for anything else.
+/// The answer to other requests.
 const NOTHING_ELSE: &str = r#"{"error":{"message":"recorded replies answer POST /v1/chat/completions and GET /v1/models","type":"invalid_request_error","param":null,"code":null}}"#;
 
 impl LocalModel for Replay {

@@ -15,11 +15,8 @@ use tokio::time::{Instant, Sleep};
 
 use crate::server::config::Timeouts;
 
-/// A connection with deadlines: for the client to take what is written, for the next request to begin, and for its head
-/// to come. `hyper` knows none for writing, and cannot tell waiting for a request from waiting for its head.
-///
-/// The body of a request has a deadline where it is read. What comes of the next request while one is being answered
-/// waits; its head has its time from the first byte that comes behind the answer.
+/// A connection with deadlines, which `hyper` does not have: for the client to read what is written, for the next request to
+/// begin, and for its head to arrive. Request bodies have their own deadline.
 pub(super) struct Socket {
     stream: TcpStream,
     turns: Turns,
@@ -192,8 +189,7 @@ impl Deadline {
     }
 }
 
-/// Whose turn it is on a connection: the client's, which is to send a request, or ours, until its answer has been taken.
-/// The number grows with each; it is even when it is the client's.
+/// Counts request and response phases of a connection: even while the client must send a request, odd while it is answered.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Shared>);
 

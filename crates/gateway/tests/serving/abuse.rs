@@ -251,7 +251,7 @@ async fn paths_and_methods_that_are_none() {
                 &gateway,
                 bytes.as_bytes(),
                 404,
-                &format!("there is no {method} {path}"),
+                &format!("unknown endpoint {method} {path}"),
                 None,
             )
             .await;

@@ -71,11 +71,8 @@ impl HttpServer {
         &self.base
     }
 
-    /// Asks, and waits for the head of the answer.
-    ///
-    /// What the server has not taken up is sent again: if no connection came about, and if it has said that it is busy
-    /// and when to come again. `hyper` does the same with a connection that was closed before anything was written to it.
-    /// A request that has been sent is not sent again, since the server may be working on it.
+    /// Sends a request and waits for the head of the response. Retries only if no connection was established, or if the server
+    /// is busy and asks for a retry: otherwise it may be working on the request already.
     pub(in crate::server) async fn ask(
         &self,
         method: Method,
