@@ -100,7 +100,7 @@ fn what_is_no_schema_is_refused_by_its_place() {
         ("not", json!("x"), "JSON Schema"),
         ("minLength", json!(-1), "integer"),
         ("maxItems", json!("1"), "integer"),
-        ("$ref", json!(1), "where the schema stands"),
+        ("$ref", json!(1), "the location of the schema"),
         ("$ref", json!("#/$defs/none"), "nothing stands at"),
         ("$ref", json!("#none"), "nothing stands at"),
         ("$ref", json!("other.json"), "leads out"),

@@ -110,7 +110,7 @@ fn mistakes_have_places() {
     mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);
     mistakes(
         r#"[{"name": "a"}, 5, {}, {"name": 1}]"#,
-        &[("/1", "an object"), ("/2", "`name`"), ("/3/name", "a text")],
+        &[("/1", "an object"), ("/2", "`name`"), ("/3/name", "a string")],
     );
     mistakes(
         r#"{"tools": [{"type": "function", "function": 5}, {"type": "web_search_2025", "name": "w"}]}"#,
@@ -123,7 +123,7 @@ fn mistakes_have_places() {
         r#"[{"type": "function", "function": {"name": "a b"}}, {"name": "c", "description": 5}]"#,
         &[
             ("/0/function/name", "name of a tool"),
-            ("/1/description", "a text"),
+            ("/1/description", "a string"),
         ],
     );
     mistakes(

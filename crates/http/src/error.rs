@@ -61,7 +61,7 @@ impl HttpError {
         }
         let words = causes(error);
         if !error.is_connect() {
-            let words = format!("has closed the connection: {words}");
+            let words = format!("closed the connection: {words}");
             return Self::new(HttpErrorKind::Broken, words);
         }
         let mut io = chain(error.source()).filter_map(<dyn Error>::downcast_ref::<io::Error>);
@@ -76,7 +76,7 @@ impl HttpError {
     }
 
     pub(crate) fn reading(error: &(dyn Error + 'static)) -> Self {
-        let words = format!("has broken off its answer: {}", chained(Some(error)));
+        let words = format!("ended its answer early: {}", chained(Some(error)));
         Self::new(HttpErrorKind::Broken, words)
     }
 

@@ -121,7 +121,7 @@ impl HttpResponse {
         loop {
             let frame = within(
                 self.waits.idle,
-                "has fallen silent",
+                "stopped sending data",
                 self.deadline,
                 self.waits.whole,
                 self.body.frame(),

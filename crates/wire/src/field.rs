@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text")
+        formatter.write_str("a string")
     }
 
     fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {

@@ -207,7 +207,7 @@ async fn output(size: usize) -> Result<String, BoxError> {
     let results = turn.finish(Stop::Natural).await;
     let result = results.iter().next().ok_or("no result")?;
     let shown = result.output.as_deref().unwrap_or_default();
-    if result.status != Status::Ok || !shown.contains("cut") {
+    if result.status != Status::Ok || !shown.contains("truncated") {
         return Err(format!("it ended as {}: {:?}", result.status, result.error).into());
     }
     run.close().await?;

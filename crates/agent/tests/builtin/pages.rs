@@ -309,7 +309,7 @@ async fn pages_that_do_not_come() {
         .only(0, Then::Break);
     let found = fetched(vec![broken]).await;
     assert!(
-        found.starts_with("error: the server of `URL/a/b?c=d` has broken off its answer")
+        found.starts_with("error: the server of `URL/a/b?c=d` ended its answer early")
             && found.ends_with("; try again later, or try another page"),
         "{found}"
     );

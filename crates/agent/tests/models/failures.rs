@@ -336,7 +336,7 @@ async fn waits_have_an_end() {
         (
             Script::stream(&["a"], "stop").only(1, Then::Stall),
             waits(long, short, long),
-            "has fallen silent for 50 ms",
+            "stopped sending data for 50 ms",
         ),
         (
             slow,

@@ -149,7 +149,7 @@ impl<'d, 's> Draft<'d, 's> {
         let slot = match text.zip(keeper) {
             _ if is_cut => {
                 let len = text.map_or(0, str::len);
-                Slot::Placeholder(ended_early(&format!("{name}: a text"), len))
+                Slot::Placeholder(ended_early(&format!("{name}: a string"), len))
             }
             Some((text, keeper)) => keeper.slot(text),
             None if !parameter.required && written.get(&pointer).is_none() => {

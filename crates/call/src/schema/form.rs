@@ -85,7 +85,7 @@ impl<'s> Check<'s> {
             ("required", _) if !is_list_of_names(value) => "it must be a list of names of members",
             ("enum", value) if !value.is_array() => "it must be a list of values",
             ("$ref", Value::String(reference)) => return self.reference(reference, at),
-            ("$ref", _) => "it must be a text that says where the schema stands",
+            ("$ref", _) => "it must be a string: the location of the schema",
             ("items", Value::Array(list)) => return self.list(list, at, depth),
             (name, Value::Object(members)) if SCHEMAS_BY_NAME.contains(&name) => {
                 return self.named(name, members, at, depth);

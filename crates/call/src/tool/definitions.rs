@@ -237,7 +237,7 @@ fn text<'v>(
     match fields.get(key) {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Null) if key != "name" => Ok(None),
-        Some(_) => Err(SpecError::new(format!("{at}/{key}"), "it must be a text")),
+        Some(_) => Err(SpecError::new(format!("{at}/{key}"), "it must be a string")),
         None => Ok(None),
     }
 }

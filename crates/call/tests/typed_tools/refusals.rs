@@ -51,18 +51,15 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
             ),
             "unknown parameter `colour`; t takes `item`, `count`, `unit`, `at` and `tags`"
                 .to_owned(),
-            format!("`item` is missing: {}", of_syntax[1]),
+            format!("missing required parameter `item`{}", of_syntax[1]),
         ]
     };
     let problems = block(&tool, &pairs).expect_err("a call that is wrong");
-    assert_eq!(problems, told(["Piece", "t cannot be called without it"]));
+    assert_eq!(problems, told(["Piece", ""]));
     let problems = emoji(&tool, written).expect_err("a call that is wrong");
     assert_eq!(
         problems,
-        told([
-            "\"Piece\"",
-            "the form of the call is `t (body: one JSON object)`"
-        ])
+        told(["\"Piece\"", "; usage: `t (body: one JSON object)`"])
     );
 
     // What stands inside is told as well, by whoever validates.
@@ -101,7 +98,7 @@ fn other_names_of_a_field_are_not_told_and_not_taken() {
         r#"{"file": "a", "list": [1]}"#,
         &[
             "unknown parameter `file`; t takes `path` and `list`",
-            "`path` is missing",
+            "missing required parameter `path`",
         ],
     );
     #[derive(Debug, Deserialize, JsonSchema)]

@@ -102,11 +102,11 @@ fn what_is_not_waited_for_any_longer() {
             "did not start to answer within",
             600,
         ),
-        (started(0), 504, "has fallen silent", 300),
+        (started(0), 504, "stopped sending data", 300),
         // What has come of an error is told, when nothing more of it does.
         (page, 503, "status 503: Closed", 2),
-        (started(1), 200, "has fallen silent", 300),
-        (started(2), 200, "has fallen silent", 300),
+        (started(1), 200, "stopped sending data", 300),
+        (started(2), 200, "stopped sending data", 300),
     ] {
         let played = stage.play(asked(), vec![script], Client::Reads(Duration::ZERO));
         assert_eq!(played.got.status, Some(status), "{words}");

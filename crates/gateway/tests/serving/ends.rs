@@ -62,7 +62,7 @@ async fn before_it_has_begun() {
         ),
         (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
-        (started(Then::Stall), 504, "has fallen silent"),
+        (started(Then::Stall), 504, "stopped sending data"),
         (started(Then::Break), 502, "broke"),
         (started(Then::Reset), 502, "reset"),
         (started(Then::Break).framing(Framing::Length), 502, "broke"),

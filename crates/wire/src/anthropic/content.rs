@@ -10,7 +10,7 @@ content! {
         /// A text, which means one block of kind `text`.
         Text,
         /// Blocks.
-        Blocks(ContentBlock) expected "a text or a list of blocks",
+        Blocks(ContentBlock) expected "a string or a list of blocks",
     }
 }
 

@@ -8,7 +8,7 @@ content! {
         /// A text.
         Text,
         /// Texts, images, sounds, files and what else a model takes.
-        Parts(ContentPart) expected "a text or a list of parts",
+        Parts(ContentPart) expected "a string or a list of parts",
     }
 }
 
