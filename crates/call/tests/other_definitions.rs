@@ -110,7 +110,11 @@ fn mistakes_have_places() {
     mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);
     mistakes(
         r#"[{"name": "a"}, 5, {}, {"name": 1}]"#,
-        &[("/1", "an object"), ("/2", "`name`"), ("/3/name", "a string")],
+        &[
+            ("/1", "an object"),
+            ("/2", "`name`"),
+            ("/3/name", "a string"),
+        ],
     );
     mistakes(
         r#"{"tools": [{"type": "function", "function": 5}, {"type": "web_search_2025", "name": "w"}]}"#,
