@@ -63,9 +63,13 @@ async fn before_it_has_begun() {
         (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
         (started(Then::Stall), 504, "stopped sending data"),
-        (started(Then::Break), 502, "broke"),
+        (started(Then::Break), 502, "ended its answer early"),
         (started(Then::Reset), 502, "reset"),
-        (started(Then::Break).framing(Framing::Length), 502, "broke"),
+        (
+            started(Then::Break).framing(Framing::Length),
+            502,
+            "ended its answer early",
+        ),
     ];
     let mut cases = JoinSet::new();
     for (script, status, words) in table {
@@ -95,7 +99,10 @@ async fn retry_after_is_told() {
 #[tokio::test]
 async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
-    for (then, words) in [(Then::Break, "broke"), (Then::End, "is incomplete")] {
+    for (then, words) in [
+        (Then::Break, "ended its answer early"),
+        (Then::End, "is incomplete"),
+    ] {
         let server = ModelServer::start(vec![script(then)]).await;
         let gateway = Started::before(&server, |_| {}).await;
         let recorded = gateway.read_answer(&request(true)).await;
