@@ -13,6 +13,7 @@ pub type ToolResult = Result<String, BoxError>;
 pub(crate) type Work = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
 /// An error that comes with what the tool had to say before it failed.
+#[cfg_attr(not(feature = "tokio"), allow(unreachable_pub))] // Tools export it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What went wrong.
