@@ -51,7 +51,7 @@ impl Serving {
         notes.read_line(&mut line).unwrap();
         let address = line
             .strip_prefix("note: listening on http://")
-            .and_then(|rest| rest.split_once("/v1, "));
+            .and_then(|rest| rest.split_once("/v1 "));
         let address = address.expect(&line).0.to_owned();
         let log = BufReader::new(process.stdout.take().unwrap());
         Self {

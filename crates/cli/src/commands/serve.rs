@@ -58,7 +58,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             .map_err(|error| cannot_listen(options.listen, &error))?;
         let interrupts = Interrupts::new()?;
         remark(&format!(
-            "listening on http://{address}/v1, with tool calls for {}",
+            "listening on http://{address}/v1 with tool calls for {}",
             options.upstream
         ));
         if let Some(few_files) = few_files {
