@@ -46,10 +46,10 @@ assert.deepEqual(greeted.map(text), ['Hello you', 'Hello ', `Hello ${marked}`]);
 
 const wrong = await call('greet', { times: 2 });
 assert.equal(wrong.isError, true);
-assert.match(text(wrong), /`name` is missing/);
+assert.match(text(wrong), /missing required parameter `name`/);
 const denied = await call('put', { text: 'x' });
 assert.equal(denied.isError, true);
-assert.match(text(denied), /nobody can be asked here/);
+assert.match(text(denied), /no one can approve it here/);
 const failed = await call('fail', {});
 assert.equal(failed.isError, true);
 assert.match(text(failed), /exit status 1/);
