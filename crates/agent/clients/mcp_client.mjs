@@ -53,9 +53,9 @@ assert.match(text(denied), /no one can approve it here/);
 const failed = await call('fail', {});
 assert.equal(failed.isError, true);
 assert.match(text(failed), /exit status 1/);
-await assert.rejects(call('gret', {}), /there is no tool `gret`/);
+await assert.rejects(call('gret', {}), /unknown tool `gret`/);
 
-// A call that is called off does not keep the next one from running.
+// A cancelled call does not keep the next one from running.
 const controller = new AbortController();
 const waiting = call('wait', {}, { signal: controller.signal });
 setTimeout(() => controller.abort(), 50);
@@ -67,7 +67,7 @@ const { pid } = transport;
 const begun = Date.now();
 await client.close();
 assert.equal(isRunning(pid), false);
-assert.ok(Date.now() - begun < 1900, 'it ended by itself');
+assert.ok(Date.now() - begun < 1900, 'the server ended on its own');
 
 const allowed = await connect('--allow', 'put');
 const put = await allowed.client.callTool({ name: 'put', arguments: { text: 'x' } });
