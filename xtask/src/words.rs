@@ -65,68 +65,30 @@ const BANNED: &[(&str, &str)] = &[
 const CLEAN: &[&str] = &[
     "ARCHITECTURE.md",
     "COMPARE.md",
+    "CONTRIBUTING.md",
     "DESIGN.md",
     "PROMISES.md",
     "README.md",
+    "SECURITY.md",
     "bench",
-    "conformance/README.md",
+    "conformance",
     "crates/agent/src",
     "crates/http/src",
-    "docs/agents-in-rust.md",
-    "docs/command-line.md",
-    "docs/configuration.md",
-    "docs/local-models.md",
-    "docs/mcp.md",
-    "docs/observing.md",
-    "docs/serving.md",
-    "docs/showing-a-run.md",
-    "docs/talking-to-a-model.md",
-    "docs/tool-examples.md",
-    "docs/troubleshooting-replies.md",
-    "docs/tutorial.md",
-    "docs/writing-tools.md",
-    "examples/README.md",
+    "docs",
+    "examples",
     "fuzz/README.md",
     "fuzz/fuzz_targets",
-    "spec/README.md",
-    "spec/agent.md",
-    "spec/block.md",
-    "spec/common.md",
-    "spec/core-block.md",
-    "spec/core-emoji.md",
-    "spec/departures.md",
-    "spec/emoji.md",
-    "spec/history.md",
-    "spec/gateway.md",
-    "spec/json-stream.md",
-    "spec/limits.md",
-    "spec/log.md",
-    "spec/prompt.md",
-    "spec/repair.md",
-    "spec/running.md",
-    "spec/untrusted.md",
+    "spec",
     "testing/interleave",
     "testing/messages",
     "testing/oracle/src",
     "testing/testkit/src",
     "testing/tokio-model",
-    "xtask/src/clients.rs",
-    "xtask/src/deny.rs",
-    "xtask/src/departures.rs",
-    "xtask/src/fuzz.rs",
-    "xtask/src/instructions.rs",
-    "xtask/src/main.rs",
-    "xtask/src/mcp.rs",
-    "xtask/src/mutants.rs",
-    "xtask/src/node.rs",
-    "xtask/src/notices.rs",
-    "xtask/src/oldest_rust.rs",
-    "xtask/src/passed.rs",
-    "xtask/src/peers.rs",
-    "xtask/src/promises.rs",
-    "xtask/src/repository_lints.rs",
-    "xtask/src/suites.rs",
+    "xtask/src",
 ];
+
+/// The file that lists the banned words.
+const THIS_FILE: &str = "xtask/src/words.rs";
 
 /// Files in which a banned word is correct, with the word.
 const EXCEPTIONS: &[(&str, &str)] = &[
@@ -170,7 +132,9 @@ fn banned_below(root: &Path, places: &[&str]) -> Result<Vec<String>, String> {
         for file in files {
             let name = file.strip_prefix(root).unwrap_or(&file);
             let name = name.display().to_string();
-            found.extend(banned_in(&name, &read(&file)?));
+            if name != THIS_FILE {
+                found.extend(banned_in(&name, &read(&file)?));
+            }
         }
     }
     Ok(found)

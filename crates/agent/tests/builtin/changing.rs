@@ -179,7 +179,7 @@ async fn permissions() {
         .await;
     assert_eq!(scene.content("locked"), "old");
     mode("shut", 0o500);
-    // Whoever may do anything may do this too.
+    // Root can write here too.
     if fs::write(scene.path("shut/y"), "").is_err() {
         let refused = "error: `shut/x` cannot be written: permission denied";
         scene

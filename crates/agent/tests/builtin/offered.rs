@@ -189,7 +189,7 @@ async fn emoji_calls() {
     }
 }
 
-/// Whoever is asked about a write is told in which directory.
+/// A question about a write names the directory.
 #[test]
 fn where_they_work() {
     let scene = Scene::new();

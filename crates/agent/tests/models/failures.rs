@@ -308,7 +308,7 @@ async fn connections_that_break() {
         let is_heard = heard.text == text || (script.then == Then::Reset && heard.text.is_empty());
         assert!(is_heard, "{heard:?}");
         assert_eq!(heard.error().kind, Broken, "{}", heard.error());
-        // No request is sent again by itself.
+        // No request is retried automatically.
         assert_eq!(server.seen().requests.len(), 1);
     }
 }

@@ -370,7 +370,7 @@ async fn what_never_ends_does() {
     let report = probed(probe).await.report();
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert_eq!((report.trials.len(), report.recommended), (5, None));
-    // Called off, what is known is known.
+    // A cancelled probe keeps what it has measured.
     let model = only("emoji", |_| ScriptedReply::new().stall());
     let mut probing = Probe::new(model.clone()).begin();
     for _ in 0..3 {

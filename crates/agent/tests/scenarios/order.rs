@@ -41,7 +41,7 @@ pub(crate) struct Order {
     /// Ids and names of all calls that appeared.
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
     counts: Counts,
-    /// How long whoever listens has done something else.
+    /// How long the listener has done something else.
     pub(crate) waited: Duration,
 }
 

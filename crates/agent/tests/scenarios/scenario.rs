@@ -16,7 +16,7 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
-    /// The syntax in which it is played, `block` or `emoji`; both if nothing is said.
+    /// The syntax in which it is played, `block` or `emoji`; default: both.
     pub(crate) syntax: Option<String>,
     /// Markers of its own for the block syntax: start, end, argument.
     pub(crate) markers: Option<[String; 3]>,
