@@ -148,6 +148,7 @@ impl Terminal {
         for page in 1.. {
             let number = format!("page {page} of ");
             let begun = Instant::now();
+            let mut typed = begun;
             let is_last = loop {
                 let screen = self.screen();
                 if screen.contains(&number) {
@@ -160,6 +161,11 @@ impl Terminal {
                     begun.elapsed() < PATIENCE,
                     "{number:?} never came:\n{screen}"
                 );
+                // The program ignores a key that it reads together with the one before.
+                if page > 1 && typed.elapsed() > Duration::from_secs(2) {
+                    self.type_keys("m");
+                    typed = Instant::now();
+                }
                 pause(Duration::from_millis(5));
             };
             screens.push(self.screen());
