@@ -9,6 +9,7 @@ mod deny;
 mod departures;
 mod fuzz;
 mod instructions;
+mod interface;
 mod mcp;
 mod mutants;
 mod node;
@@ -34,7 +35,7 @@ cargo xtask TASK
 
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
-  test --all    all tests, documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
+  test --all    all tests, documents, interface, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published OpenAI clients against the gateway; installs them (needs Python, Node and a network)
@@ -42,6 +43,8 @@ cargo xtask TASK
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   deny          check licences, duplicates, sources and advisories of all packages with cargo deny and deny.toml; installs
                 cargo-deny once (needs a network)
+  interface     compare the public interface of each published crate with crates/NAME/public-interface.txt, which
+                --overwrite rewrites
   notices       rewrite THIRD-PARTY-NOTICES; `test` fails if it is out of date
   fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs to
                 fuzz/corpus
@@ -66,6 +69,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
         ["deny"] => deny::check(&root()),
+        ["interface"] => interface::check(&root()),
+        ["interface", "--overwrite"] => interface::write(&root()),
         ["notices"] => notices::write(&root()),
         ["soak"] => soak("60"),
         ["soak", seconds] => soak(seconds),
@@ -150,9 +155,10 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 9] = [
+    let groups: [(&str, Group); 10] = [
         ("tests", || test(true)),
         ("documents", documents),
+        ("interface", || interface::check(&root())),
         ("features", features),
         ("oldest Rust", oldest_rust::check),
         ("deny", || deny::check(&root())),
