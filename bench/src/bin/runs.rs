@@ -137,7 +137,7 @@ fn plan(count: u32) -> Result<Duration, BoxError> {
         plan.complete(call, tool, earlier)?;
         ended += end_all(&mut plan)?;
     }
-    plan.end_turn(Reply::Whole)?;
+    plan.end_turn(Reply::Complete)?;
     ended += end_all(&mut plan)?;
     let time = begun.elapsed();
     if ended != count {
@@ -162,6 +162,6 @@ fn end_all(plan: &mut Plan) -> Result<u32, BoxError> {
 }
 
 fn end(plan: &mut Plan, call: CallIndex) -> Result<(), BoxError> {
-    plan.ended(call, Outcome::Ok)?;
+    plan.finish(call, Outcome::Ok)?;
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The task that runs the calls of a run.
 //!
-//! It sleeps until a piece of the reply has been read, a gate has decided, a tool has ended, a time is over or the log
-//! has been written; then it tells the [`RunState`] and does what that says. Nothing is polled. It lives until the run
-//! is dropped and all that was running has ended.
+//! It waits until a part of the reply arrives, a gate decides, a tool ends, a time limit is reached or the log was written.
+//! Then it gives an input to the [`RunState`] and carries out the commands that it returns. It ends when the run was dropped
+//! and all its tools have ended.
 //!
-//! With a log, what is told to anybody is written down first: events and results wait in the outbox until their line
-//! is safe, and a tool that may change something waits until the line of its start is.
+//! With a log, everything is logged before it leaves the run: events and results wait in the outbox until their line is safe,
+//! and a tool that writes waits until the line of its start is safe.
 
 mod calls;
 mod outbox;
@@ -33,37 +33,37 @@ use crate::result::{CallResult, TurnResults};
 use crate::run_state::{Command, Input, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
-use crate::work::{Ended, Transform, in_words};
+use crate::work::{Ended, Transform, format_duration};
 
 pub(crate) enum Message {
     Listen(Listener),
-    /// Something that goes on to the run state as it is.
+    /// An input for the run state.
     Input(Input),
-    Open {
-        /// Where the spans of its calls belong.
+    BeginTurn {
+        /// The parent of the spans of its calls.
         parent: Parent,
-        /// How many calls it may hold, if it has a limit of its own.
+        /// The limit of calls of the turn, if it has its own.
         calls: Option<u32>,
     },
-    /// A call is submitted. Its result is sent when it has ended.
+    /// Submits a call. Its result is sent when it has ended.
     Submit(Input, oneshot::Sender<CallResult>),
-    /// The result of a call is wanted that was submitted before the run was taken up again.
+    /// Requests the result of a call that was submitted before the run was resumed.
     Submitted {
         call: u32,
         reply: oneshot::Sender<CallResult>,
     },
-    /// The reply is over. The results are sent when all its calls have ended.
-    Over {
+    /// Ends the reply. The results are sent when all calls of the turn have ended.
+    EndReply {
         stop: Stop,
-        read: Vec<ReplyItem<'static>>,
+        items: Vec<ReplyItem<'static>>,
         reply: oneshot::Sender<TurnResults>,
     },
-    /// The results of the last turn are wanted, whose reply was over when the run was taken up again.
+    /// Requests the results of the last turn.
     Collect(oneshot::Sender<TurnResults>),
-    /// The turn was dropped before its results were there.
+    /// The turn was dropped before it returned its results.
     Abandon,
     Cancel,
-    /// Somebody wants to know when all that came before has been taken, and little waits for the log.
+    /// Requests a reply when all earlier messages were handled and the backlog of the log is small.
     CatchUp(oneshot::Sender<()>),
 }
 
@@ -74,9 +74,9 @@ pub(crate) struct DriverConfig {
     pub(crate) recorder: Option<Recorder>,
     /// The first event of the run.
     pub(crate) begin: Arc<RunBegin>,
-    /// Where the spans of the present turn's calls belong; at first those of the calls that are taken up again.
+    /// The parent of the spans of the current turn; before the first turn, of the calls of a resumed run.
     pub(crate) parent: Parent,
-    /// Whether calls are called off that had not ended when the run was cut off.
+    /// Whether the unfinished calls of a resumed run are cancelled.
     pub(crate) cancels_unfinished: bool,
 }
 
@@ -85,46 +85,46 @@ pub(crate) struct Driver {
     run_state: RunState,
     begun: Instant,
     listeners: Listeners,
-    /// What waits until the line of this number is safe.
+    /// Deliveries, each with the number of the line that must be safe before it.
     outbox: VecDeque<(u64, PendingDelivery)>,
     /// The number of the last line.
     last_line: u64,
-    /// Events that are not written down before the conversation goes on: somebody may still say what became of a call.
+    /// Events that are logged only when the conversation continues, because the outcome of a call may still be found out.
     held_back: Vec<RunEvent>,
-    /// The calls of which nobody knows what became.
-    unsettled: HashSet<u32>,
-    /// What is known already and waits for its turn. Each is given alone, so that a log can be read again.
+    /// The calls whose outcome is unknown and may still be found out.
+    unresolved: HashSet<u32>,
+    /// Inputs that were decided. They are applied one by one, so that a replay of the log applies them in the same order.
     decided: VecDeque<Input>,
-    /// The tools of which all calls may run.
+    /// The tools whose calls are all approved.
     always: HashSet<Arc<str>>,
     tasks: JoinSet<Done>,
-    /// What each task does, for those that panic.
+    /// What each task does, in case it panics.
     doing: HashMap<task::Id, (CallIndex, Doing)>,
     running: HashMap<CallIndex, Running>,
-    /// The tasks of calls that are not running: they are asked about, or wait to be tried again.
+    /// The tasks of calls that are not running: they wait for a decision of the gate or for a retry.
     waiting: HashMap<CallIndex, AbortHandle>,
-    /// The calls that were cut off by a crash, of which somebody has said that nobody knows what became of them. They end
-    /// last in their turn: what follows from their end is not written down, and must not change what is.
+    /// Interrupted calls whose outcome is unknown. They end last in their turn: the events that follow from their end are
+    /// held back, and must not change those that are logged.
     unknown: Vec<(CallIndex, Option<BoxError>)>,
-    /// The calls that were cut off by a crash, and about which somebody is asked.
-    settling: HashSet<CallIndex>,
-    /// How many bytes of results have been passed on to calls that depend on others.
-    passed_on: usize,
-    /// The calls before this one were there when the run was taken up again from its log.
-    taken_up: usize,
-    /// Who waits for the results of a turn.
+    /// Interrupted calls for which the gate is asked about the outcome.
+    recovering: HashSet<CallIndex>,
+    /// The total size of dependency results that calls got, in bytes.
+    dependency_bytes: usize,
+    /// The calls with a smaller index were restored from the log.
+    restored_calls: usize,
+    /// The channels for the results of turns.
     replies: HashMap<usize, oneshot::Sender<TurnResults>>,
-    /// Who waits for the results of submitted calls.
+    /// The channels for the results of submitted calls.
     submitters: HashMap<CallIndex, oneshot::Sender<CallResult>>,
-    /// When the time of the present turn is over.
+    /// The deadline of the current turn.
     deadline: Option<Instant>,
-    /// Who waits until little waits for the log.
+    /// The channels of pending `CatchUp` messages.
     catching_up: Vec<oneshot::Sender<()>>,
-    /// For how long a call waits before it is tried again.
-    chances: (RandomState, u64),
+    /// The jitter of retry delays: a hasher and the number of values drawn.
+    jitter: (RandomState, u64),
 }
 
-/// What is kept until the log is written.
+/// A delivery that waits until the log is written.
 enum PendingDelivery {
     Listener(Listener),
     Event(RunEvent),
@@ -134,32 +134,32 @@ enum PendingDelivery {
 
 struct Running {
     cancellation: CancellationToken,
-    /// It was called off. The token alone does not say that: it is set too when the tool's own time is over.
-    was_stopped: bool,
-    /// It is stopped because the time of its turn is over.
-    is_overtime: bool,
+    /// Whether the call was cancelled. The token is also cancelled when the tool times out.
+    was_cancelled: bool,
+    /// Whether it is stopped because its turn timed out.
+    turn_timed_out: bool,
 }
 
 impl Running {
     fn stop(&mut self) {
-        self.was_stopped = true;
+        self.was_cancelled = true;
         self.cancellation.cancel();
     }
 }
 
 enum Done {
-    Asked(Result<Decision, BoxError>),
-    Settled(Result<Recovery, BoxError>),
-    Worked(Ended),
-    Rested,
+    Decided(Result<Decision, BoxError>),
+    Recovered(Result<Recovery, BoxError>),
+    ToolEnded(Ended),
+    RetryDue,
 }
 
 #[derive(Clone, Copy)]
 enum Doing {
-    Asking,
-    Settling,
-    Working,
-    Resting,
+    Deciding,
+    Recovering,
+    Running,
+    Waiting,
 }
 
 impl Driver {
@@ -172,7 +172,7 @@ impl Driver {
             outbox: VecDeque::new(),
             last_line: 0,
             held_back: Vec::new(),
-            unsettled: HashSet::new(),
+            unresolved: HashSet::new(),
             decided: VecDeque::new(),
             always: HashSet::new(),
             tasks: JoinSet::new(),
@@ -180,38 +180,38 @@ impl Driver {
             running: HashMap::new(),
             waiting: HashMap::new(),
             unknown: Vec::new(),
-            settling: HashSet::new(),
-            passed_on: 0,
-            taken_up: 0,
+            recovering: HashSet::new(),
+            dependency_bytes: 0,
+            restored_calls: 0,
             replies: HashMap::new(),
             submitters: HashMap::new(),
             deadline: None,
             catching_up: Vec::new(),
-            chances: (RandomState::new(), 0),
+            jitter: (RandomState::new(), 0),
         }
     }
 
-    /// Runs until the run is dropped. With `replayed` it first takes up what the log says.
+    /// Runs until the run is dropped. With `replayed`, it first resumes the run from its log.
     pub(crate) async fn run(
         mut self,
         mut inbox: UnboundedReceiver<Message>,
         replayed: Option<Replayed>,
     ) {
-        self.hear();
+        self.update_is_observed();
         match replayed {
             Some(replayed) => {
-                // Whoever listens from the beginning hears what is done now.
+                // Subscribers that exist already get the events of resuming.
                 let mut early = Vec::new();
                 while let Ok(message) = inbox.try_recv() {
                     match message {
-                        Message::Listen(_) => self.take(message),
+                        Message::Listen(_) => self.handle(message),
                         other => early.push(other),
                     }
                 }
-                self.take_up(replayed);
+                self.resume(replayed);
                 for message in early {
-                    self.settle_down();
-                    self.take(message);
+                    self.apply_decided();
+                    self.handle(message);
                 }
             }
             None if self.config.recorder.is_some() => {
@@ -221,21 +221,21 @@ impl Driver {
         }
         let mut is_open = true;
         loop {
-            self.settle_down();
-            self.let_catch_up();
+            self.apply_decided();
+            self.answer_catch_ups();
             let is_writing = self.config.recorder.as_ref().is_some_and(Recorder::is_busy);
             tokio::select! {
                 biased;
                 progress = progress(&mut self.config.recorder), if is_writing => self.written(progress),
                 Some(joined) = self.tasks.join_next_with_id() => self.joined(joined),
-                () = sleep_until(self.deadline.unwrap_or(self.begun)), if self.deadline.is_some() => self.run_out_of_time(),
+                () = sleep_until(self.deadline.unwrap_or(self.begun)), if self.deadline.is_some() => self.time_out_turn(),
                 message = inbox.recv(), if is_open => {
                     if let Some(message) = message {
-                        self.take(message);
+                        self.handle(message);
                     } else {
-                        // The run was dropped: what still runs is called off.
+                        // The run was dropped, so its calls are cancelled.
                         is_open = false;
-                        // A turn that was forgotten instead of dropped never closes.
+                        // A turn whose destructor did not run never closes.
                         self.deadline = None;
                         if self.run_state.has_unended() {
                             self.cancel("the run was dropped");
@@ -249,71 +249,71 @@ impl Driver {
             Some(recorder) => recorder.finish().await.is_ok(),
             None => true,
         };
-        // If somebody may still say what became of a call, the run can be taken up once more.
+        // If the outcome of a call may still be found out, the run can be resumed, and keeps its directory.
         if is_written
-            && self.unsettled.is_empty()
+            && self.unresolved.is_empty()
             && let Some(directory) = &self.config.shared.directory
         {
-            directory.let_go();
+            directory.release();
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn handle(&mut self, message: Message) {
         match message {
             Message::Listen(listener) => {
                 self.listen(listener);
             }
-            Message::Open { parent, calls } => {
-                self.give_up_questions();
-                self.write_what_was_held_back();
+            Message::BeginTurn { parent, calls } => {
+                self.abandon_recoveries();
+                self.write_held_back();
                 self.config.parent = parent;
                 let time = self.run_state.policy.turn_timeout;
                 self.deadline = time.and_then(|time| Instant::now().checked_add(time));
-                self.give(Input::Open { calls });
+                self.apply(Input::BeginTurn { calls });
                 if let Some(error) = self.log_failure() {
-                    self.give(cancel_without_log(&error));
+                    self.apply(cancel_without_log(&error));
                 }
             }
             Message::Input(input) => {
                 if matches!(input, Input::Message { .. }) {
-                    // What is told comes after the turn before.
-                    self.give_up_questions();
-                    self.write_what_was_held_back();
+                    // The message comes after the previous turn.
+                    self.abandon_recoveries();
+                    self.write_held_back();
                 }
-                self.give(input);
+                self.apply(input);
             }
             Message::Submit(input, reply) => {
                 if let Ok(place) = u32::try_from(self.run_state.appeared()) {
                     self.submitters.insert(CallIndex::new(place), reply);
                 }
-                self.give(input);
+                self.apply(input);
             }
             Message::Submitted { call, reply } => {
                 let call = CallIndex::new(call);
                 self.submitters.insert(call, reply);
                 if (self.run_state.call(call)).is_some_and(|entry| entry.result.is_some()) {
-                    self.hand_out_one(call);
+                    self.send_result(call);
                 }
             }
-            Message::Over { stop, read, reply } => {
+            Message::EndReply { stop, items, reply } => {
                 if let Some((turn, _)) = self.run_state.last_turn() {
                     self.replies.insert(turn, reply);
                 }
-                self.give(Input::Over { stop, read });
+                self.apply(Input::EndReply { stop, items });
             }
             Message::Collect(reply) => match self.run_state.last_turn() {
-                Some((turn, true)) => self.hand_out(turn, reply),
+                Some((turn, true)) => self.send_results(turn, reply),
                 Some((turn, false)) => {
                     self.replies.insert(turn, reply);
                 }
-                // Nobody answers; whoever waits hears that.
+                // The sender is dropped, so the receiver gets an error.
                 None => {}
             },
             Message::Abandon => {
                 self.cancel("the turn was dropped");
-                self.give(Input::Over {
+                self.apply(Input::EndReply {
                     stop: Stop::Broken,
-                    read: Vec::new(),
+                    items: Vec::new(),
                 });
             }
             Message::Cancel => self.cancel("the run was cancelled"),
@@ -321,25 +321,25 @@ impl Driver {
         }
     }
 
-    /// Gives what is known already, one after the other.
-    fn settle_down(&mut self) {
+    /// Applies the inputs that were decided, one by one, until there is none.
+    fn apply_decided(&mut self) {
         loop {
             while let Some(input) = self.decided.pop_front() {
-                self.give(input);
+                self.apply(input);
             }
-            if !self.give_up_waiting() {
+            if !self.end_unknown_if_idle() {
                 return;
             }
         }
     }
 
-    /// Tells the run state what happened, and does what it says.
-    fn give(&mut self, input: Input) {
-        self.run_state.take(input, self.begun.elapsed());
-        self.carry_out();
+    /// Applies an input to the run state and carries out the resulting commands.
+    fn apply(&mut self, input: Input) {
+        self.run_state.apply(input, self.begun.elapsed());
+        self.run_commands();
     }
 
-    fn carry_out(&mut self) {
+    fn run_commands(&mut self) {
         for event in std::mem::take(&mut self.run_state.events) {
             self.publish(event);
         }
@@ -353,7 +353,7 @@ impl Driver {
                         task.abort();
                     }
                 }
-                Command::Deliver(call) => self.hand_out_one(call),
+                Command::Deliver(call) => self.send_result(call),
                 Command::Close(turn) => {
                     if self.run_state.last_turn() == Some((turn, true)) {
                         self.deadline = None;
@@ -361,7 +361,7 @@ impl Driver {
                         self.config.parent = Parent::none();
                     }
                     if let Some(reply) = self.replies.remove(&turn) {
-                        self.hand_out(turn, reply);
+                        self.send_results(turn, reply);
                     }
                 }
             }
@@ -370,51 +370,55 @@ impl Driver {
 
     fn cancel(&mut self, reason: &str) {
         let reason = reason.into();
-        self.call_off(Input::Cancel {
+        self.cancel_with(Input::Cancel {
             reason,
             timed_out: false,
         });
     }
 
-    /// Stops all tools, also those that were let run when the log failed. Questions about calls that were cut off by a
-    /// crash stay open: that they are called off does not say what became of them.
-    fn call_off(&mut self, cancel: Input) {
+    /// Stops all tools, also those that may continue after the log failed. The outcome of interrupted calls stays unknown,
+    /// because a cancellation does not determine it.
+    fn cancel_with(&mut self, cancel: Input) {
         for running in self.running.values_mut() {
             running.stop();
         }
         if self.held_back.is_empty() || self.run_state.opened().is_some() {
-            self.give(cancel);
+            self.apply(cancel);
         }
-        self.give_up_questions();
+        self.abandon_recoveries();
     }
 
-    /// Nobody says any more what became of the calls that a crash has cut off.
-    fn give_up_questions(&mut self) {
-        self.leave_unknown_open();
-        for call in std::mem::take(&mut self.settling) {
+    /// Ends all interrupted calls as `unknown`, without waiting for the gate.
+    fn abandon_recoveries(&mut self) {
+        self.end_unknown();
+        for call in std::mem::take(&mut self.recovering) {
             if let Some(task) = self.waiting.remove(&call) {
                 task.abort();
             }
-            self.leave_open(call, None);
+            self.end_as_unknown(call, None);
         }
     }
 
-    fn run_out_of_time(&mut self) {
+    fn time_out_turn(&mut self) {
         self.deadline = None;
         for running in self.running.values_mut() {
-            // What is being stopped already ends as what it was stopped for.
-            running.is_overtime = !running.was_stopped;
+            // A call that was stopped already ends as cancelled.
+            running.turn_timed_out = !running.was_cancelled;
         }
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
-        self.call_off(Input::Cancel {
-            reason: format!("the turn exceeded its time limit of {}", in_words(time)).into(),
+        self.cancel_with(Input::Cancel {
+            reason: format!(
+                "the turn exceeded its time limit of {}",
+                format_duration(time)
+            )
+            .into(),
             timed_out: true,
         });
     }
 
-    /// Settles whether anybody wants to know what happens.
-    fn hear(&mut self) {
-        self.run_state.is_heard = self.config.recorder.is_some() || !self.listeners.is_empty();
+    /// Updates whether the run state must produce events.
+    fn update_is_observed(&mut self) {
+        self.run_state.is_observed = self.config.recorder.is_some() || !self.listeners.is_empty();
     }
 }
 

@@ -120,14 +120,14 @@ pub(crate) fn observe(
 #[derive(Debug)]
 pub(crate) struct Listener {
     sender: Sender<RunEvent>,
-    /// How many events it has missed since it was told of any.
+    /// The number of lost events that were not reported yet.
     missed: Arc<AtomicU64>,
 }
 
 impl Listener {
-    /// Whether it still listens.
+    /// Sends an event. Returns whether the subscriber still exists.
     fn send(&mut self, event: RunEvent) -> bool {
-        // While it listens only this side changes the count.
+        // While the subscriber exists, only this side changes the count.
         let count = self.missed.load(Ordering::Acquire);
         if count > 0 {
             let missed = RunEvent::Lagged(Lagged { count });
@@ -152,7 +152,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Adds one, and tells it what holds already.
+    /// Adds a subscriber and sends it these events first.
     pub(crate) fn add(
         &mut self,
         mut listener: Listener,

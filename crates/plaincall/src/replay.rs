@@ -1,8 +1,8 @@
-//! Resuming a run: its log is read like a score (`spec/log.md`, "Taking a run up again").
+//! Replays a log to resume its run (`spec/log.md`, "Resuming a run").
 //!
-//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the run state again,
-//! in their order. All others followed from these, and must follow again; otherwise the log was written with other
-//! tools or settings, and nothing can be concluded from it.
+//! Some events of a log are inputs: text, decisions, ends of tools. The replay applies them to the run state in order. All
+//! other events must follow from them. If they do not, the log was written with other tools or settings, and the run cannot
+//! be resumed.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,12 +20,13 @@ use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
 use crate::work::Ended;
 
-/// The part of a reply that was read before the run was cut off.
+/// The part of a reply that arrived before the run was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unfinished {
-    /// What was read, byte for byte.
+    /// The bytes that arrived.
     pub text: Vec<u8>,
-    /// How the reply ended, if it was over.
+    /// How the reply ended, if it had ended.
     pub stop: Option<Stop>,
     /// Whether all calls of the turn have ended too.
     pub(crate) has_ended: bool,
@@ -33,34 +34,35 @@ pub struct Unfinished {
     pub(crate) submitted: Vec<(u32, Arc<str>)>,
 }
 
-/// What a log says beside the state of the calls.
+/// The result of a replay, beside the run state.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
-    /// When the last event happened.
+    /// The time of the last event.
     pub(crate) at: Duration,
-    /// The tools of which all calls may run.
+    /// The tools whose calls are all approved.
     pub(crate) always: HashSet<Arc<str>>,
-    /// What followed and was not written down any more.
-    pub(crate) untold: VecDeque<RunEvent>,
-    /// Those of them that are starts, by call and attempt, and may have been written down in a line that is damaged.
-    damaged: HashSet<(u32, u32)>,
-    pub(crate) whole: Vec<CallResult>,
+    /// The events that follow from the log and are not in it.
+    pub(crate) pending: VecDeque<RunEvent>,
+    /// The starts among them, by call and attempt, that a damaged line may have contained.
+    maybe_started: HashSet<(u32, u32)>,
+    /// All results, complete.
+    pub(crate) results: Vec<CallResult>,
     pub(crate) last_turn: Option<Unfinished>,
 }
 
 impl Replayed {
-    /// The calls whose start has followed, and was not written down any more: their tools were not started.
-    pub(crate) fn fresh(&self) -> HashSet<u32> {
-        let starts = self.untold.iter().filter_map(|event| match event {
+    /// Returns the calls whose start follows from the log and is not in it, so their tools were not started.
+    pub(crate) fn unstarted(&self) -> HashSet<u32> {
+        let starts = self.pending.iter().filter_map(|event| match event {
             RunEvent::Start(started) => Some((started.call, started.attempt)),
             _ => None,
         });
-        let unstarted = starts.filter(|start| !self.damaged.contains(start));
+        let unstarted = starts.filter(|start| !self.maybe_started.contains(start));
         unstarted.map(|(call, _)| call).collect()
     }
 }
 
-/// The first event of a log.
+/// Returns the first event of a log.
 pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> {
     match history.first() {
         Some(RunEvent::Run(begin)) => Ok(begin),
@@ -71,7 +73,7 @@ pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> 
     }
 }
 
-/// Holds the tools of a log against those that there are now.
+/// Checks that the tools of a log still exist and have not changed.
 pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), ResumeError> {
     for (name, recorded) in &begin.tools {
         let what = match toolbox.get(name) {
@@ -86,13 +88,13 @@ pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), Res
     Ok(())
 }
 
-/// Whether two definitions are written in the same way.
+/// Returns whether two definitions have the same JSON.
 fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
     let written = |tool| serde_json::to_value(tool).ok();
     written(now) == written(recorded)
 }
 
-/// Brings a new run state and a new reader to where the log ends.
+/// Restores the run state and the reader at the end of the log.
 pub(crate) fn replay(
     history: &[RunEvent],
     run_state: &mut RunState,
@@ -103,13 +105,13 @@ pub(crate) fn replay(
         reader,
         replayed: Replayed::default(),
     };
-    replay.run_state.is_heard = true;
+    replay.run_state.is_observed = true;
     for (event, line) in history.iter().zip(1..) {
         replay
-            .take(event)
+            .replay(event)
             .map_err(|what| ResumeError { line, what })?;
     }
-    // What was to be done is seen by where the calls stand.
+    // The driver derives its commands from the states of the calls.
     replay.run_state.commands.clear();
     let mut replayed = replay.replayed;
     if let Some(last) = &mut replayed.last_turn {
@@ -128,16 +130,16 @@ struct Replay<'r> {
 }
 
 impl Replay<'_> {
-    fn take(&mut self, event: &RunEvent) -> Result<(), String> {
+    fn replay(&mut self, event: &RunEvent) -> Result<(), String> {
         self.replayed.at = self.replayed.at.max(event.at());
         self.check_order(event)?;
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
-                let fresh = self.replayed.fresh();
-                self.run_state.set_aside(&fresh, resumed.at);
+                let unstarted = self.replayed.unstarted();
+                self.run_state.set_aside(&unstarted, resumed.at);
                 self.replayed
-                    .untold
+                    .pending
                     .extend(std::mem::take(&mut self.run_state.events));
                 return Ok(());
             }
@@ -148,47 +150,47 @@ impl Replay<'_> {
             RunEvent::LogFailed(_) | RunEvent::Lagged(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
-            RunEvent::Untrusted(heard) => {
-                let (name, text) = (Arc::clone(&heard.name), heard.text.clone());
-                self.give(Input::Untrusted { name, text }, heard.at);
+            RunEvent::Untrusted(received) => {
+                let (name, text) = (Arc::clone(&received.name), received.text.clone());
+                self.apply(Input::Untrusted { name, text }, received.at);
             }
-            RunEvent::Message(told) => {
-                let (author, text) = (told.author, Arc::clone(&told.text));
-                self.give(Input::Message { author, text }, told.at);
+            RunEvent::Message(message) => {
+                let (author, text) = (message.author, Arc::clone(&message.text));
+                self.apply(Input::Message { author, text }, message.at);
             }
             RunEvent::Turn(turn) => {
                 self.reader.begin_reply();
                 self.replayed.last_turn = Some(Unfinished::default());
                 let calls = turn.calls;
-                self.give(Input::Open { calls }, turn.at);
+                self.apply(Input::BeginTurn { calls }, turn.at);
             }
             RunEvent::Text(delta) => {
                 let bytes = delta.source.as_bytes();
                 let items = self.reader.feed(bytes).filter(is_for_run);
-                let read = items.map(ReplyItem::into_owned).collect();
+                let items = items.map(ReplyItem::into_owned).collect();
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.text.extend_from_slice(bytes);
                 }
                 let source = Some(delta.source.clone());
-                self.give(Input::Text { source, read }, delta.at);
+                self.apply(Input::Text { source, items }, delta.at);
             }
-            RunEvent::ReplyEnd(over) => {
-                let read = self.reader.finish(over.stop).items;
+            RunEvent::ReplyEnd(end) => {
+                let items = self.reader.finish(end.stop).items;
                 if let Some(last) = &mut self.replayed.last_turn {
-                    last.stop = Some(over.stop);
+                    last.stop = Some(end.stop);
                 }
-                let stop = over.stop;
-                self.give(Input::Over { stop, read }, over.at);
+                let stop = end.stop;
+                self.apply(Input::EndReply { stop, items }, end.at);
             }
             RunEvent::Admitted(admission) => self.admit(admission)?,
             RunEvent::BackOff(back_off) => {
                 let call = CallIndex::new(back_off.call);
                 let (error, wait) = (Arc::clone(&back_off.error), back_off.wait);
-                self.give(Input::BackOff { call, error, wait }, back_off.at);
+                self.apply(Input::BackOff { call, error, wait }, back_off.at);
             }
-            RunEvent::Retry(moment) => {
-                let call = CallIndex::new(moment.call);
-                self.give(Input::Retry { call }, moment.at);
+            RunEvent::Retry(event) => {
+                let call = CallIndex::new(event.call);
+                self.apply(Input::Retry { call }, event.at);
             }
             RunEvent::Cancel(cancel) => {
                 let (reason, timed_out) = (Arc::clone(&cancel.reason), cancel.timed_out);
@@ -196,13 +198,13 @@ impl Replay<'_> {
                     Some(call) => Input::CancelCall { call, reason },
                     None => Input::Cancel { reason, timed_out },
                 };
-                self.give(input, cancel.at);
+                self.apply(input, cancel.at);
             }
             RunEvent::Result(result) => {
                 self.end(result);
                 self.expect(event)?;
                 self.run_state.restore(result);
-                self.replayed.whole.push(result.clone());
+                self.replayed.results.push(result.clone());
                 return Ok(());
             }
             RunEvent::Call(call) => {
@@ -218,8 +220,8 @@ impl Replay<'_> {
         self.expect(event)
     }
 
-    /// What was said about a call from outside comes after all that had followed for it: nobody denies a call of which
-    /// the log does not say that it was ready.
+    /// Checks that an input about a call comes after all events of the call that precede it: for example, a call is denied only
+    /// after it was ready.
     fn check_order(&self, event: &RunEvent) -> Result<(), String> {
         let is_input = matches!(
             event,
@@ -228,37 +230,40 @@ impl Replay<'_> {
         if !is_input {
             return Ok(());
         }
-        // What has followed for one call is told in its order, so the first is what comes next. To look for more would
-        // go through all of it for every event.
-        let mut untold = self.replayed.untold.iter();
-        match untold.find(|untold| untold.call() == event.call()) {
-            Some(next) if !fits(next, event) => Err(format!(
+        // The events of one call are in order, so only the first one matters. Checking more would be quadratic.
+        let mut pending = self.replayed.pending.iter();
+        match pending.find(|pending| pending.call() == event.call()) {
+            Some(next) if !matches(next, event) => Err(format!(
                 "{}, but the next event must be that {}",
-                told(event),
-                told(next)
+                describe(event),
+                describe(next)
             )),
             _ => Ok(()),
         }
     }
 
-    /// Each call of a tool that writes whose start would come next may have been started, and the line that said so is
-    /// damaged.
+    /// Counts every call of a tool that writes as started if its start would come next, because the damaged line may have been
+    /// that start.
     fn count_as_started(&mut self) {
-        let starts = self.replayed.untold.iter().filter_map(|event| match event {
-            RunEvent::Start(started) => Some((started.call, started.attempt)),
-            _ => None,
-        });
+        let starts = self
+            .replayed
+            .pending
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::Start(started) => Some((started.call, started.attempt)),
+                _ => None,
+            });
         let writes = starts.filter(|(call, _)| {
             let tool = self.run_state.tool(CallIndex::new(*call));
             tool.is_none_or(|tool| tool.spec.effect == Effect::Write)
         });
-        self.replayed.damaged.extend(writes);
+        self.replayed.maybe_started.extend(writes);
     }
 
-    fn give(&mut self, input: Input, at: Duration) {
-        self.run_state.take(input, at);
+    fn apply(&mut self, input: Input, at: Duration) {
+        self.run_state.apply(input, at);
         self.replayed
-            .untold
+            .pending
             .extend(std::mem::take(&mut self.run_state.events));
     }
 
@@ -271,7 +276,7 @@ impl Replay<'_> {
             arguments: Arc::clone(arguments),
             parent: call.parent,
         };
-        self.give(input, call.at);
+        self.apply(input, call.at);
     }
 
     fn admit(&mut self, admission: &Admission) -> Result<(), String> {
@@ -289,7 +294,7 @@ impl Replay<'_> {
             always: admission.always,
             arguments,
         };
-        self.give(input, admission.at);
+        self.apply(input, admission.at);
         Ok(())
     }
 
@@ -298,11 +303,11 @@ impl Replay<'_> {
             .run_state
             .tool(call)
             .ok_or("the call is not complete")?;
-        // Somebody's own arguments, which the limits of a call are not about.
+        // A user edited these arguments, so the limits of calls do not apply.
         bind_pairs(&tool.spec, &texts.0, &Limits::default())
     }
 
-    /// The end of a call, if it does not follow from something else.
+    /// Ends or denies the call, if the result does not follow from other events.
     fn end(&mut self, result: &CallResult) {
         let call = CallIndex::new(result.call);
         let outcome = match result.status {
@@ -322,38 +327,38 @@ impl Replay<'_> {
                     note: result.note.clone(),
                     untrusted: result.untrusted.clone(),
                 };
-                self.give(Input::Ended { call, ended }, at);
+                self.apply(Input::Ended { call, ended }, at);
             }
             (Some(State::Ready), None) if result.status == Status::Rejected => {
                 let reason = result.error.as_deref().unwrap_or_default().to_owned();
-                self.give(Input::Deny { call, reason }, at);
+                self.apply(Input::Deny { call, reason }, at);
             }
             _ => {}
         }
     }
 
-    /// What the log says must be what has followed.
+    /// Checks that an event of the log follows from the inputs.
     fn expect(&mut self, recorded: &RunEvent) -> Result<(), String> {
-        let place = self
+        let position = self
             .replayed
-            .untold
+            .pending
             .iter()
-            .position(|event| fits(event, recorded));
-        match place {
-            Some(place) => {
-                self.replayed.untold.remove(place);
+            .position(|event| matches(event, recorded));
+        match position {
+            Some(position) => {
+                self.replayed.pending.remove(position);
                 Ok(())
             }
             None => Err(format!(
                 "{}, which does not follow from the events before",
-                told(recorded)
+                describe(recorded)
             )),
         }
     }
 }
 
-/// Whether an event is the one of the log. Times and the words of messages may differ.
-fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
+/// Returns whether an event matches the one in the log. Times and error messages may differ.
+fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
     match (event, recorded) {
         (RunEvent::Untrusted(a), RunEvent::Untrusted(b)) => {
             a.number == b.number && a.name == b.name && a.text == b.text
@@ -384,26 +389,26 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
     }
 }
 
-fn told(event: &RunEvent) -> String {
+fn describe(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {
-        RunEvent::Untrusted(heard) => format!(
+        RunEvent::Untrusted(received) => format!(
             "the model receives text {} (`{}`)",
-            heard.number, heard.name
+            received.number, received.name
         ),
         RunEvent::Message(_) => "the model receives a message".to_owned(),
-        RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
-        RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
+        RunEvent::Turn(turn) => format!("turn {} starts", turn.turn),
+        RunEvent::Text(_) => "a part of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
         RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
         RunEvent::Ready(event) => match &event.held {
             Some(held) => of(event.call, &event.id, &format!("is ready and {held}")),
             None => of(event.call, &event.id, "is ready"),
         },
-        RunEvent::Retry(event) => of(event.call, &event.id, "is tried again"),
+        RunEvent::Retry(event) => of(event.call, &event.id, "is retried"),
         RunEvent::Admitted(event) => of(event.call, &event.id, "is admitted"),
         RunEvent::Start(event) => of(event.call, &event.id, "is started"),
-        RunEvent::BackOff(event) => of(event.call, &event.id, "waits to be tried again"),
+        RunEvent::BackOff(event) => of(event.call, &event.id, "backs off"),
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
         RunEvent::ReplyEnd(_) => "the reply ends".to_owned(),
         RunEvent::Cancel(cancel) => match cancel.call {

@@ -81,7 +81,7 @@ impl CallResult {
     }
 
     /// What its tool has said: what a call could be copied from.
-    pub(crate) fn said(&self) -> impl Iterator<Item = Untrusted<'_>> {
+    pub(crate) fn untrusted_texts(&self) -> impl Iterator<Item = Untrusted<'_>> {
         let told = [&self.output, &self.error].into_iter().flatten();
         let told = told.map(|text| Untrusted::new(&**text));
         told.chain(self.untrusted.as_deref().cloned())

@@ -32,7 +32,7 @@ use crate::replay::{beginning, check_tools, replay};
 use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
 pub use crate::run_directory::RemovedFiles;
-use crate::run_directory::{Directories, Place, RunDirectory};
+use crate::run_directory::{Directories, DirectorySetting, RunDirectory};
 pub use crate::run_error::{CloseError, ResumeError, RunError};
 use crate::run_state::{Input, RunState, UntrustedTexts};
 use crate::template::Piece;
@@ -51,19 +51,19 @@ const OBSERVER_GRACE: Duration = Duration::from_secs(5);
 /// scratch directory.
 #[derive(Debug)]
 pub struct Run {
-    /// It has no bound of its own: what goes in is what the reply says, and the driver takes it whenever it gets its
-    /// turn.
+    /// Unbounded: the size of the reply limits it, and [`Turn::caught_up`](crate::Turn::caught_up) waits for the driver.
     pub(crate) inbox: UnboundedSender<Message>,
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
+    /// The number of calls so far.
     pub(crate) appeared: u32,
-    /// Hears what the streams of the turns give.
+    /// The events for the streams of the turns.
     pub(crate) listener: Option<RunEvents>,
-    /// Whether anybody wants to know the text of the reply.
-    pub(crate) text_is_wanted: AtomicBool,
-    /// The last turn of the log, until somebody goes on with it or begins another.
+    /// Whether a subscriber or the log needs the text of the reply.
+    pub(crate) text_is_needed: AtomicBool,
+    /// The last turn of the log, until it is resumed or another turn begins.
     pub(crate) resumed: Option<Unfinished>,
-    /// Knows what of a text from outside counts; `None` if nobody asks.
-    listening: Option<EchoGuard>,
+    /// Finds the parts of untrusted texts from which calls could be copied. `None` if echoes are not held.
+    guard: Option<EchoGuard>,
     toolbox: Arc<Toolbox>,
     shared: Arc<RunContext>,
     runtime: Handle,
@@ -129,13 +129,12 @@ impl Run {
         self.resumed.as_ref().filter(|last| !last.has_ended)
     }
 
-    /// Says that the model is given a text from outside: a document, a user's words, a web page. A call that also stands
-    /// in it, and is complete after this, is an echo: it runs only if the gate lets it
-    /// ([`Request::held`](crate::Request::held), `spec/running.md`, "Echoes"). `name` says what it is, for people and the
-    /// model: a file, an address.
+    /// Records that the model receives an untrusted text: a document, a web page, a mail. A call that is complete after this
+    /// and also appears in the text is an echo: it runs only with the approval of the gate
+    /// ([`Request::held`](crate::Request::held), `spec/running.md`, "Echoes"). `name` describes the text for the user and the
+    /// model, for example as a path or an address.
     ///
-    /// Results of the run's own tools need not be said: they are heard when the next turn begins. Nor need the definitions
-    /// of the tools.
+    /// The run observes the results and the definitions of its tools automatically.
     ///
     /// ```
     /// use plaincall::call::Untrusted;
@@ -154,18 +153,17 @@ impl Run {
     /// # }
     /// ```
     pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
-        if let Some(guard) = &self.listening {
+        if let Some(guard) = &self.guard {
             let text = guard.what_counts(text).map(Untrusted::into_owned);
-            // Names are told to people and the model in the middle of a sentence.
+            // Messages contain the name in the middle of a sentence.
             let name = name.replace(char::is_control, " ").into();
             let text = text.map(Arc::new);
             self.send(Message::Input(Input::Untrusted { name, text }));
         }
     }
 
-    /// Writes down that the model receives a message: a question of the user, words of the program. Results need not be
-    /// told: the record has them. A question of the user begins new work: if a tool has
-    /// [finished](crate::Tool::finishes) the run, it goes on. Nothing else changes.
+    /// Logs a message that the model receives, other than results, which are always logged. A message of the user continues a
+    /// run that a tool has [finished](crate::Tool::finishes).
     pub fn record_message(&self, author: Author, text: impl Into<Arc<str>>) {
         let text = text.into();
         self.send(Message::Input(Input::Message { author, text }));
@@ -174,7 +172,7 @@ impl Run {
     /// Returns a stream of the events from now on, in all turns. The first event describes the run.
     pub fn events(&self) -> RunEvents {
         let (listener, events) = RunEvents::new();
-        self.text_is_wanted.store(true, Ordering::Relaxed);
+        self.text_is_needed.store(true, Ordering::Relaxed);
         self.send(Message::Listen(listener));
         events
     }
@@ -227,7 +225,7 @@ impl Run {
             ..
         } = self;
         drop(inbox);
-        // It fails only if the runtime is gone, and then so is everything else.
+        // It fails only if the runtime has shut down.
         let _ = driver.await;
         for observer in observers {
             let _ = timeout(OBSERVER_GRACE, observer).await;
@@ -237,7 +235,7 @@ impl Run {
             return Ok(None);
         };
         let removed = runtime.spawn_blocking(|| directory.remove()).await;
-        // If the runtime has gone down, the directory has too.
+        // If the runtime has shut down, dropping the directory has removed it.
         match removed {
             Ok(Err((directory, error))) => Err(CloseError { directory, error }),
             Ok(Ok(files)) => Ok(files),
@@ -246,7 +244,7 @@ impl Run {
     }
 
     pub(crate) fn send(&self, message: Message) {
-        // It fails only if the runtime that the run was built on is gone, and then nothing can run any more.
+        // It fails only if the runtime has shut down, and then nothing can run.
         let _ = self.inbox.send(message);
     }
 }
@@ -276,7 +274,7 @@ pub struct RunBuilder {
     transform: Option<Arc<Transform>>,
     observers: Vec<Box<dyn Observer>>,
     policy: Policy,
-    directory: Option<Place>,
+    directory: Option<DirectorySetting>,
     current_directory: Option<PathBuf>,
     environment: BTreeMap<OsString, OsString>,
     log: Option<Log>,
@@ -350,30 +348,28 @@ impl RunBuilder {
         self
     }
 
-    /// Sets the directory that `{directory:current}` names, in which commands work by default. It must be an absolute
-    /// path. Default: the current directory of the process. A run that is resumed from a log keeps the one that it began
-    /// with.
+    /// Sets the directory of `{directory:current}`, the default working directory of commands. It must be an absolute path.
+    /// Default: the current directory of the process. A resumed run keeps the directory in its log.
     pub fn current_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.current_directory = Some(directory.into());
         self
     }
 
-    /// Gives the run a scratch directory (`{directory:run}`), made in this one. It is removed when
-    /// the run is [closed](Run::close). With a log it stays as long as calls may be resumed; if the conversation goes on after that, it is made anew.
+    /// Creates a temporary scratch directory (`{directory:run}`) in this directory. [`Run::close`] removes it. With a log, it
+    /// stays while calls may be resumed, and is created again if the conversation continues later.
     pub fn directory_in(mut self, parent: impl Into<PathBuf>) -> Self {
-        self.directory = Some(Place::In(parent.into()));
+        self.directory = Some(DirectorySetting::In(parent.into()));
         self
     }
 
-    /// Makes this the run's scratch directory (`{directory:run}`). It is made if it does not exist, and it stays, with all
-    /// that is in it.
+    /// Sets the scratch directory (`{directory:run}`). It is created if it does not exist, and is not removed.
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directory = Some(Place::At(directory.into()));
+        self.directory = Some(DirectorySetting::At(directory.into()));
         self
     }
 
-    /// Sets the environment from which commands get what they may see
-    /// ([`Command::environment`](crate::Command::environment)). The library never looks at the process's own.
+    /// Sets the environment variables from which commands get those that they request
+    /// ([`Command::environment`](crate::Command::environment)). The library never reads the environment of the process.
     pub fn environment<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<OsString>,
@@ -386,12 +382,12 @@ impl RunBuilder {
         self
     }
 
-    /// Makes the run and starts its task on the present tokio runtime. With a log that holds a run, all of its text is
-    /// read again first, on the thread that calls this.
+    /// Builds the run and starts its task on the current tokio runtime. With the log of an earlier run, this first parses its
+    /// replies again, on the current thread.
     ///
     /// # Errors
-    /// If there is no runtime, or one without what runs need (build it with `enable_all`), the dialect cannot work, the
-    /// directory cannot be made or is gone, a tool needs the run's directory and there is none, or the log does not fit.
+    /// Returns an error if there is no tokio runtime, or the runtime has no timers or I/O (build it with `enable_all`); if the
+    /// dialect is invalid; if the scratch directory is missing or cannot be created; or if the log does not match the tools.
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
         check_runtime(&self.toolbox)?;
@@ -407,8 +403,8 @@ impl RunBuilder {
         let policy = recorded.map_or(self.policy, |begin| begin.policy);
         let guard = EchoGuard::new(std::slice::from_ref(&self.dialect))?;
         let untrusted = UntrustedTexts::new(guard.clone(), &policy);
-        let listening = (policy.echoes == Echoes::Held).then_some(guard);
-        let definitions = definitions(&toolbox, listening.as_ref(), history);
+        let guard = (policy.echoes == Echoes::Held).then_some(guard);
+        let definitions = definitions(&toolbox, guard.as_ref(), history);
         let mut run_state = RunState::new(Arc::clone(&toolbox), policy, untrusted);
         let check = ReplyCheck::new(&self.dialect, policy.unclosed)?;
         let tools = Arc::clone(&toolbox);
@@ -418,15 +414,16 @@ impl RunBuilder {
             None => None,
         };
         let directory = if let Some(recorded) = recorded {
-            let (place, is_over) = (&self.directory, !run_state.has_unended());
-            let again = |begin| Place::take_again(place.clone(), begin, is_over);
-            recorded.directory.as_ref().map(again).transpose()
+            let (setting, is_over) = (&self.directory, !run_state.has_unended());
+            let reopen = |begin| DirectorySetting::reopen(setting.clone(), begin, is_over);
+            recorded.directory.as_ref().map(reopen).transpose()
         } else {
             let has_log = self.log.is_some();
-            self.directory.map(|place| place.make(has_log)).transpose()
+            let create = |setting: DirectorySetting| setting.create(has_log);
+            self.directory.map(create).transpose()
         };
-        let refused = |(parent, error)| RunError::Directory { parent, error };
-        let directory = directory.map_err(refused)?;
+        let directory =
+            directory.map_err(|(parent, error)| RunError::Directory { parent, error })?;
         check_directory(directory.as_ref(), &toolbox)?;
         let current_directory = current_directory(self.current_directory, recorded, &toolbox)?;
         let begin = match recorded {
@@ -441,9 +438,9 @@ impl RunBuilder {
         };
         let (listeners, observers) = start(self.observers)?;
         let resumed = replayed.as_mut().and_then(|all| all.last_turn.take());
-        let text_is_wanted = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
+        let text_is_needed = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let shared = Arc::new(RunContext {
-            guard: listening.clone(),
+            guard: guard.clone(),
             directory,
             current_directory: current_directory.unwrap_or_default(),
             environment: self.environment,
@@ -480,9 +477,9 @@ impl RunBuilder {
             reader,
             appeared,
             listener: None,
-            text_is_wanted,
+            text_is_needed,
             resumed,
-            listening,
+            guard,
             toolbox,
             shared,
             runtime,
@@ -491,7 +488,7 @@ impl RunBuilder {
     }
 }
 
-/// Starts the observers: what sends them the events, and what says that they have ended.
+/// Starts the observers. Returns the senders of their events, and receivers that complete when they have ended.
 fn start(
     observers: Vec<Box<dyn Observer>>,
 ) -> Result<(Vec<Listener>, Vec<oneshot::Receiver<()>>), RunError> {
@@ -500,7 +497,7 @@ fn start(
     Ok(started.map_err(RunError::Observer)?.into_iter().unzip())
 }
 
-/// How the record of a new run begins, but for where it works.
+/// Returns the first event of a new run, without its directories.
 fn run_begin(
     policy: Policy,
     toolbox: &Toolbox,
@@ -525,9 +522,9 @@ fn run_begin(
     }
 }
 
-/// Whether the present runtime has what the run and its tools need.
+/// Checks that the runtime has what the run and its tools need.
 fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
-    // A runtime cannot be asked; making a timer or waiting for processes panics where there are none.
+    // A runtime has no query for this, but creating a timer or a signal listener panics if it lacks the driver.
     if catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_err() {
         return Err(RunError::NoTimers);
     }
@@ -541,13 +538,13 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     }
 }
 
-/// Whether a tool cannot do without the directory that this placeholder names.
+/// Returns whether a tool needs the directory of this placeholder.
 fn needs(tool: &Tool, directory: &Piece) -> bool {
     let command = tool.code.command();
     command.is_some_and(|command| command.needs(directory))
 }
 
-/// Whether the tools have the directory that they cannot do without.
+/// Checks that there is a scratch directory if a tool needs one.
 fn check_directory(directory: Option<&RunDirectory>, toolbox: &Toolbox) -> Result<(), RunError> {
     match toolbox
         .iter()
@@ -560,7 +557,7 @@ fn check_directory(directory: Option<&RunDirectory>, toolbox: &Toolbox) -> Resul
     }
 }
 
-/// The directory in which commands work, if there are any: that of the log, or the one that was set, or the process's.
+/// Returns the working directory, if a tool needs one: from the log, from the builder, or of the process.
 fn current_directory(
     set: Option<PathBuf>,
     recorded: Option<&RunBegin>,

@@ -1,4 +1,4 @@
-//! The directories of a run: where it was started, and its scratch directory.
+//! The directories of a run: its working directory and its scratch directory.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,37 +10,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::DirectoryBegin;
 
-/// What begins the name of a directory that goes away with its run.
+/// The prefix of the names of temporary scratch directories.
 const PREFIX: &str = "plaincall-";
 
 const PRIVATE: u32 = 0o700;
-/// What nobody else may have in a directory that a run has made.
+/// Permissions that other users must not have for a temporary scratch directory.
 const OTHERS: u32 = 0o077;
-/// What nobody else may have in any directory that a run takes again.
+/// Permissions that other users must not have for any scratch directory that is used again.
 const OTHERS_WRITE: u32 = 0o022;
 
-const NAMED: usize = 5;
+/// The number of removed files that are listed.
+const LISTED_FILES: usize = 5;
 
-/// Where the run's scratch directory is to be.
+/// The location of the scratch directory.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
-    /// A new one in this one.
+pub(crate) enum DirectorySetting {
+    /// A new directory in this one.
     In(PathBuf),
-    /// This one.
+    /// This directory.
     At(PathBuf),
 }
 
-/// The directories that the placeholders of a command name.
+/// The directories of the placeholders of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Directories {
-    /// `{directory:current}`: where the run was started.
+    /// `{directory:current}`: the working directory of the run.
     pub current: PathBuf,
     /// `{directory:run}`: the run's scratch directory, if it has one.
     pub run: Option<PathBuf>,
 }
 
-/// The files that were removed with the scratch directory of a run. It displays as a sentence.
+/// The files that were removed with the scratch directory of a run. `Display` writes a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RemovedFiles {
     /// The directory.
     pub directory: PathBuf,
@@ -49,7 +52,7 @@ pub struct RemovedFiles {
 }
 
 impl RemovedFiles {
-    /// The files in a directory that is about to be removed; `None` if there are none.
+    /// Lists the files in a directory that is about to be removed. Returns `None` if there are none.
     pub fn of(directory: &Path) -> Option<Self> {
         let entries = std::fs::read_dir(directory).ok()?;
         let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -63,8 +66,8 @@ impl RemovedFiles {
 
 impl fmt::Display for RemovedFiles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.names.iter().take(NAMED);
-        // Tools choose the names.
+        let shown = self.names.iter().take(LISTED_FILES);
+        // The names come from tools, so they may contain control characters.
         let shown = shown.map(|name| {
             let name = name.to_string_lossy();
             format!("`{}`", name.replace(char::is_control, "\u{fffd}"))
@@ -75,32 +78,32 @@ impl fmt::Display for RemovedFiles {
             "the run's scratch directory was removed, with {}",
             shown.join(", ")
         )?;
-        match self.names.len().saturating_sub(NAMED) {
+        match self.names.len().saturating_sub(LISTED_FILES) {
             0 => Ok(()),
             more => write!(formatter, " and {more} more"),
         }
     }
 }
 
-/// The run's scratch directory. A temporary one is removed at the end of the run; files in it only by [`Self::remove`],
-/// which names them.
+/// The scratch directory of a run. A temporary one is removed at the end of the run. If it contains files, only
+/// [`Self::remove`] removes it, and returns their names.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
     is_temporary: bool,
-    /// With a log it stays as long as the run may be taken up again.
+    /// Whether it stays, because the run may be resumed from its log.
     stays: AtomicBool,
 }
 
-impl Place {
-    /// Makes the directory.
+impl DirectorySetting {
+    /// Creates the directory.
     ///
     /// # Errors
-    /// The directory that was wanted, and why it cannot be made.
-    pub(crate) fn make(self, has_log: bool) -> Result<RunDirectory, (PathBuf, io::Error)> {
+    /// Returns the directory, and why it cannot be created.
+    pub(crate) fn create(self, has_log: bool) -> Result<RunDirectory, (PathBuf, io::Error)> {
         match self {
             Self::In(parent) => {
-                // Commands work elsewhere, so they need the whole path.
+                // Commands may have another working directory, so they need an absolute path.
                 let made = std::path::absolute(&parent).and_then(|parent| {
                     tempfile::Builder::new()
                         .prefix(PREFIX)
@@ -127,23 +130,23 @@ impl Place {
         }
     }
 
-    /// Takes the directory of a log again, if it is still there. It is removed at the end only if it is where this run
-    /// would have made it and has such a name: a log is a file like any other, and must not name what is to be removed.
+    /// Opens the directory that a log names. It counts as temporary only if its parent and its name are those that this run
+    /// would have used. Otherwise a forged log could have any directory removed.
     ///
-    /// With `is_over` no call has been cut off, so nothing that has begun can miss it: one that was removed at the end of
-    /// the run is made anew.
+    /// With `is_over`, no call was interrupted, so no call depends on the files in it. Then a temporary directory that was
+    /// removed is created again.
     ///
     /// # Errors
-    /// The directory, which is gone or may be somebody else's.
-    pub(crate) fn take_again(
-        place: Option<Self>,
+    /// Returns the directory, and the reason if it does not exist or may belong to another user.
+    pub(crate) fn reopen(
+        setting: Option<Self>,
         begin: &DirectoryBegin,
         is_over: bool,
     ) -> Result<RunDirectory, (PathBuf, io::Error)> {
         let path = PathBuf::from(&begin.path);
-        let parent = match place {
+        let parent = match setting {
             Some(at @ Self::At(_)) => {
-                let directory = at.make(true)?;
+                let directory = at.create(true)?;
                 check(&directory.path, OTHERS_WRITE)
                     .map_err(|error| (directory.path.clone(), error))?;
                 return Ok(directory);
@@ -161,12 +164,12 @@ impl Place {
         if !path.is_absolute() || !path.is_dir() {
             return Err((path, io::ErrorKind::NotFound.into()));
         }
-        let refused = if begin.temporary {
+        let forbidden = if begin.temporary {
             OTHERS
         } else {
             OTHERS_WRITE
         };
-        check(&path, refused).map_err(|error| (path.clone(), error))?;
+        check(&path, forbidden).map_err(|error| (path.clone(), error))?;
         Ok(RunDirectory {
             path,
             is_temporary: begin.temporary && has_our_name,
@@ -175,17 +178,18 @@ impl Place {
     }
 }
 
-/// Makes a directory that only its owner can use, and those above it that are missing. One that is there stays as it is.
+/// Creates a directory that only its owner can use. With `with_parents`, also creates missing parents, and leaves an existing
+/// directory unchanged.
 fn make_private(path: &Path, with_parents: bool) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(PRIVATE).recursive(with_parents).create(path)
 }
 
-/// Whether a directory can only be the one that the run had. Its place may have been free for a while.
+/// Checks that no other user can have created or changed a directory since the run used it.
 ///
 /// # Errors
-/// It may be somebody else's, or others may use it: why, and what to do.
-fn check(path: &Path, refused: u32) -> io::Result<()> {
+/// Returns the problem and how to fix it.
+fn check(path: &Path, forbidden: u32) -> io::Result<()> {
     let about = path.symlink_metadata()?;
     let own = rustix::process::geteuid().as_raw();
     let mode = about.mode() & 0o777;
@@ -196,10 +200,10 @@ fn check(path: &Path, refused: u32) -> io::Result<()> {
         format!(
             "it belongs to another user (UID {owner}; you are {own}); name one of your own directories"
         )
-    } else if mode & refused != 0 {
-        let right = mode & !refused;
+    } else if mode & forbidden != 0 {
+        let right = mode & !forbidden;
         format!(
-            "it has the mode {mode:04o}, so others can use it; check its content, then run `chmod {right:04o}` it"
+            "it has the mode {mode:04o}, so other users can use it; check its content, then run `chmod {right:04o}` on it"
         )
     } else {
         return Ok(());
@@ -219,13 +223,14 @@ impl RunDirectory {
         }
     }
 
-    pub(crate) fn let_go(&self) {
+    /// Makes a temporary directory removable.
+    pub(crate) fn release(&self) {
         self.stays.store(false, Ordering::Relaxed);
     }
 
-    /// Removes it, if it is temporary and no longer needed, and returns the files that were in it.
+    /// Removes the directory, if it is temporary and no longer needed, and returns the files that were in it.
     pub(crate) fn remove(mut self) -> Result<Option<RemovedFiles>, (PathBuf, io::Error)> {
-        if !self.goes() {
+        if !self.is_removable() {
             return Ok(None);
         }
         self.is_temporary = false;
@@ -238,15 +243,15 @@ impl RunDirectory {
         }
     }
 
-    fn goes(&self) -> bool {
+    fn is_removable(&self) -> bool {
         self.is_temporary && !self.stays.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        if self.goes() {
-            // It fails if files are in it: nobody could be told that they were removed.
+        if self.is_removable() {
+            // This fails if it contains files, because their removal could not be reported.
             let _ = std::fs::remove_dir(&self.path);
         }
     }

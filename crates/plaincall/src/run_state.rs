@@ -1,8 +1,7 @@
-//! The calls of a conversation: what happened to them, and what is to be done next. No clock, no tasks, no I/O.
+//! The state of a conversation, without clock, tasks or I/O.
 //!
-//! It takes [`Input`]s one after another. Each changes the plan; what follows from it at once comes out as events, for
-//! those who listen and for the log, and as [`Command`]s, for the driver. Nothing else changes it. So the inputs of a
-//! log, given again in their order, bring it back to where it was (`spec/log.md`, "Resuming a run").
+//! Each [`Input`] changes the state, and produces events for subscribers and the log, and [`Command`]s for the driver. Nothing
+//! else changes the state. So applying the inputs of a log in order restores it (`spec/log.md`, "Resuming a run").
 
 mod endings;
 mod input;
@@ -35,14 +34,15 @@ pub(crate) use untrusted_texts::UntrustedTexts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Find out whether the call may run.
+    /// Decide whether the call may run.
     Ask(CallIndex),
     Start(CallIndex),
     Stop(CallIndex),
-    /// Nobody has to decide about it any more, and it will not be tried again.
+    /// Stop waiting for a decision about the call or for its retry.
     Forget(CallIndex),
+    /// Send the results of the turn.
     Close(usize),
-    /// Hand out the result of this call, which was submitted.
+    /// Send the result of the submitted call.
     Deliver(CallIndex),
 }
 
@@ -51,24 +51,26 @@ pub(crate) struct RunState {
     plan: Plan,
     toolbox: Arc<Toolbox>,
     pub(crate) policy: Policy,
-    /// The tools' numbers in the plan, in the order of the toolbox.
+    /// The indices of the tools in the plan, in the order of the toolbox.
     numbers: Vec<ToolIndex>,
     calls: Vec<Call>,
     /// The calls of replies, in order of appearance.
     written: Vec<CallIndex>,
-    /// The calls that tools of others have submitted, by those.
+    /// The calls that tools have submitted, by their parent calls.
     children: BTreeMap<CallIndex, Vec<CallIndex>>,
     turns: Vec<Turn>,
-    /// `None` if echoes are nothing special.
+    /// `None` if echoes are not held.
     untrusted: Option<UntrustedTexts>,
-    /// Why the present turn was called off, perhaps before its first call.
+    /// The reason why the current turn was cancelled, possibly before its first call.
     cancelled: Option<Arc<str>>,
-    /// Whether the last cancellation came because the time of the turn was over.
-    pub(crate) is_overtime: bool,
-    /// The calls before this one were there at the last cancellation.
-    called_off: usize,
+    /// Whether the last cancellation was a timeout of the turn.
+    pub(crate) turn_timed_out: bool,
+    /// All calls with a smaller index were cancelled.
+    cancelled_before: usize,
+    /// The call that finished the run.
     pub(crate) finisher: Option<CallIndex>,
-    pub(crate) is_heard: bool,
+    /// Whether events are needed.
+    pub(crate) is_observed: bool,
     pub(crate) events: Vec<RunEvent>,
     pub(crate) commands: VecDeque<Command>,
 }
@@ -79,27 +81,26 @@ pub(crate) struct Call {
     pub(crate) name: Arc<str>,
     dependencies: Arc<[String]>,
     pub(crate) turn: usize,
-    /// Its place in the toolbox, once it is complete.
+    /// The index of its tool in the toolbox, once the call is complete.
     tool: Option<usize>,
-    /// Set from the end of its text until it is started for the last time, so that they do not stay in memory.
+    /// The arguments, until the last start of the call, to save memory.
     arguments: Option<Arc<Arguments>>,
-    /// Why only the gate can let it run.
+    /// The reason, if the call is held.
     pub(crate) held: Option<HeldReason>,
     times: Times,
     pub(crate) attempts: u32,
     note: Option<Arc<str>>,
     error: Option<Arc<CallError>>,
-    /// What its tool has read from outside, until it has its result.
+    /// The untrusted text that its tool observed, until the call has its result.
     untrusted: Option<Arc<Untrusted<'static>>>,
-    /// When its wait is over, if it backs off.
+    /// The end of the delay, if the call backs off.
     pub(crate) retry_at: Duration,
-    /// A crash has cut it off, and it waits for somebody's word.
+    /// Whether the call was interrupted and its outcome is unknown.
     is_aside: bool,
-    /// No reply holds it.
     pub(crate) is_submitted: bool,
     /// The call whose tool has submitted it.
     pub(crate) parent: Option<u32>,
-    /// Why it alone was called off.
+    /// The reason, if this call was cancelled on its own.
     pub(crate) cancelled: Option<Arc<str>>,
     pub(crate) result: Option<CallResult>,
 }
@@ -110,7 +111,7 @@ struct Turn {
     unended: usize,
     stage: Stage,
     opened: Duration,
-    /// Known from its first call on.
+    /// The order, once the turn has a call.
     order: Option<Order>,
 }
 
@@ -118,13 +119,13 @@ struct Turn {
 enum Stage {
     /// Calls may still appear.
     Open,
-    /// The reply is over; calls may still run.
-    Over,
+    /// The reply has ended. Calls may still run.
+    ReplyEnded,
     /// All its calls have ended.
     Closed,
 }
 
-fn in_plan(order: policy::Order) -> Order {
+fn plan_order(order: policy::Order) -> Order {
     match order {
         policy::Order::Graph => Order::Graph,
         policy::Order::Sequential | policy::Order::StopOnError => Order::Sequential {
@@ -133,7 +134,7 @@ fn in_plan(order: policy::Order) -> Order {
     }
 }
 
-/// The id of a submitted call. No call can name it as a dependency.
+/// Returns the id of a submitted call. No call can depend on it.
 pub(crate) fn submitted_id(call: u32) -> String {
     format!("submitted_{call}")
 }
@@ -144,21 +145,21 @@ impl RunState {
         policy: Policy,
         untrusted: Option<UntrustedTexts>,
     ) -> Self {
-        let mut plan = Plan::new(Limits {
-            concurrent: NonZeroU32::new(policy.concurrent),
-            calls_per_turn: policy.calls_per_turn,
-        });
+        let mut limits = Limits::default();
+        limits.concurrent = NonZeroU32::new(policy.concurrent);
+        limits.calls_per_turn = policy.calls_per_turn;
+        let mut plan = Plan::new(limits);
         let numbers = toolbox
             .iter()
             .map(|tool| {
-                plan.add_tool(plaincall_plan::Tool {
-                    max_concurrent: tool.policy.max_concurrent,
-                    exclusive: tool.policy.exclusive,
-                    read: tool.spec.effect == Effect::Read,
-                    deferred: tool.spec.effect == Effect::Write
-                        && policy.writes == Writes::AtEndOfTurn,
-                    tolerated: tool.policy.dependents != Dependents::Skip,
-                })
+                let mut properties = plaincall_plan::Tool::default();
+                properties.max_concurrent = tool.policy.max_concurrent;
+                properties.exclusive = tool.policy.exclusive;
+                properties.read = tool.spec.effect == Effect::Read;
+                properties.deferred =
+                    tool.spec.effect == Effect::Write && policy.writes == Writes::AtEndOfTurn;
+                properties.tolerated = tool.policy.dependents != Dependents::Skip;
+                plan.add_tool(properties)
             })
             .collect();
         Self {
@@ -172,35 +173,35 @@ impl RunState {
             turns: Vec::new(),
             untrusted,
             cancelled: None,
-            is_overtime: false,
-            called_off: 0,
+            turn_timed_out: false,
+            cancelled_before: 0,
             finisher: None,
-            is_heard: false,
+            is_observed: false,
             events: Vec::new(),
             commands: VecDeque::new(),
         }
     }
 
-    /// Takes what happened, `at` so long after the beginning of the run.
-    pub(crate) fn take(&mut self, input: Input, at: Duration) {
-        // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
+    /// Applies an input at a time since the start of the run.
+    pub(crate) fn apply(&mut self, input: Input, at: Duration) {
+        // The plan returns errors for inputs that come too late, such as the end of a cancelled call. They can be ignored.
         match input {
-            Input::Untrusted { name, text } => self.hear(name, text, at),
+            Input::Untrusted { name, text } => self.observe_untrusted(name, text, at),
             Input::Message { author, text } => {
                 if author == Author::User {
-                    // What was finished was the work on an earlier question.
+                    // A new question of the user continues a finished run.
                     self.finisher = None;
                 }
-                self.tell(|| RunEvent::Message(Message { author, text, at }));
+                self.emit(|| RunEvent::Message(Message { author, text, at }));
             }
-            Input::Open { calls } => self.open(calls, at),
-            Input::Text { source, read } => {
+            Input::BeginTurn { calls } => self.begin_turn(calls, at),
+            Input::Text { source, items } => {
                 if let Some(source) = source {
-                    self.tell(|| RunEvent::Text(Delta { source, at }));
+                    self.emit(|| RunEvent::Text(Delta { source, at }));
                 }
-                self.read(read, at);
+                self.process_items(items, at);
             }
-            Input::Over { stop, read } => self.over(stop, read, at),
+            Input::EndReply { stop, items } => self.end_reply(stop, items, at),
             Input::Submit {
                 name,
                 arguments,
@@ -218,32 +219,32 @@ impl RunState {
             Input::Ended { call, ended } => self.ended(call, ended, at),
             Input::BackOff { call, error, wait } => self.back_off(call, error, wait, at),
             Input::Retry { call } => {
-                // A call that a crash has cut off still holds its slot.
+                // An interrupted call still holds its slot.
                 if self.state(call) == Some(State::Running) {
                     let _ = self.plan.back_off(call);
                 }
                 if self.plan.retry(call).is_ok() {
-                    self.tell_of(call, at, RunEvent::Retry);
+                    self.emit_for(call, at, RunEvent::Retry);
                 }
             }
             Input::Cancel { reason, timed_out } => self.cancel(reason, timed_out, at),
             Input::CancelCall { call, reason } => self.cancel_call(call, reason, at),
         }
-        self.act(at);
+        self.run_actions(at);
     }
 
-    fn open(&mut self, calls: Option<u32>, at: Duration) {
-        self.is_overtime = false;
+    fn begin_turn(&mut self, calls: Option<u32>, at: Duration) {
+        self.turn_timed_out = false;
         if let Some(turn) = self.turns.last()
             && turn.stage == Stage::Open
         {
-            // A turn that was forgotten instead of dropped.
+            // The destructor of the turn did not run.
             self.cancel("the turn was abandoned".into(), false, at);
-            self.act(at);
-            self.over(Stop::Broken, Vec::new(), at);
-            self.act(at);
+            self.run_actions(at);
+            self.end_reply(Stop::Broken, Vec::new(), at);
+            self.run_actions(at);
         }
-        self.hear_results();
+        self.observe_results();
         self.cancelled = self.finisher.map(|call| {
             let name = self.calls.get(call.index()).map(|call| &*call.name);
             format!(
@@ -267,29 +268,29 @@ impl RunState {
         if self.cancelled.is_some() {
             self.plan.cancel_all();
         }
-        self.tell(|| RunEvent::Turn(TurnBegin { turn, calls, at }));
+        self.emit(|| RunEvent::Turn(TurnBegin { turn, calls, at }));
     }
 
-    fn begin(&mut self, order: Order) {
+    fn set_order(&mut self, order: Order) {
         if let Some(turn) = self.turns.last_mut().filter(|turn| turn.order.is_none()) {
             turn.order = Some(order);
             self.plan.order_turn(order);
         }
     }
 
-    fn read(&mut self, read: Vec<ReplyItem<'static>>, at: Duration) {
-        for item in read {
+    fn process_items(&mut self, items: Vec<ReplyItem<'static>>, at: Duration) {
+        for item in items {
             match item {
                 ReplyItem::CallStart(started) => {
-                    self.begin(in_plan(match started.syntax {
+                    self.set_order(plan_order(match started.syntax {
                         Syntax::Block => self.policy.block_order,
                         Syntax::Emoji => self.policy.emoji_order,
                     }));
                     let id = started.id.into();
-                    self.appear(id, started.name.into(), started.dependencies.into(), at);
+                    self.declare(id, started.name.into(), started.dependencies.into(), at);
                 }
                 ReplyItem::Call { call, bound } => {
-                    let index = self.written(call.index);
+                    let index = self.written_call(call.index);
                     match bound {
                         Ok(Bound {
                             tool,
@@ -301,27 +302,27 @@ impl RunState {
                         }
                         Err(error) => {
                             let mention = self.mention_of(index).map(|text| text.not_repaired());
-                            self.turn_down(index, error.into(), mention);
+                            self.reject_invalid(index, error.into(), mention);
                         }
                     }
                 }
                 ReplyItem::MaybeReasoning { from, error } => {
                     let error = Arc::new(error);
-                    // From the last to the first, so that none is skipped because of another.
+                    // In reverse, so that none is skipped because of another.
                     for place in (from..self.written.len()).rev() {
-                        self.turn_down(self.written(place), Arc::clone(&error), None);
+                        self.reject_invalid(self.written_call(place), Arc::clone(&error), None);
                     }
                 }
                 _ => {}
             }
-            self.act(at);
+            self.run_actions(at);
         }
     }
 
-    fn appear(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>, at: Duration) {
+    fn declare(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>, at: Duration) {
         if let Ok(call) = self.plan.declare(&id) {
             self.written.push(call);
-            self.add(Appeared {
+            self.add_call(Appeared {
                 call: call.get(),
                 id,
                 name,
@@ -333,17 +334,17 @@ impl RunState {
         }
     }
 
-    /// Rejects a call for what was written, in other words than those of the error if there are any.
-    fn turn_down(&mut self, call: CallIndex, error: Arc<CallError>, words: Option<String>) {
-        let words = words.unwrap_or_else(|| error.to_string());
+    /// Rejects a call because of an error, with `words` instead of the message of the error if given.
+    fn reject_invalid(&mut self, call: CallIndex, error: Arc<CallError>, message: Option<String>) {
+        let message = message.unwrap_or_else(|| error.to_string());
         if let Some(entry) = self.calls.get_mut(call.index()) {
             entry.error = Some(error);
         }
-        let _ = self.plan.reject(call, words);
+        let _ = self.plan.reject(call, message);
     }
 
-    /// The call at this place of the replies.
-    fn written(&self, place: usize) -> CallIndex {
+    /// Returns the call with this index among the calls of replies.
+    fn written_call(&self, place: usize) -> CallIndex {
         let none = CallIndex::new(u32::MAX);
         self.written.get(place).copied().unwrap_or(none)
     }
@@ -367,7 +368,7 @@ impl RunState {
         };
         let is_orphan =
             parent.is_some_and(|one| self.state(CallIndex::new(one)) != Some(State::Running));
-        self.add(Appeared {
+        self.add_call(Appeared {
             call: call.get(),
             id: submitted_id(call.get()).into(),
             name: Arc::clone(name),
@@ -395,12 +396,12 @@ impl RunState {
         }
     }
 
-    fn add(&mut self, appeared: Appeared) {
+    fn add_call(&mut self, appeared: Appeared) {
         if let Some(turn) = self.turns.last_mut() {
             turn.unended += 1;
         }
         let at = appeared.at;
-        self.tell(|| RunEvent::Call(appeared.clone()));
+        self.emit(|| RunEvent::Call(appeared.clone()));
         self.calls.push(Call {
             id: appeared.id,
             name: appeared.name,
@@ -431,7 +432,7 @@ impl RunState {
             return;
         };
         let ids = &*entry.dependencies;
-        // One that has ended already, for instance over the limit of calls, keeps no arguments in memory.
+        // A call that has ended already, for instance because of the limit of calls, needs no arguments.
         if self.plan.complete(call, *number, ids).is_err() {
             return;
         }
@@ -440,7 +441,7 @@ impl RunState {
         entry.arguments = Some(Arc::clone(arguments));
         entry.held = held;
         let arguments = (&**arguments).into();
-        self.tell_of(call, at, |CallRef { call, id, name, at }| {
+        self.emit_for(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Waiting(Completed {
                 call,
                 id,
@@ -451,7 +452,7 @@ impl RunState {
         });
     }
 
-    fn over(&mut self, stop: Stop, read: Vec<ReplyItem<'static>>, at: Duration) {
+    fn end_reply(&mut self, stop: Stop, items: Vec<ReplyItem<'static>>, at: Duration) {
         let number = self.turns.len().saturating_sub(1);
         if self
             .turns
@@ -460,18 +461,18 @@ impl RunState {
         {
             return;
         }
-        self.tell(|| RunEvent::ReplyEnd(ReplyEnd { stop, at }));
-        self.read(read, at);
-        self.begin(Order::Graph);
+        self.emit(|| RunEvent::ReplyEnd(ReplyEnd { stop, at }));
+        self.process_items(items, at);
+        self.set_order(Order::Graph);
         let reply = match stop {
-            Stop::Natural | Stop::EndOfFile => Reply::Whole,
-            Stop::Length | Stop::Broken => Reply::Cut,
+            Stop::Natural | Stop::EndOfFile => Reply::Complete,
+            Stop::Length | Stop::Broken => Reply::Truncated,
         };
         let _ = self.plan.end_turn(reply);
         if let Some(turn) = self.turns.last_mut() {
-            turn.stage = Stage::Over;
+            turn.stage = Stage::ReplyEnded;
         }
-        self.act(at);
+        self.run_actions(at);
         self.close_turn(number, at);
     }
 
@@ -483,11 +484,11 @@ impl RunState {
         arguments: Option<Arc<Arguments>>,
         at: Duration,
     ) {
-        // Whatever the gate has not decided itself is no decision about a held call.
+        // Only the gate can approve a held call.
         if by != AdmittedBy::Gate && self.call(call).is_some_and(|call| call.held.is_some()) {
             return;
         }
-        // A call that was called off meanwhile needs no decision any more.
+        // The call may have been cancelled since.
         if self.plan.admit(call).is_err() {
             return;
         }
@@ -502,7 +503,7 @@ impl RunState {
             entry.note = Some(note.into());
             entry.arguments = Some(arguments);
         }
-        self.tell_of(call, at, |CallRef { call, id, name, at }| {
+        self.emit_for(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Admitted(Admission {
                 call,
                 id,
@@ -521,7 +522,7 @@ impl RunState {
             if let Some(entry) = self.calls.get_mut(call.index()) {
                 entry.retry_at = at.saturating_add(wait);
             }
-            self.tell_of(call, at, |CallRef { call, id, name, at }| {
+            self.emit_for(call, at, |CallRef { call, id, name, at }| {
                 RunEvent::BackOff(BackOff {
                     call,
                     id,
@@ -534,11 +535,11 @@ impl RunState {
         }
     }
 
-    fn act(&mut self, at: Duration) {
+    fn run_actions(&mut self, at: Duration) {
         while let Some(action) = self.plan.next_action() {
             match action {
                 Action::Ready(call) => {
-                    self.tell_ready(call, at);
+                    self.emit_ready(call, at);
                     self.commands.push_back(Command::Ask(call));
                 }
                 Action::Start(call) => {
@@ -557,7 +558,7 @@ impl RunState {
                     } else {
                         format!("{reason} before the call was started")
                     };
-                    self.unstarted(call, Status::Cancelled, error, None, at);
+                    self.end_unstarted(call, Status::Cancelled, error, None, at);
                 }
                 Action::Stop(call) => self.commands.push_back(Command::Stop(call)),
             }
@@ -572,7 +573,7 @@ impl RunState {
         entry.is_aside = false;
         entry.times.started = Some(at);
         let attempt = entry.attempts;
-        self.tell_of(call, at, |CallRef { call, id, name, at }| {
+        self.emit_for(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Start(Started {
                 call,
                 id,
@@ -583,14 +584,14 @@ impl RunState {
         });
     }
 
-    fn tell(&mut self, event: impl FnOnce() -> RunEvent) {
-        if self.is_heard {
+    fn emit(&mut self, event: impl FnOnce() -> RunEvent) {
+        if self.is_observed {
             self.events.push(event());
         }
     }
 
-    fn tell_of(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(CallRef) -> RunEvent) {
-        if let Some(entry) = self.calls.get(call.index()).filter(|_| self.is_heard) {
+    fn emit_for(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(CallRef) -> RunEvent) {
+        if let Some(entry) = self.calls.get(call.index()).filter(|_| self.is_observed) {
             self.events.push(event(CallRef {
                 call: call.get(),
                 id: Arc::clone(&entry.id),

@@ -1,4 +1,4 @@
-//! Calls that are data from the beginning: no reply holds them (`spec/running.md`, "Submitted calls").
+//! Calls that are submitted as data instead of written in a reply (`spec/running.md`, "Submitted calls").
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,11 +15,10 @@ use crate::run_state::{Input, submitted_id};
 use crate::turn::Turn;
 
 impl Turn<'_> {
-    /// Submits a call that is data already, for instance one that a client sends as JSON.
+    /// Submits a call as data, for example one that a client sends as JSON.
     ///
-    /// It goes through the same checks, rules, gate, limits and log as a call of the reply. It stands outside of the
-    /// reply: it depends on no call and waits for none, no call can depend on it, and its result is that of the returned
-    /// future alone, not one of the turn. [`finish`](Self::finish) waits for it too.
+    /// The same validation, rules, gate, limits and log apply as to a call of the reply. But it has no dependencies, no call can
+    /// depend on it, and only the returned future has its result, not the turn. [`finish`](Self::finish) waits for it too.
     ///
     /// ```
     /// use plaincall::{Effect, Run, Tool, Toolbox};
@@ -49,10 +48,11 @@ impl Turn<'_> {
         self.submit_call(None, name, arguments.into())
     }
 
-    /// As [`submit`](Self::submit) for a call that the tool of another call makes: the one with the number `parent`, which
-    /// must be running. When that ends, the call is cancelled if it has not ended.
+    /// Like [`submit`](Self::submit), for a call that the tool of another call makes. `parent` is the index of that call, which
+    /// must be running. When the parent ends, the submitted call is cancelled.
     ///
-    /// Each of the two takes a slot of its own: a tool that runs alone, or in a run of one call at a time, waits in vain.
+    /// Each call takes its own slot. So if the parent's tool is exclusive, or the run allows one call at a time, the submitted
+    /// call cannot start before the parent ends.
     pub fn submit_from(
         &mut self,
         parent: u32,
@@ -96,8 +96,7 @@ impl Turn<'_> {
         submitted
     }
 
-    /// The submitted calls of a turn that [goes on](crate::Run::resume_turn) after the run was taken up again from its log, in
-    /// their order. They give their results also if they had ended before.
+    /// Returns the submitted calls of a [resumed](crate::Run::resume_turn) turn, in order. This includes calls that have ended.
     pub fn submitted(&self) -> Vec<Submitted> {
         let calls = self.resubmitted.iter();
         let again = calls.map(|(call, name)| {
@@ -116,8 +115,7 @@ impl Turn<'_> {
     }
 }
 
-/// A call that was [submitted](Turn::submit), and the future of its result. As in the results of a turn, a long output is
-/// cut; that of a call with a parent, whose result no model reads, is whole.
+/// A [submitted](Turn::submit) call: a future of its result. A long output is truncated, unless the call has a parent.
 ///
 /// Dropping it cancels the call.
 #[derive(Debug)]
@@ -131,13 +129,13 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// The number of the call in the run, as in its events.
+    /// Returns the index of the call, as in the events of the run.
     pub fn call(&self) -> u32 {
         self.call
     }
 
-    /// Cancels this call alone: one that has not started ends at once, the tool of one that runs is stopped. The future
-    /// says what became of it.
+    /// Cancels only this call: if it has not started, it ends at once; otherwise its tool is stopped. The future still returns
+    /// its result.
     pub fn cancel(&self) {
         if let Some(inbox) = self.inbox.upgrade() {
             let _ = inbox.send(Message::Input(Input::CancelCall {
@@ -174,7 +172,7 @@ impl Drop for Submitted {
 }
 
 impl CallResult {
-    /// The result of a call of which nothing more will be known, because the runtime has gone down.
+    /// Returns the result of a call that was lost because the runtime has shut down.
     pub(crate) fn lost(call: u32, id: Arc<str>, name: Arc<str>) -> Self {
         Self {
             call,

@@ -1,6 +1,6 @@
-//! Spans of the crate `tracing`, with the names that OpenTelemetry has for what agents do (`docs/observing.md`).
+//! Spans of the crate `tracing`, with the OpenTelemetry names for agents (`docs/observing.md`).
 //!
-//! This is the only file that knows whether the feature `tracing` is on. Without it, all of this is nothing.
+//! Only this file depends on the feature `tracing`. Without it, these types do nothing.
 
 #[cfg(feature = "tracing")]
 pub(crate) use on::{Parent, ToolSpan};
@@ -17,8 +17,7 @@ mod on {
 
     use crate::context::Context;
 
-    /// Where in the trace something stands: the span below which spans of tools are put. The driver is a task of its
-    /// own and has no span, so whoever opens a turn hands it one.
+    /// The parent span of tool spans. The driver task has no current span, so the turn passes it one.
     #[derive(Clone)]
     pub(crate) struct Parent(Span);
 
@@ -31,18 +30,18 @@ mod on {
             Self(Span::current())
         }
 
-        /// A new span for a turn, below the place where the caller stands.
+        /// Creates a span for a turn, below the current span.
         pub(crate) fn turn() -> Self {
             let span = info_span!("plaincall.turn");
             if span.is_disabled() {
-                // Nobody wants turns; the tools still belong below whoever called.
+                // Turns are not recorded, so tool spans go below the current span.
                 return Self::here();
             }
             Self(span)
         }
     }
 
-    /// The span of one run of a tool. If it is dropped before it has ended, the tool has panicked or was dropped.
+    /// The span of one run of a tool. If it is dropped without `ended`, the tool panicked or was dropped.
     pub(crate) struct ToolSpan {
         span: Span,
         has_failed: bool,
@@ -59,7 +58,7 @@ mod on {
                 "gen_ai.operation.name" = "execute_tool",
                 "gen_ai.tool.name" = &*context.name,
                 "gen_ai.tool.call.id" = &*context.id,
-                // The model writes the arguments and the program runs the code: a function, whatever its code is.
+                // OpenTelemetry calls every tool that the client runs a function.
                 "gen_ai.tool.type" = "function",
                 "error.type" = Empty,
                 "plaincall.call" = context.call,
@@ -96,7 +95,7 @@ mod on {
             }
         }
 
-        /// Records why it failed; the first reason is the right one.
+        /// Records the first failure.
         fn fail(&mut self, kind: &str) {
             if !self.has_failed {
                 self.has_failed = true;

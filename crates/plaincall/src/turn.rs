@@ -31,24 +31,25 @@ use crate::trace::Parent;
 pub struct Turn<'run> {
     pub(crate) run: &'run mut Run,
     pub(crate) stop: Option<Stop>,
-    /// The results, when they are waited for and when they are there.
+    /// The channel for the results, while the turn waits for them.
     awaited: Option<oneshot::Receiver<TurnResults>>,
     results: Option<TurnResults>,
-    /// Whether nobody has to be told any more that the turn is dropped.
+    /// Whether the turn has its results, so that dropping it does not cancel it.
     is_over: bool,
-    /// What was read and has not left the stream.
-    read: VecDeque<ReplyItem<'static>>,
-    /// The calls of the turn, in case that the runtime goes down and nobody is left to say how they ended.
+    /// The items that the stream has not returned yet.
+    items: VecDeque<ReplyItem<'static>>,
+    /// The calls of the turn, to report them as unknown if the runtime shuts down.
     calls: Vec<(u32, Arc<str>, Arc<str>)>,
-    /// The submitted calls of a turn that goes on, with their names.
+    /// The submitted calls of a resumed turn, with their names.
     pub(crate) resubmitted: Vec<(u32, Arc<str>)>,
 }
 
 /// An item of the stream of a turn.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum TurnEvent {
     /// A part of the reply. It comes before the events that it causes.
-    Read(ReplyItem<'static>),
+    Reply(ReplyItem<'static>),
     /// An event of the run.
     Run(RunEvent),
 }
@@ -80,7 +81,7 @@ impl Run {
             self.send(Message::Abandon);
         }
         self.reader.begin_reply();
-        self.send(Message::Open {
+        self.send(Message::BeginTurn {
             parent: Parent::turn(),
             calls,
         });
@@ -96,7 +97,7 @@ impl<'run> Turn<'run> {
             awaited: None,
             results: None,
             is_over: false,
-            read: VecDeque::new(),
+            items: VecDeque::new(),
             calls: Vec::new(),
             resubmitted,
         }
@@ -111,7 +112,7 @@ impl<'run> Turn<'run> {
         if self.stop.is_some() {
             return;
         }
-        let mut read = Vec::new();
+        let mut items = Vec::new();
         let Run {
             reader, listener, ..
         } = &mut *self.run;
@@ -120,23 +121,23 @@ impl<'run> Turn<'run> {
             if is_for_run || listener.is_some() {
                 let item = item.into_owned();
                 if listener.is_some() {
-                    self.read.push_back(item.clone());
+                    self.items.push_back(item.clone());
                 }
                 if is_for_run {
-                    read.push(item);
+                    items.push(item);
                 }
             }
         }
-        let is_wanted = self.run.text_is_wanted.load(Ordering::Relaxed) && !chunk.is_empty();
-        if is_wanted || !read.is_empty() {
-            self.remember(&read);
-            let source = is_wanted.then(|| chunk.into());
-            self.run.send(Message::Input(Input::Text { source, read }));
+        let is_needed = self.run.text_is_needed.load(Ordering::Relaxed) && !chunk.is_empty();
+        if is_needed || !items.is_empty() {
+            self.remember(&items);
+            let source = is_needed.then(|| chunk.into());
+            self.run.send(Message::Input(Input::Text { source, items }));
         }
     }
 
-    /// Says that the model is given a text from outside while it writes this reply; see [`Run::observe_untrusted`]. What was read
-    /// before was written without it.
+    /// Records that the model receives an untrusted text while it writes this reply; see [`Run::observe_untrusted`]. Calls that
+    /// are complete before this are not compared with the text.
     pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
         self.run.observe_untrusted(name, text);
     }
@@ -149,7 +150,7 @@ impl<'run> Turn<'run> {
             if let Some(inbox) = inbox.upgrade() {
                 let _ = inbox.send(Message::CatchUp(reply));
             }
-            // If nobody answers, the runtime is gone, and there is nothing to wait for.
+            // An error means that the runtime has shut down, and there is nothing to wait for.
             let _ = caught_up.await;
         }
     }
@@ -166,18 +167,18 @@ impl<'run> Turn<'run> {
             return;
         }
         self.stop = Some(stop);
-        let read = self.run.reader.finish(stop).items;
-        self.remember(&read);
+        let items = self.run.reader.finish(stop).items;
+        self.remember(&items);
         if self.run.listener.is_some() {
-            self.read.extend(read.iter().cloned());
+            self.items.extend(items.iter().cloned());
         }
-        self.run.send(Message::Over { stop, read, reply });
+        self.run.send(Message::EndReply { stop, items, reply });
     }
 
     /// Ends the reply, unless [`end`](Self::end) was called, and waits until all its calls have ended.
     pub async fn finish(mut self, stop: Stop) -> TurnResults {
         self.end(stop);
-        // Should this future be dropped while it waits, so is the turn, and its calls are cancelled.
+        // Dropping this future drops the turn, which cancels its calls.
         poll_fn(|context| self.poll_results(context)).await;
         self.results.take().unwrap_or_default()
     }
@@ -199,12 +200,12 @@ impl<'run> Turn<'run> {
 
     /// Returns the next item of the stream without waiting.
     pub fn try_next(&mut self) -> Option<TurnEvent> {
-        let read = self.read.pop_front().map(TurnEvent::Read);
-        read.or_else(|| self.run.try_event().map(TurnEvent::Run))
+        let items = self.items.pop_front().map(TurnEvent::Reply);
+        items.or_else(|| self.run.try_event().map(TurnEvent::Run))
     }
 
-    fn remember(&mut self, read: &[ReplyItem<'_>]) {
-        for item in read {
+    fn remember(&mut self, items: &[ReplyItem<'_>]) {
+        for item in items {
             if let ReplyItem::CallStart(started) = item {
                 let call = self.next_call();
                 let (id, name) = (started.id.as_str(), started.name.as_str());
@@ -219,13 +220,13 @@ impl<'run> Turn<'run> {
         call
     }
 
-    /// Calls off all calls of the run; see [`Canceller::cancel`](crate::Canceller::cancel). The turn goes on: its
-    /// results say what became of each call.
+    /// Cancels all calls of the run; see [`Canceller::cancel`](crate::Canceller::cancel). The turn continues, and its results
+    /// report how each call ended.
     pub fn cancel(&self) {
         self.run.send(Message::Cancel);
     }
 
-    /// Results for calls of which nothing more will be heard, because the runtime has gone down.
+    /// Returns results with the status `unknown` for all calls, because the runtime has shut down.
     fn lost(&self) -> TurnResults {
         let calls = self.calls.iter();
         let results =
@@ -243,20 +244,20 @@ impl Stream for Turn<'_> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<TurnEvent>> {
         let turn = &mut *self;
-        if let Some(item) = turn.read.pop_front() {
-            return Poll::Ready(Some(TurnEvent::Read(item)));
+        if let Some(item) = turn.items.pop_front() {
+            return Poll::Ready(Some(TurnEvent::Reply(item)));
         }
-        let mut is_heard = false;
+        let mut is_observed = false;
         if let Some(events) = &mut turn.run.listener {
             match Pin::new(events).poll_next(context) {
                 Poll::Ready(Some(event)) => return Poll::Ready(Some(TurnEvent::Run(event))),
-                // If the runtime has gone down, nothing more is heard, and nobody would wake who waits.
+                // The runtime has shut down, so nothing would wake this task.
                 Poll::Ready(None) => {}
-                Poll::Pending => is_heard = true,
+                Poll::Pending => is_observed = true,
             }
         }
         if turn.awaited.is_none() && turn.results.is_none() {
-            return if is_heard {
+            return if is_observed {
                 Poll::Pending
             } else {
                 Poll::Ready(None)

@@ -1,4 +1,4 @@
-//! The whole outputs of a run's calls, for those who read on where a result was cut.
+//! The complete outputs of calls, so that the model can read the rest of a truncated result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::cut::cut;
 use crate::result::CallResult;
 
-/// The whole outputs by the ids of their calls.
+/// Complete outputs, by the ids of their calls.
 #[derive(Debug)]
 pub(crate) struct WholeResults {
     outputs: Mutex<Outputs>,
     limit: usize,
-    /// Whether the model has the tool that reads on.
+    /// Whether the model has the tool `read_result`.
     can_read_on: bool,
 }
 
 #[derive(Debug, Default)]
 struct Outputs {
     by_id: HashMap<Arc<str>, Arc<str>>,
-    /// The ids in the order in which they came first.
+    /// The ids, in order of their first appearance.
     order: Vec<Arc<str>>,
 }
 
 impl WholeResults {
-    /// None yet. `limit` is the length, in bytes, above which results are cut.
+    /// Creates an empty store. `limit` is the length, in bytes, above which results are truncated.
     pub(crate) fn new(limit: usize, can_read_on: bool) -> Self {
         Self {
             outputs: Mutex::default(),
@@ -32,13 +32,12 @@ impl WholeResults {
         }
     }
 
-    /// The length above which results are cut; a piece of one must not be cut again.
+    /// Returns the length above which results are truncated, in bytes. A result of `read_result` must not exceed it.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Keeps an output that the model will not see whole, so that it can read on. An id means its latest call, also if
-    /// that has little to say.
+    /// Keeps an output that will be truncated. An id means its latest call, so a short output replaces an earlier one too.
     pub(crate) fn keep(&self, id: &Arc<str>, output: Option<&Arc<str>>) {
         let is_long = output.is_some_and(|output| output.len() > self.limit);
         if self.can_read_on && (is_long || self.get(id).is_some()) {
@@ -53,7 +52,7 @@ impl WholeResults {
         }
     }
 
-    /// A result as it goes back to the model: an output that is longer than the limit is cut, with a note at its end
+    /// Returns a result for the model: an output that exceeds the limit is truncated, with a note at its end
     /// (`spec/running.md`, "Long results").
     pub(crate) fn for_model(&self, result: &CallResult) -> CallResult {
         let output = result.output.as_deref();
@@ -63,7 +62,7 @@ impl WholeResults {
         }
     }
 
-    /// A result with at most `limit` bytes of its output; `None` if it has no more.
+    /// Returns a result with at most `limit` bytes of its output, or `None` if the output is not longer.
     pub(crate) fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
         let output = result.output.as_ref();
         let output = output.filter(|output| output.len() > limit)?;
@@ -92,12 +91,12 @@ impl WholeResults {
         }
     }
 
-    /// The output of the latest call with this id.
+    /// Returns the output of the latest call with this id.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<str>> {
         self.lock().by_id.get(id).cloned()
     }
 
-    /// The latest `count` ids, in order, and how many there are in all.
+    /// Returns the latest `count` ids, in order, and the total number of ids.
     pub(crate) fn latest_ids(&self, count: usize) -> (Vec<Arc<str>>, usize) {
         let outputs = self.lock();
         let total = outputs.order.len();
@@ -105,7 +104,7 @@ impl WholeResults {
         (latest.cloned().collect(), total)
     }
 
-    /// Nothing is done under the lock that could leave half a change behind.
+    /// Ignores poisoning, because no panic can leave a partial change.
     fn lock(&self) -> MutexGuard<'_, Outputs> {
         self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
     }

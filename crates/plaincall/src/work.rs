@@ -1,4 +1,4 @@
-//! One call of a tool, from its start to its end, within its time.
+//! Runs a tool once, within its time limit.
 
 use std::fmt::Write as _;
 use std::pin::pin;
@@ -26,34 +26,34 @@ pub(crate) struct Work {
     pub(crate) attempt: u32,
 }
 
-/// Changes what a tool has said before anybody hears of it: the name of the tool, and the text.
+/// Transforms a text of a tool, given the name of the tool ([`RunBuilder::transform`](crate::RunBuilder::transform)).
 pub(crate) type Transform = dyn Fn(&str, String) -> String + Send + Sync;
 
-/// How a call ended that was started.
+/// How a started call ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<String>,
     pub(crate) note: Option<Arc<str>>,
-    /// The untrusted text that the tool has observed beside its output, as far as it counts.
+    /// The part of the untrusted text that the tool observed, beside its output, from which a call could be copied.
     pub(crate) untrusted: Option<Arc<Untrusted<'static>>>,
 }
 
-/// Why a call is to stop before it is done.
+/// The reason to stop a tool.
 enum Stop {
     TimedOut,
     Cancelled,
 }
 
 impl Work {
-    /// Runs the tool until it is done, its time is over or `token` is cancelled. The time counts from `started`, so
-    /// that it does not matter when the task gets its turn.
+    /// Runs the tool until it ends, times out or `token` is cancelled. The time limit counts from `started`, so it does not
+    /// depend on when the task is scheduled.
     pub(crate) async fn run(mut self, started: Instant, token: CancellationToken) -> Ended {
         let transform = self.transform.take();
         let name = Arc::clone(&self.context.name);
         let observed = Arc::clone(&self.context.observed);
-        // What is said is changed within the span: a function that panics there makes the call fail.
+        // The transform runs within the span, so if it panics, the call fails.
         let mut span = ToolSpan::new(&self.parent, &self.context, self.attempt);
         let mut ended = self.run_tool(started, token, &mut span).await;
         let mut untrusted = Observed::take(&observed);
@@ -83,10 +83,10 @@ impl Work {
         let mut work = pin!(span.within(starting));
         let deadline = started.checked_add(self.timeout);
         let stop = tokio::select! {
-            // What is done at the last moment is done.
+            // A tool that ends at the last moment has ended.
             biased;
             result = &mut work => {
-                // One that hears of the cancellation itself may be faster than we are.
+                // The tool may have observed the cancellation before this task did.
                 if result.is_ok() || !token.is_cancelled() {
                     return Ended::of(result);
                 }
@@ -103,7 +103,7 @@ impl Work {
             (Stop::TimedOut, last) => {
                 span.timed_out();
                 let error = timed_out(self.timeout, last.as_ref());
-                Ended::new(Outcome::Error, last.and_then(said), Some(error))
+                Ended::new(Outcome::Error, last.and_then(output_of), Some(error))
             }
         }
     }
@@ -125,14 +125,14 @@ impl Ended {
             Ok(output) => Self::new(Outcome::Ok, Some(output), None),
             Err(error) => {
                 let message = error.to_string();
-                Self::new(Outcome::Error, said(Err(error)), Some(message))
+                Self::new(Outcome::Error, output_of(Err(error)), Some(message))
             }
         }
     }
 
     pub(crate) fn cancelled(last: Option<Result<String, BoxError>>) -> Self {
         let error = "the run was cancelled while the call was running".to_owned();
-        Self::new(Outcome::Cancelled, last.and_then(said), Some(error))
+        Self::new(Outcome::Cancelled, last.and_then(output_of), Some(error))
     }
 
     pub(crate) fn not_started() -> Self {
@@ -145,7 +145,7 @@ impl Ended {
         Self::new(Outcome::Cancelled, None, Some(error))
     }
 
-    /// A rule that is new since a crash denies it.
+    /// The call was approved before the run was interrupted, and a new rule denies it.
     pub(crate) fn denied_after_all(reason: &str) -> Self {
         let error = format!(
             "the call was allowed before the run was interrupted, but a rule now denies it: {reason}"
@@ -161,8 +161,8 @@ impl Ended {
         )
     }
 
-    /// Somebody says that it was done before the run was cut off.
-    pub(crate) fn said_to_be_done(output: String) -> Self {
+    /// The gate reports that the interrupted call completed.
+    pub(crate) fn confirmed_done(output: String) -> Self {
         Self {
             note: Some(
                 "the run was interrupted while the call was running; a user confirmed that it completed"
@@ -172,8 +172,8 @@ impl Ended {
         }
     }
 
-    /// Somebody says that it was not done before the run was cut off.
-    pub(crate) fn said_not_to_be_done(reason: String) -> Self {
+    /// The gate reports that the interrupted call did not complete.
+    pub(crate) fn confirmed_not_done(reason: String) -> Self {
         Self {
             note: Some("the run was interrupted while the call was running; a user confirmed that it did not complete".into()),
             ..Self::new(Outcome::Error, None, Some(reason))
@@ -191,25 +191,25 @@ impl Ended {
     }
 }
 
-/// What a tool has said, whether it failed or not.
-fn said(result: Result<String, BoxError>) -> Option<String> {
+/// Returns the output of a tool, also if it failed.
+fn output_of(result: Result<String, BoxError>) -> Option<String> {
     match result {
         Ok(output) => Some(output),
         Err(error) => error.downcast::<Failure>().ok()?.output,
     }
 }
 
-/// The error of a call that ran out of time, with what the tool said about its end.
+/// Returns the error of a call that timed out, with the tool's error if it has one.
 fn timed_out(time: Duration, last: Option<&Result<String, BoxError>>) -> String {
-    let time = in_words(time);
+    let time = format_duration(time);
     match last {
         Some(Err(error)) => format!("timed out after {time}; {error}"),
         _ => format!("timed out after {time}"),
     }
 }
 
-/// A time for people: `60 s`, `1500 ms`.
-pub(crate) fn in_words(time: Duration) -> String {
+/// Formats a duration for messages: `60 s`, `1500 ms`.
+pub(crate) fn format_duration(time: Duration) -> String {
     if time.subsec_nanos() == 0 {
         format!("{} s", time.as_secs())
     } else {

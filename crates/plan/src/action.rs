@@ -1,54 +1,53 @@
-//! What comes out of the plan.
+//! The actions that a plan asks for, and the reasons for them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::state::CallIndex;
 
-/// What the caller has to do or to record.
+/// An action for the caller: something to do or to record.
 ///
-/// Every call that ends without the caller's [`Plan::ended`](crate::Plan::ended) comes out as exactly one
-/// `Skip`, `Reject` or `Cancel`, also when the caller itself rejected or denied it; so one place can record the
-/// ends. What the caller reported with `ended` does not come out again.
+/// Every call that ends without [`Plan::finish`](crate::Plan::finish) causes exactly one `Skip`, `Reject` or `Cancel`, also if
+/// the caller itself rejected or denied it. So the caller can record all these ends in one place. An end that the caller
+/// reported with `finish` causes no action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing stands in the call's way: let the gate decide, then `admit` or `deny`.
+    /// All dependencies have ended: decide about the call, then `admit` or `deny` it.
     Ready(CallIndex),
-    /// Run the call now. It holds a slot until `ended` or `back_off`. It comes out again for every `retry`.
+    /// Run the call. It holds a slot until `finish` or `back_off`. Every `retry` causes another `Start`.
     Start(CallIndex),
     /// The call has ended as `skipped`.
     Skip {
-        /// The call that is not run.
+        /// The skipped call.
         call: CallIndex,
-        /// The calls that are the cause.
+        /// The cause.
         because: Because,
     },
     /// The call has ended as `rejected`.
     Reject {
-        /// The call that is not run.
+        /// The rejected call.
         call: CallIndex,
-        /// What is wrong with it.
+        /// The reason.
         reason: RejectReason,
     },
-    /// The call has ended as `cancelled` while it was not running: before it started, or while it waited to
-    /// be tried again.
+    /// The call has ended as `cancelled` while it was not running: before it started, or while it waited for a retry.
     Cancel(CallIndex),
-    /// Stop the running call, then report how it `ended`.
+    /// Stop the running call, then report its end with `finish`.
     Stop(CallIndex),
 }
 
-/// Why a call was skipped (`spec/running.md`, "Skipping").
+/// The calls because of which a call was skipped (`spec/running.md`, "Skipping").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Because {
-    /// What ties the call to the direct cause.
+    /// How the call is linked to the direct cause.
     pub link: Link,
-    /// The call directly before it on the way to the root.
+    /// The direct cause.
     pub direct: CallIndex,
-    /// The call where it began: one that did not end well and was not skipped itself.
+    /// The first cause: the call that failed, and was not itself skipped.
     pub root: CallIndex,
 }
 
-/// What ties a skipped call to its direct cause.
+/// How a skipped call is linked to its direct cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Link {
     /// It depends on that call.
@@ -57,8 +56,7 @@ pub enum Link {
     Order,
 }
 
-/// Why a call was rejected (`spec/running.md`, "What rejects a call"). Its `Display` is a sentence for the
-/// model.
+/// The reason why a call was rejected (`spec/running.md`, "What rejects a call"). `Display` writes a sentence for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RejectReason {
@@ -66,52 +64,52 @@ pub enum RejectReason {
     DuplicateId {
         /// The id.
         id: Arc<str>,
-        /// The call that keeps it.
+        /// The call with this id.
         first: CallIndex,
     },
-    /// The turn already holds as many calls as it may.
+    /// The turn has reached its limit of calls.
     TooManyCalls {
         /// The limit.
         limit: u32,
     },
-    /// It names its own id as a dependency.
+    /// The call depends on its own id.
     SelfDependency {
         /// The id.
         id: Arc<str>,
     },
-    /// No call has the ids it depends on.
+    /// The call depends on ids that no call has.
     UnknownIds {
-        /// The ids, in the order in which the call names them.
+        /// The ids, in the order of the dependencies.
         ids: Vec<Arc<str>>,
     },
-    /// It is part of a ring of calls that wait for each other.
+    /// The call is part of a cycle of calls that depend on each other.
     Cycle {
-        /// All calls of the ring (or of the rings, where several touch), in order of appearance.
-        ring: Arc<[(CallIndex, Arc<str>)]>,
+        /// All calls of the cycle, or of several cycles that share calls, in order of appearance.
+        calls: Arc<[(CallIndex, Arc<str>)]>,
     },
-    /// The turn was closed while the call was still being written.
+    /// The turn ended while the call was still being written.
     Unfinished,
-    /// Its tool is deferred, and the reply broke off before its end.
-    ReplyCut,
-    /// The caller found it wrong: an unknown tool, wrong arguments, cut off.
-    Wrong(String),
-    /// The gate denied it.
+    /// The tool is deferred, and the reply was truncated.
+    TruncatedReply,
+    /// The caller rejected the call: it is truncated, has invalid arguments or names an unknown tool.
+    Invalid(String),
+    /// The gate denied the call.
     Denied(String),
 }
 
-/// A ring can be as long as the turn, and each of its calls carries the sentence.
-const NAMED_IN_A_SENTENCE: usize = 8;
+/// At most this many ids are listed, because every call of a long cycle has the message.
+const LISTED_IDS: usize = 8;
 
 fn list<'a>(
     formatter: &mut fmt::Formatter<'_>,
     ids: impl ExactSizeIterator<Item = &'a Arc<str>>,
 ) -> fmt::Result {
     let count = ids.len();
-    for (place, id) in ids.take(NAMED_IN_A_SENTENCE).enumerate() {
-        let comma = if place == 0 { "" } else { ", " };
+    for (index, id) in ids.take(LISTED_IDS).enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
         write!(formatter, "{comma}`{id}`")?;
     }
-    match count.saturating_sub(NAMED_IN_A_SENTENCE) {
+    match count.saturating_sub(LISTED_IDS) {
         0 => Ok(()),
         more => write!(formatter, " and {more} more"),
     }
@@ -120,7 +118,7 @@ fn list<'a>(
 impl fmt::Display for RejectReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The number of the first call means nothing to a model: it counts over the whole conversation.
+            // The index of the first call means nothing to a model, because it counts over the whole conversation.
             Self::DuplicateId { id, first: _ } => write!(
                 formatter,
                 "the id `{id}` is already taken by an earlier call of this turn; give this call another id"
@@ -142,17 +140,17 @@ impl fmt::Display for RejectReason {
                 formatter.write_str("no call has the id ")?;
                 list(formatter, ids.iter())
             }
-            Self::Cycle { ring } => {
+            Self::Cycle { calls } => {
                 formatter.write_str("these calls wait for each other: ")?;
-                list(formatter, ring.iter().map(|(_, id)| id))
+                list(formatter, calls.iter().map(|(_, id)| id))
             }
             Self::Unfinished => {
                 formatter.write_str("the turn was closed before the call was complete")
             }
-            Self::ReplyCut => formatter.write_str(
-                "the reply broke off; calls that change something wait for its end; make the call again",
+            Self::TruncatedReply => formatter.write_str(
+                "the reply was truncated before this call could run; make the call again",
             ),
-            Self::Wrong(reason) | Self::Denied(reason) => formatter.write_str(reason),
+            Self::Invalid(reason) | Self::Denied(reason) => formatter.write_str(reason),
         }
     }
 }

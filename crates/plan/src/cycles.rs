@@ -1,13 +1,12 @@
-//! Rings in a graph.
+//! Cycles in a graph.
 
 use crate::NONE;
 
-/// The groups of nodes that can all reach each other, each of at least two nodes and in rising order.
+/// Returns the strongly connected components of at least two nodes, each in ascending order.
 ///
-/// Tarjan's algorithm with the stack of calls as a vector, in time linear in nodes and edges. Nodes are the
-/// indices of `successors`; successors that are no node are left out. An edge from a node to itself makes no
-/// group.
-pub(crate) fn rings(successors: &[Vec<u32>]) -> Vec<Vec<u32>> {
+/// Tarjan's algorithm without recursion, in time linear in nodes and edges. Nodes are the indices of `successors`. Successors
+/// that are not nodes are ignored, and so is an edge from a node to itself.
+pub(crate) fn cycles(successors: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut search = Search {
         nodes: vec![Node::default(); successors.len()],
         ..Search::default()
@@ -15,43 +14,43 @@ pub(crate) fn rings(successors: &[Vec<u32>]) -> Vec<Vec<u32>> {
     for root in 0..successors.len() {
         search.explore(u32::try_from(root).unwrap_or(NONE), successors);
     }
-    search.rings
+    search.cycles
 }
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// When it was reached, from 1; 0 for not yet.
+    /// The order in which it was reached, from 1, or 0.
     reached: u32,
-    /// The earliest node on the path that it can lead back to, by `reached`.
+    /// The smallest `reached` of the nodes on the path that it leads back to.
     lowest: u32,
-    /// It is known which group it belongs to.
-    settled: bool,
+    /// Whether its component is known.
+    is_assigned: bool,
 }
 
 #[derive(Default)]
 struct Search {
     nodes: Vec<Node>,
-    /// The path from the root: nodes, each with the place of its next successor.
+    /// The path from the root: nodes, each with the position of its next successor.
     path: Vec<(u32, usize)>,
-    /// Nodes that were reached and are in no group yet.
+    /// Nodes that were reached and are in no component yet.
     open: Vec<u32>,
     clock: u32,
-    rings: Vec<Vec<u32>>,
+    cycles: Vec<Vec<u32>>,
 }
 
 impl Search {
     fn explore(&mut self, root: u32, successors: &[Vec<u32>]) {
         self.enter(root);
-        while let Some((node, place)) = self.path.last_mut() {
+        while let Some((node, position)) = self.path.last_mut() {
             let node = *node;
             let next = successors
                 .get(node as usize)
-                .and_then(|list| list.get(*place));
-            *place += 1;
+                .and_then(|list| list.get(*position));
+            *position += 1;
             match next {
                 Some(&next) => {
                     if !self.enter(next) {
-                        let reached = self.node(next).filter(|next| !next.settled);
+                        let reached = self.node(next).filter(|next| !next.is_assigned);
                         self.lower(node, reached.map_or(NONE, |next| next.reached));
                     }
                 }
@@ -64,7 +63,7 @@ impl Search {
         self.nodes.get(node as usize).copied()
     }
 
-    /// Goes on to a node, unless it has been reached before or is none.
+    /// Adds a node to the path, if it exists and was not reached before. Returns whether it was added.
     fn enter(&mut self, node: u32) -> bool {
         match self.nodes.get_mut(node as usize) {
             Some(entry) if entry.reached == 0 => {
@@ -85,7 +84,7 @@ impl Search {
         }
     }
 
-    /// Goes back from the path's last node, whose successors have all been seen.
+    /// Removes the last node of the path, after all its successors.
     fn leave(&mut self) {
         let Some((node, _)) = self.path.pop() else {
             return;
@@ -95,17 +94,17 @@ impl Search {
             self.lower(before, entry.lowest);
         }
         if entry.lowest == entry.reached {
-            // It leads back no further: with the open nodes above it, it is a group.
+            // It leads back no further: it is a component, with the open nodes after it.
             let start = self.open.iter().rposition(|&open| open == node);
-            let mut group = self.open.split_off(start.unwrap_or(0));
-            for &member in &group {
+            let mut component = self.open.split_off(start.unwrap_or(0));
+            for &member in &component {
                 if let Some(entry) = self.nodes.get_mut(member as usize) {
-                    entry.settled = true;
+                    entry.is_assigned = true;
                 }
             }
-            if group.len() > 1 {
-                group.sort_unstable();
-                self.rings.push(group);
+            if component.len() > 1 {
+                component.sort_unstable();
+                self.cycles.push(component);
             }
         }
     }

@@ -1,25 +1,25 @@
-//! The dependencies as one flat table, threaded by lists.
+//! All dependencies in one table, with linked lists through it.
 
 use crate::NONE;
 
 /// One dependency of one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// The id the call names, as a number of [`Ids`](crate::ids::Ids).
+    /// The id of the dependency, as a number of [`Ids`](crate::ids::Ids).
     pub(crate) name: u32,
-    /// The call it is bound to, or [`NONE`].
+    /// The call with this id, or [`NONE`].
     pub(crate) target: u32,
-    /// The call that waits.
+    /// The call that depends on it.
     pub(crate) dependent: u32,
-    /// The next edge of the list this edge is in, or [`NONE`].
+    /// The next edge of the list that contains this edge, or [`NONE`].
     next: u32,
 }
 
-/// A list of edges: those that lead to one call, or those that wait for an id to appear. It keeps the order
-/// of entry, so that calls become ready in order of appearance.
+/// A list of edges: those to one call, or those to an id that has not appeared yet. They are in order of insertion, so calls
+/// become ready in order of appearance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgeList {
-    /// The first edge, or [`NONE`]; the rest by [`Edges::step`].
+    /// The first edge, or [`NONE`]. [`Edges::step`] returns the others.
     pub(crate) first: u32,
     last: u32,
 }
@@ -31,11 +31,11 @@ impl EdgeList {
     };
 }
 
-/// All edges of the conversation. Those of one call are neighbours.
+/// All edges of the conversation. Those of one call are adjacent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edges {
     all: Vec<Edge>,
-    /// How many edges were visited; the cost that the tests watch.
+    /// The number of visits to edges. Tests check it.
     #[cfg(test)]
     pub(crate) visits: u64,
 }
@@ -45,7 +45,7 @@ impl Edges {
         u32::try_from(self.all.len()).unwrap_or(NONE)
     }
 
-    /// Adds an edge that is in no list yet.
+    /// Adds an edge that is in no list.
     pub(crate) fn push(&mut self, name: u32, dependent: u32, target: u32) {
         self.all.push(Edge {
             name,
@@ -55,7 +55,7 @@ impl Edges {
         });
     }
 
-    /// The edges of one call.
+    /// Returns the edges of one call.
     pub(crate) fn of(&self, range: (u32, u32)) -> &[Edge] {
         let range = range.0 as usize..range.1 as usize;
         self.all.get(range).unwrap_or_default()
@@ -71,7 +71,7 @@ impl Edges {
         }
     }
 
-    /// The edge under the cursor, which moves on to the next one of its list.
+    /// Returns the edge at the cursor, and advances the cursor to the next edge of the list.
     pub(crate) fn step(&mut self, cursor: &mut u32) -> Option<Edge> {
         let edge = self.get(*cursor)?;
         *cursor = edge.next;
@@ -82,7 +82,7 @@ impl Edges {
         Some(edge)
     }
 
-    /// Puts an edge that is in no list at the end of one.
+    /// Appends an edge that is in no list to a list.
     pub(crate) fn append(&mut self, list: &mut EdgeList, edge: u32) {
         match self.all.get_mut(list.last as usize) {
             Some(end) => end.next = edge,

@@ -1,13 +1,14 @@
-//! The graph of tool calls as a pure state machine: ids go in; start, skip and reject come out.
+//! The dependency graph of tool calls as a pure state machine: it decides which calls start, and which are skipped or
+//! rejected.
 //!
-//! A [`Plan`] serves one conversation of several turns. It knows calls, their ids and what they depend on.
-//! It knows nothing of tools' work, of time and of input and output: the caller says when a call has been
-//! written, what the gate decided and how a call ended, and takes the [`Action`]s from a queue.
+//! A [`Plan`] holds the calls of one conversation, with their ids and dependencies. It has no clock, runs no tools and does no
+//! I/O: the caller reports when a call was written, what the gate decided and how a call ended, and takes [`Action`]s from a
+//! queue.
 //!
-//! A call goes `writing -> waiting -> ready -> admitted -> running -> ended` ([`State`]); a call that failed
-//! and is to be tried again goes from `running` by way of `backing off` to `admitted`. The rules are those of
-//! `spec/running.md`. Every input costs a constant time for each dependency, plus the logarithm of the
-//! queue's length for a call that waits for a slot. Nothing recurses, so a chain may have any length.
+//! A call goes through the states `writing -> waiting -> ready -> admitted -> running -> ended` ([`State`]). A failed call
+//! that is retried goes from `running` through `backing off` to `admitted`. `spec/running.md` in the repository defines the
+//! rules. Each input takes constant time for each dependency, plus logarithmic time in the length of the queue for a call
+//! that waits for a slot. Nothing recurses, so a chain of dependencies may have any length.
 //!
 //! ```
 //! use plaincall_plan::{Action, Because, Limits, Link, Order, Outcome, Plan, Reply, State, Status, Tool};
@@ -19,12 +20,12 @@
 //! plan.complete(fetch, tool, [""; 0])?;
 //! let merge = plan.declare("merge")?;
 //! plan.complete(merge, tool, ["fetch"])?;
-//! plan.end_turn(Reply::Whole)?;
+//! plan.end_turn(Reply::Complete)?;
 //!
 //! assert_eq!(plan.next_action(), Some(Action::Ready(fetch)));
 //! plan.admit(fetch)?;
 //! assert_eq!(plan.next_action(), Some(Action::Start(fetch)));
-//! plan.ended(fetch, Outcome::Error)?;
+//! plan.finish(fetch, Outcome::Error)?;
 //! let because = Because { link: Link::Dependency, direct: fetch, root: fetch };
 //! assert_eq!(plan.next_action(), Some(Action::Skip { call: merge, because }));
 //! assert_eq!(plan.next_action(), None);
@@ -34,30 +35,30 @@
 
 mod action;
 mod cycles;
+mod dependency_errors;
 mod edges;
-mod faults;
 mod ids;
-mod judge;
 #[cfg(test)]
 mod linear;
-mod news;
 mod plan;
 mod plan_error;
 mod policy;
-mod restart;
+mod propagation;
+mod retry;
 mod sequence;
 mod slots;
 mod state;
+mod turn_end;
 mod view;
 
 pub use action::{Action, Because, Link, RejectReason};
-pub use faults::{Declared, dependency_faults};
-pub use judge::Reply;
+pub use dependency_errors::{DeclaredCall, dependency_errors};
 pub use plan::Plan;
 pub use plan_error::PlanError;
 pub use policy::{Limits, Order, Tool, ToolIndex};
 pub use state::{CallIndex, Counts, Outcome, State, Status};
+pub use turn_end::Reply;
 pub use view::{CallView, Dependency};
 
-/// "No such place" in the tables: no vector ever has an element there, so `get` answers `None`.
+/// No index: no table has an element at this index, so `get` returns `None`.
 const NONE: u32 = u32::MAX;

@@ -1,11 +1,11 @@
-//! The cost of a plan grows with its edges, counted in visits of edges and not in time.
+//! The cost of a plan, counted in visits to edges, is linear in its edges.
 
 use crate::{Action, Counts, Limits, Order, Outcome, Plan, Reply, Tool};
 
-/// For each call of so many the calls it depends on; larger ones are forward references.
+/// Returns the dependencies of a call, given the number of calls. Larger ones are forward references.
 type Shape = fn(u32, u32) -> Vec<u32>;
 
-/// A plausible mess: three dependencies on calls before it, spread by a fixed hash.
+/// Three dependencies on earlier calls, distributed by a fixed hash.
 fn spread(call: u32, _: u32) -> Vec<u32> {
     let near = |salt: u32| {
         call.wrapping_mul(0x9E37_79B9)
@@ -28,20 +28,20 @@ const SHAPES: [(&str, Shape); 6] = [
     }),
     ("ladder", |call, _| (call.saturating_sub(3)..call).collect()),
     ("fan", |call, _| vec![0; usize::from(call > 0)]),
-    ("ring", |call, count| vec![(call + 1) % count]),
+    ("cycle", |call, count| vec![(call + 1) % count]),
 ];
 
-/// What becomes of the first call that starts; all others end `ok`.
+/// How the first call that starts ends. All others end `ok`.
 #[derive(Clone, Copy)]
 enum First {
     Ends(Outcome),
-    /// It fails, and its dependents run all the same.
+    /// It fails, and its dependents still run.
     Tolerated,
-    /// Like all others it fails once and is tried again.
+    /// It fails once and is retried, like all other calls.
     Retried,
 }
 
-/// Plays a plan to its end; returns its counts, its edges and the visits they had.
+/// Runs a plan to its end. Returns its counts, the number of edges and the number of visits to them.
 fn play(shape: Shape, count: u32, tool: Tool, first: First) -> (Counts, u64, u64) {
     let mut plan = Plan::new(Limits::default());
     let tool = plan.add_tool(Tool {
@@ -54,7 +54,7 @@ fn play(shape: Shape, count: u32, tool: Tool, first: First) -> (Counts, u64, u64
         let ids = shape(number, count).into_iter().map(|id| id.to_string());
         plan.complete(call, tool, ids).unwrap();
     }
-    plan.end_turn(Reply::Whole).unwrap();
+    plan.end_turn(Reply::Complete).unwrap();
     let mut outcome = match first {
         First::Ends(outcome) => outcome,
         First::Tolerated => Outcome::Error,
@@ -70,7 +70,7 @@ fn play(shape: Shape, count: u32, tool: Tool, first: First) -> (Counts, u64, u64
                 plan.retry(call).unwrap();
             }
             Action::Start(call) => {
-                plan.ended(call, outcome).unwrap();
+                plan.finish(call, outcome).unwrap();
                 outcome = Outcome::Ok;
             }
             _ => {}
@@ -99,7 +99,7 @@ fn the_cost_is_linear() {
             let costs = [5_000, 20_000].map(|count| {
                 let (counts, edges, visits) = play(shape, count, tool, first);
                 assert_eq!(counts.ended(), count, "{name}");
-                // To bind a forward reference, to hear that its target is grounded, and that it has ended.
+                // A forward reference is bound, then its target is grounded, then its target ends.
                 assert!(visits <= 3 * edges, "{name}: {visits} for {edges} edges");
                 assert!(visits >= edges, "{name}: {visits} for {edges} edges");
                 visits
@@ -109,7 +109,7 @@ fn the_cost_is_linear() {
     }
 }
 
-/// Tells visits of a turn of so many calls and of one ten times as long.
+/// Compares a turn of `count` calls with one that is ten times as long.
 fn check_three_dependencies(count: u32) {
     let all_ok = First::Ends(Outcome::Ok);
     let (small, _, few) = play(spread, count, Tool::default(), all_ok);

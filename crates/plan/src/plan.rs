@@ -7,40 +7,40 @@ use crate::NONE;
 use crate::action::{Action, Because, Link, RejectReason};
 use crate::edges::{Edge, EdgeList, Edges};
 use crate::ids::Ids;
-use crate::judge::Reply;
-use crate::news::News;
 use crate::plan_error::PlanError;
 use crate::policy::{Limits, Order, Tool, ToolIndex};
+use crate::propagation::Change;
 use crate::sequence::Sequence;
 use crate::slots::Slots;
 use crate::state::{CallIndex, Counts, Outcome, State, Status};
+use crate::turn_end::Reply;
 
-/// The calls of one conversation, and what may happen to them next (`spec/running.md`).
+/// The calls of one conversation and their states (`spec/running.md`).
 ///
-/// Inputs that do not fit are refused with a [`PlanError`] and change nothing. After every input take actions
-/// with [`Plan::next_action`] until there is none.
+/// An invalid input returns a [`PlanError`] and changes nothing. After every input, take actions with [`Plan::next_action`]
+/// until it returns `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     limits: Limits,
     pub(crate) turns: Vec<Turn>,
     pub(crate) turn_open: bool,
-    /// The open turn was cancelled: calls that still appear in it are cancelled too.
+    /// Whether the open turn was cancelled. Then calls that appear later in it are cancelled too.
     pub(crate) turn_cancelled: bool,
     pub(crate) calls: Vec<Call>,
     pub(crate) edges: Edges,
     pub(crate) ids: Ids,
-    /// Ids that calls of the open turn name and that no call had at that time.
+    /// Dependencies of calls of the open turn whose ids no call had at that time.
     wanted: Vec<u32>,
     pub(crate) slots: Slots,
     pub(crate) sequence: Sequence,
-    /// What has happened to calls and has not been told to their dependents. Empty between inputs.
-    pub(crate) news: VecDeque<News>,
+    /// Changes that were not propagated yet. Empty between inputs.
+    pub(crate) changes: VecDeque<Change>,
     pub(crate) actions: VecDeque<Action>,
     counts: Counts,
-    /// The calls that were cut off while they ran, and wait for somebody's word.
+    /// The interrupted calls, whose outcome is unknown.
     pub(crate) aside: BTreeSet<u32>,
-    /// The calls before this one were there at the last cancellation: they have ended or been asked to stop.
-    pub(crate) called_off: u32,
+    /// All calls with a smaller index were cancelled: they have ended or were asked to stop.
+    pub(crate) cancelled_before: u32,
 }
 
 /// One reply.
@@ -48,47 +48,47 @@ pub struct Plan {
 pub(crate) struct Turn {
     pub(crate) first: u32,
     pub(crate) order: Order,
-    /// With `stop_on_error`: the first call in order of writing that did not end `ok`, or [`NONE`].
+    /// With `stop_on_error`: the first call, in written order, that did not succeed, or [`NONE`].
     pub(crate) stopped_by: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own; there is one of these for every call"
+    reason = "the flags are independent of each other"
 )]
 pub(crate) struct Call {
     pub(crate) name: u32,
     pub(crate) turn: u32,
-    /// Known when the call is complete; [`NONE`] before.
+    /// [`NONE`] until the call is complete.
     pub(crate) tool: u32,
     pub(crate) state: State,
-    /// It can be part of no cycle and needs no unknown id: it is complete and so are, transitively, all calls
-    /// it depends on. An ended call is grounded too.
+    /// Whether the call cannot be part of a cycle or depend on an unknown id: it has ended, or it is complete and all its
+    /// dependencies are grounded.
     pub(crate) grounded: bool,
-    /// It waits for the end of its turn.
+    /// Whether it waits for the end of its turn.
     pub(crate) deferred: bool,
-    /// It has been started at least once.
+    /// Whether it was started at least once.
     pub(crate) started: bool,
-    /// The reply does not write it: it has no place in the order of writing.
+    /// Whether it was submitted, so it is not part of the written order.
     pub(crate) submitted: bool,
-    /// Its own edges, as a range.
+    /// The range of its dependencies.
     pub(crate) edges: (u32, u32),
-    /// The edges that lead to it.
+    /// The edges to it.
     pub(crate) dependents: EdgeList,
-    /// Dependencies that have not ended, plus one while calls written before it hold it back, plus one while
+    /// The number of dependencies that have not ended, plus one while it waits for calls written before it, plus one while
     /// it waits for the end of its turn.
     pub(crate) pending: u32,
-    /// Dependencies that are not grounded.
+    /// The number of dependencies that are not grounded.
     pub(crate) ungrounded: u32,
-    /// The first dependency that did not end well, or [`NONE`].
+    /// The first dependency that did not succeed, or [`NONE`].
     pub(crate) failed: u32,
-    /// Why it was skipped.
+    /// The cause, if it was skipped.
     pub(crate) because: Option<Because>,
 }
 
 impl Plan {
-    /// An empty conversation.
+    /// Creates a plan without calls.
     pub fn new(limits: Limits) -> Self {
         let mut plan = Self {
             limits,
@@ -98,14 +98,14 @@ impl Plan {
         plan
     }
 
-    /// Registers a tool; at any time, and before the first call of it is complete.
+    /// Registers a tool, at any time before the first call of it is complete.
     ///
-    /// Beyond 2^32 - 1 tools the index is one that `complete` refuses.
+    /// After 2^32 - 1 tools, it returns an index for which `complete` returns an error.
     pub fn add_tool(&mut self, tool: Tool) -> ToolIndex {
         ToolIndex(self.slots.add_tool(tool).unwrap_or(NONE))
     }
 
-    /// Sets how many calls a turn may hold, from now on.
+    /// Sets the limit of calls in a turn from now on.
     pub fn limit_calls_per_turn(&mut self, most: Option<u32>) {
         self.limits.calls_per_turn = most;
     }
@@ -113,7 +113,7 @@ impl Plan {
     /// Begins a turn. Calls of earlier turns may still be running.
     ///
     /// # Errors
-    /// [`PlanError::TurnOpen`].
+    /// Returns [`PlanError::TurnOpen`].
     pub fn begin_turn(&mut self, order: Order) -> Result<(), PlanError> {
         if self.turn_open {
             return Err(PlanError::TurnOpen);
@@ -128,34 +128,34 @@ impl Plan {
         Ok(())
     }
 
-    /// Sets what orders the calls of the open turn, before the first of them appears.
+    /// Sets the order of the calls of the open turn, before its first call appears.
     pub fn order_turn(&mut self, order: Order) {
         if let Some(turn) = self.turns.last_mut().filter(|_| self.turn_open) {
             turn.order = order;
         }
     }
 
-    /// A call has appeared: its header has been seen. Ids are compared byte by byte.
+    /// Adds a call whose header was parsed. Ids are compared byte by byte.
     ///
-    /// A duplicate id and a call over the limit are rejected here, and in a cancelled turn the call is
-    /// cancelled; `complete` and `reject` then answer [`PlanError::NotNow`], which can be ignored.
+    /// A call with a duplicate id or over the limit is rejected at once, and in a cancelled turn the call is cancelled. Then
+    /// `complete` and `reject` return [`PlanError::InvalidState`], which you can ignore.
     ///
     /// # Errors
-    /// [`PlanError::NoTurn`], [`PlanError::Full`].
+    /// Returns [`PlanError::NoTurn`] or [`PlanError::Full`].
     pub fn declare(&mut self, id: &str) -> Result<CallIndex, PlanError> {
-        self.appear(id, false)
+        self.add_call(id, false)
     }
 
-    /// A call has come that the reply does not write (`spec/running.md`, "Submitted calls"): no id means it, and it
-    /// waits neither for calls written before it nor for the end of the turn.
+    /// Adds a call that is not part of the reply (`spec/running.md`, "Submitted calls"). It has no id, and waits neither for
+    /// calls written before it nor for the end of the turn.
     ///
     /// # Errors
-    /// As [`declare`](Self::declare).
+    /// Same as [`declare`](Self::declare).
     pub fn submit(&mut self) -> Result<CallIndex, PlanError> {
-        self.appear("", true)
+        self.add_call("", true)
     }
 
-    fn appear(&mut self, id: &str, submitted: bool) -> Result<CallIndex, PlanError> {
+    fn add_call(&mut self, id: &str, submitted: bool) -> Result<CallIndex, PlanError> {
         if !self.turn_open {
             return Err(PlanError::NoTurn);
         }
@@ -169,7 +169,7 @@ impl Plan {
         if !submitted {
             claim = self.ids.claim(name, call, turn);
             if claim.is_ok() {
-                dependents = self.adopt(name, call);
+                dependents = self.bind_waiting(name, call);
             }
         }
         let edges = self.edges.len();
@@ -198,24 +198,24 @@ impl Plan {
         } else if let Err(first) = claim {
             let first = CallIndex(first);
             let id = self.id_text(name);
-            self.turn_down(call, RejectReason::DuplicateId { id, first });
+            self.reject_call(call, RejectReason::DuplicateId { id, first });
         } else if let Some(limit) = self.limits.calls_per_turn {
             if self.turn_first(turn).saturating_add(limit) <= call {
-                self.turn_down(call, RejectReason::TooManyCalls { limit });
+                self.reject_call(call, RejectReason::TooManyCalls { limit });
             }
         }
-        self.settle();
+        self.propagate();
         Ok(CallIndex(call))
     }
 
-    /// The call's text is complete: binds its dependencies (`spec/running.md`, "What an id means").
+    /// Completes a call: sets its tool and its dependencies (`spec/running.md`, "What an id means").
     ///
-    /// An id that is named twice counts once. A self dependency is rejected here; in sequential order an
-    /// unknown id too, since no later call could come to its help.
+    /// Duplicate dependencies count once. A call that depends on itself is rejected at once. In sequential order, so is a
+    /// call with an unknown id, because no later call can have that id.
     ///
     /// # Errors
-    /// [`PlanError::UnknownCall`], [`PlanError::UnknownTool`], [`PlanError::Full`], and [`PlanError::NotNow`] unless
-    /// the call is being written.
+    /// Returns [`PlanError::UnknownCall`], [`PlanError::UnknownTool`] or [`PlanError::Full`], or [`PlanError::InvalidState`] if
+    /// the call is not being written.
     pub fn complete<I>(
         &mut self,
         call: CallIndex,
@@ -229,7 +229,7 @@ impl Plan {
         let entry = *self.in_state(call, |state| state == State::Writing)?;
         let tool_is = self.slots.tool(tool.0).ok_or(PlanError::UnknownTool)?;
         let deferred = tool_is.deferred && !entry.submitted;
-        let edges = self.enter_edges(call, dependencies)?;
+        let edges = self.add_edges(call, dependencies)?;
         let sequential = self.is_sequential(entry.turn) && !entry.submitted;
         if let Some(entry) = self.calls.get_mut(call as usize) {
             entry.tool = tool.0;
@@ -242,46 +242,45 @@ impl Plan {
         let own = |edge: &Edge| edge.name == entry.name;
         if self.edges.of(edges).iter().any(own) {
             let id = self.id_text(entry.name);
-            self.turn_down(call, RejectReason::SelfDependency { id });
+            self.reject_call(call, RejectReason::SelfDependency { id });
         } else if sequential && !self.missing_ids(edges).is_empty() {
             let ids = self.missing_ids(edges);
-            self.turn_down(call, RejectReason::UnknownIds { ids });
+            self.reject_call(call, RejectReason::UnknownIds { ids });
         } else {
             self.wait_for(call, edges);
             self.reconsider(call);
-            self.stop_if_stopped(call);
+            self.skip_if_stopped(call);
         }
-        self.settle();
+        self.propagate();
         Ok(())
     }
 
-    /// The caller found the call wrong: an unknown tool, wrong arguments, cut off. The reason comes out again
-    /// with the [`Action::Reject`].
+    /// Rejects a call that is truncated, has invalid arguments or names an unknown tool. The [`Action::Reject`] has the reason.
     ///
     /// # Errors
-    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] if the call has started or ended.
+    /// Returns [`PlanError::UnknownCall`], or [`PlanError::InvalidState`] if the call has started or ended.
     pub fn reject(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let entry = self.in_state(call, State::is_unstarted)?;
         if entry.started {
-            return Err(PlanError::NotNow(entry.state));
+            return Err(PlanError::InvalidState(entry.state));
         }
-        self.turn_down(call, RejectReason::Wrong(reason.into()));
-        self.settle();
+        self.reject_call(call, RejectReason::Invalid(reason.into()));
+        self.propagate();
         Ok(())
     }
 
-    /// The reply is over: judges unknown ids and cycles, then releases the calls that wait for the end of the
-    /// turn, or rejects them if the reply broke off. A call that is still being written is rejected.
+    /// Ends the turn: rejects calls that are still being written, calls with unknown ids and calls in cycles. Then releases
+    /// the calls that wait for the end of the turn, or rejects them if the reply was truncated.
     ///
     /// # Errors
-    /// [`PlanError::NoTurn`].
+    /// Returns [`PlanError::NoTurn`].
     pub fn end_turn(&mut self, reply: Reply) -> Result<(), PlanError> {
         if !self.turn_open {
             return Err(PlanError::NoTurn);
         }
         self.turn_open = false;
-        self.judge();
+        self.check_turn();
         self.end_deferral(reply);
         for name in self.wanted.drain(..) {
             if let Some(wanted) = self.ids.wanted(name) {
@@ -291,10 +290,10 @@ impl Plan {
         Ok(())
     }
 
-    /// The gate lets a ready call pass; it starts when there is a slot for it.
+    /// Approves a ready call. It starts when a slot is free.
     ///
     /// # Errors
-    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is ready.
+    /// Returns [`PlanError::UnknownCall`], or [`PlanError::InvalidState`] if the call is not ready.
     pub fn admit(&mut self, call: CallIndex) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let tool = self.in_state(call, |state| state == State::Ready)?.tool;
@@ -303,46 +302,46 @@ impl Plan {
         Ok(())
     }
 
-    /// The gate denies a ready call. The reason comes out again with the [`Action::Reject`].
+    /// Denies a ready call. The [`Action::Reject`] has the reason.
     ///
     /// # Errors
-    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is ready.
+    /// Returns [`PlanError::UnknownCall`], or [`PlanError::InvalidState`] if the call is not ready.
     pub fn deny(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         self.in_state(call, |state| state == State::Ready)?;
-        self.turn_down(call, RejectReason::Denied(reason.into()));
-        self.settle();
+        self.reject_call(call, RejectReason::Denied(reason.into()));
+        self.propagate();
         Ok(())
     }
 
-    /// A running call has ended, and its slot is free; or a call is not tried again after all.
+    /// Reports that a running call has ended, which frees its slot, or that a call that backs off is not retried.
     ///
     /// # Errors
-    /// [`PlanError::UnknownCall`], and [`PlanError::NotNow`] unless the call is running or backing off.
-    pub fn ended(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), PlanError> {
+    /// Returns [`PlanError::UnknownCall`], or [`PlanError::InvalidState`] if the call is neither running nor backing off.
+    pub fn finish(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), PlanError> {
         let CallIndex(call) = call;
         let has_run = |state| matches!(state, State::Running | State::BackOff);
         let entry = *self.in_state(call, has_run)?;
         if entry.state == State::Running {
             self.slots.release(entry.tool);
         }
-        self.finish(call, outcome.into());
-        self.settle();
+        self.end_call(call, outcome.into());
+        self.propagate();
         Ok(())
     }
 
-    /// The next action, or `None` if there is nothing to do until the next input.
+    /// Returns the next action, or `None` if there is nothing to do until the next input.
     ///
-    /// A call takes its slot and is `running` from the moment its [`Action::Start`] is handed out.
+    /// A call is `running`, and holds a slot, as soon as this returns its [`Action::Start`].
     pub fn next_action(&mut self) -> Option<Action> {
         while let Some(action) = self.actions.pop_front() {
-            // A call that became ready may have been skipped or cancelled before anyone asked.
+            // A call that became ready may have been skipped or cancelled since.
             match action {
                 Action::Ready(CallIndex(call)) if self.state(call) != Some(State::Ready) => {}
                 action => return Some(action),
             }
         }
-        // Starts are decided last and one by one, so that none of them is ever out of date.
+        // Each start is decided when it is requested, so it cannot be outdated.
         let call = self.slots.start()?;
         self.set_state(call, State::Running);
         if let Some(entry) = self.calls.get_mut(call as usize) {
@@ -351,13 +350,12 @@ impl Plan {
         Some(Action::Start(CallIndex(call)))
     }
 
-    /// How many calls stand where.
+    /// Returns the number of calls in each state.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 }
 
-/// The steps that inputs are made of.
 impl Plan {
     pub(crate) fn next_call(&self) -> u32 {
         u32::try_from(self.calls.len()).unwrap_or(NONE)
@@ -367,20 +365,20 @@ impl Plan {
         self.calls.get(call as usize).map(|entry| entry.state)
     }
 
-    /// The call, if it stands where the input belongs.
+    /// Returns the call if its state is valid for the input.
     pub(crate) fn in_state(
         &self,
         call: u32,
-        fits: impl FnOnce(State) -> bool,
+        is_valid: impl FnOnce(State) -> bool,
     ) -> Result<&Call, PlanError> {
         let entry = self
             .calls
             .get(call as usize)
             .ok_or(PlanError::UnknownCall)?;
-        if fits(entry.state) {
+        if is_valid(entry.state) {
             Ok(entry)
         } else {
-            Err(PlanError::NotNow(entry.state))
+            Err(PlanError::InvalidState(entry.state))
         }
     }
 
@@ -392,8 +390,8 @@ impl Plan {
         }
     }
 
-    /// Gives a call that has not ended its end status.
-    pub(crate) fn finish(&mut self, call: u32, status: Status) {
+    /// Ends a call that has not ended.
+    pub(crate) fn end_call(&mut self, call: u32, status: Status) {
         let Some(entry) = self.calls.get_mut(call as usize) else {
             return;
         };
@@ -405,17 +403,17 @@ impl Plan {
         if before == State::Admitted {
             self.slots.withdraw(call, tool);
         }
-        let well = self.ended_well(call);
-        self.news.push_back(News::Ended {
+        let succeeded = self.has_succeeded(call);
+        self.changes.push_back(Change::Ended {
             call,
-            well,
+            succeeded,
             grounds,
         });
     }
 
-    /// Whether those that wait for the call go on: it has ended `ok`, or with an `error` that its tool is
-    /// allowed (`spec/running.md`, "Failures that are tolerated").
-    pub(crate) fn ended_well(&self, call: u32) -> bool {
+    /// Returns whether the call has ended and its dependents can run: it ended `ok`, or with an `error` that its tool tolerates
+    /// (`spec/running.md`, "Failures that are tolerated").
+    pub(crate) fn has_succeeded(&self, call: u32) -> bool {
         let entry = self.calls.get(call as usize);
         entry.is_some_and(|entry| match entry.state {
             State::Ended(Status::Ok) => true,
@@ -428,13 +426,13 @@ impl Plan {
         self.slots.tool(entry.tool).is_some_and(property)
     }
 
-    pub(crate) fn turn_down(&mut self, call: u32, reason: RejectReason) {
-        self.finish(call, Status::Rejected);
+    pub(crate) fn reject_call(&mut self, call: u32, reason: RejectReason) {
+        self.end_call(call, Status::Rejected);
         let call = CallIndex(call);
         self.actions.push_back(Action::Reject { call, reason });
     }
 
-    /// Skips a call because of another one that has ended.
+    /// Skips a call because of another call that has ended.
     pub(crate) fn skip(&mut self, call: u32, link: Link, direct: u32) {
         let cause = self.calls.get(direct as usize).and_then(|c| c.because);
         let direct = CallIndex(direct);
@@ -443,7 +441,7 @@ impl Plan {
             direct,
             root: cause.map_or(direct, |because| because.root),
         };
-        self.finish(call, Status::Skipped);
+        self.end_call(call, Status::Skipped);
         if let Some(entry) = self.calls.get_mut(call as usize) {
             entry.because = Some(because);
         }
@@ -455,8 +453,8 @@ impl Plan {
         self.ids.text(name).into()
     }
 
-    /// Binds the edges that have waited for the id to the call that has just appeared.
-    fn adopt(&mut self, name: u32, call: u32) -> EdgeList {
+    /// Binds the edges that wait for the id to the call that has just appeared.
+    fn bind_waiting(&mut self, name: u32, call: u32) -> EdgeList {
         let Some(wanted) = self.ids.wanted(name) else {
             return EdgeList::EMPTY;
         };
@@ -471,8 +469,8 @@ impl Plan {
         }
     }
 
-    /// Enters a call's dependencies, each once, bound as far as their ids have appeared.
-    fn enter_edges<I>(&mut self, call: u32, dependencies: I) -> Result<(u32, u32), PlanError>
+    /// Adds the dependencies of a call, each once. Those whose id has appeared are bound.
+    fn add_edges<I>(&mut self, call: u32, dependencies: I) -> Result<(u32, u32), PlanError>
     where
         I: IntoIterator<Item: AsRef<str>>,
     {
@@ -481,12 +479,12 @@ impl Plan {
         let sequential = self.is_sequential(turn);
         for id in dependencies {
             let name = self.ids.number(id.as_ref());
-            // The edges that were entered stay behind, in no list and no call's range.
+            // On error, the edges that were added remain, but no list and no call refers to them.
             let name = name.filter(|_| self.edges.len() < NONE);
             let name = name.ok_or(PlanError::Full)?;
             if self.ids.mention(name, call) {
                 let target = self.ids.meaning(name, call, turn);
-                // In order of writing nothing later can be meant, even if it has appeared already.
+                // In sequential order, an id never means a later call, even if one has appeared.
                 let later = sequential && target > call;
                 let target = if later { NONE } else { target };
                 self.edges.push(name, call, target);
@@ -495,28 +493,28 @@ impl Plan {
         Ok((first, self.edges.len()))
     }
 
-    /// Puts the call's edges where they will be told of what they wait for.
+    /// Adds the edges of a call to the lists of the calls or ids that they wait for.
     fn wait_for(&mut self, call: u32, edges: (u32, u32)) {
         let (mut pending, mut ungrounded, mut failed) = (0, 0, NONE);
-        for place in edges.0..edges.1 {
-            let Some(edge) = self.edges.get(place) else {
+        for index in edges.0..edges.1 {
+            let Some(edge) = self.edges.get(index) else {
                 continue;
             };
-            let well = self.ended_well(edge.target);
+            let succeeded = self.has_succeeded(edge.target);
             if let Some(target) = self.calls.get_mut(edge.target as usize) {
                 match target.state {
-                    State::Ended(_) if !well && failed == NONE => failed = edge.target,
+                    State::Ended(_) if !succeeded && failed == NONE => failed = edge.target,
                     State::Ended(_) => {}
                     _ => {
                         pending += 1;
                         ungrounded += u32::from(!target.grounded);
-                        self.edges.append(&mut target.dependents, place);
+                        self.edges.append(&mut target.dependents, index);
                     }
                 }
             } else if let Some(wanted) = self.ids.wanted(edge.name) {
                 pending += 1;
                 ungrounded += 1;
-                self.edges.append(wanted, place);
+                self.edges.append(wanted, index);
                 self.wanted.push(edge.name);
             }
         }
@@ -527,7 +525,7 @@ impl Plan {
         }
     }
 
-    /// The ids among a call's dependencies that no call has.
+    /// Returns the dependencies of a call whose ids no call has.
     pub(crate) fn missing_ids(&self, edges: (u32, u32)) -> Vec<Arc<str>> {
         let missing = |edge: &&Edge| edge.target == NONE;
         let edges = self.edges.of(edges).iter().filter(missing);
@@ -540,7 +538,7 @@ impl Plan {
     }
 }
 
-/// The index of the last element; [`NONE`] for no element or too many.
+/// Returns the index of the last element, or [`NONE`] if there is none or it has no number.
 pub(crate) fn last_index<T>(table: &[T]) -> u32 {
     let last = table.len().checked_sub(1);
     last.and_then(|last| u32::try_from(last).ok())

@@ -1,27 +1,27 @@
-//! What the plan answers to an input that does not fit.
+//! The error of a plan.
 
 use std::fmt;
 
 use crate::state::State;
 
-/// An input that does not fit the state of the plan. The plan has not changed.
+/// An input that is invalid in the current state. The plan has not changed.
 ///
-/// Nothing the caller does makes the plan panic or break its rules; a caller that races with itself (a gate
-/// that answers after a cancellation, a tool that ends twice) may ignore the answer.
+/// No input makes the plan panic or break its rules. You can ignore the error if inputs race with each other: for example, if
+/// a gate decides after a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// `begin_turn` while a turn is open.
     TurnOpen,
-    /// `declare` or `end_turn` while no turn is open.
+    /// `declare`, `submit` or `end_turn` while no turn is open.
     NoTurn,
-    /// There is no call with this index.
+    /// No call has this index.
     UnknownCall,
-    /// There is no tool with this index.
+    /// No tool has this index.
     UnknownTool,
-    /// The call is not where this input belongs, for instance `admit` for a call that is not ready.
-    NotNow(State),
-    /// The plan holds as many calls, tools or dependencies as it can number (2^32 - 1).
+    /// The input is invalid in the state of the call, for example `admit` for a call that is not ready.
+    InvalidState(State),
+    /// The plan has reached its limit of 2^32 - 1 calls, tools or dependencies.
     Full,
 }
 
@@ -32,16 +32,18 @@ impl fmt::Display for PlanError {
             Self::NoTurn => formatter.write_str("no turn is open; begin one first"),
             Self::UnknownCall => formatter.write_str("there is no such call"),
             Self::UnknownTool => formatter.write_str("there is no such tool"),
-            Self::NotNow(State::Ended(status)) => {
+            Self::InvalidState(State::Ended(status)) => {
                 write!(
                     formatter,
                     "the call has already ended with the status {status}"
                 )
             }
-            Self::NotNow(state) => {
-                write!(formatter, "the call is {state}, where this does not apply")
+            Self::InvalidState(state) => {
+                write!(formatter, "this is not possible while the call is {state}")
             }
-            Self::Full => formatter.write_str("the plan cannot number any more entries"),
+            Self::Full => formatter.write_str(
+                "the plan has reached its limit of 2^32 - 1 calls, tools or dependencies",
+            ),
         }
     }
 }

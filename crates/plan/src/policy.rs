@@ -1,52 +1,51 @@
-//! Limits and order, as plain data.
+//! Limits, tools and order, as plain data.
 
 use std::num::NonZeroU32;
 
-/// Limits of a whole conversation (`spec/running.md`, "Slots" and "What rejects a call").
+/// Limits of a conversation (`spec/running.md`, "Slots" and "What rejects a call").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
-    /// How many calls may run at the same time; `None` for any number.
-    /// (`NonZeroU32::new(0)` is `None` too.)
+    /// The number of calls that may run at the same time. Default: no limit.
     pub concurrent: Option<NonZeroU32>,
-    /// How many calls a turn may hold; those written after them are rejected. `None` for any number.
+    /// The number of calls in a turn. Further calls are rejected. Default: no limit.
     pub calls_per_turn: Option<u32>,
 }
 
-/// What the plan needs to know of a tool (`spec/running.md`, "Slots", "Order of writing", "Failures that are
+/// The properties of a tool that affect when its calls run (`spec/running.md`, "Slots", "Order of writing", "Failures that are
 /// tolerated" and "Calls that wait for the end of the turn").
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent properties of a tool, each with its own name"
+    reason = "independent properties of a tool"
 )]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tool {
-    /// How many calls of this tool may run at the same time; `None` for any number.
+    /// The number of calls of this tool that may run at the same time. Default: no limit.
     pub max_concurrent: Option<NonZeroU32>,
-    /// Its calls run alone: nothing else runs beside one.
+    /// Whether no other call may run at the same time as a call of this tool.
     pub exclusive: bool,
-    /// It only reads: in sequential order its calls need not wait for neighbouring calls that only read.
+    /// Whether the tool only reads. In sequential order, adjacent calls that only read may run at the same time.
     pub read: bool,
-    /// Its calls wait for the end of their turn, and are rejected if the reply breaks off.
+    /// Whether its calls wait for the end of their turn, and are rejected if the reply is truncated.
     pub deferred: bool,
-    /// A call of it that ends `error` neither skips its dependents nor stops the rest of a sequential turn:
-    /// they go on as after `ok`.
+    /// Whether an `error` counts as success for the calls that depend on the call, and for later calls of a sequential turn.
     pub tolerated: bool,
 }
 
-/// A tool registered with [`Plan::add_tool`](crate::Plan::add_tool), in order of registration from 0.
+/// The index of a tool, from [`Plan::add_tool`](crate::Plan::add_tool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolIndex(pub(crate) u32);
 
-/// What orders the calls of a turn (`spec/running.md`, "Order of writing").
+/// The order in which the calls of a turn start (`spec/running.md`, "Order of writing").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Dependencies alone: the block dialect, and the emoji dialect when its order is lifted.
+    /// Only dependencies determine the order.
     Graph,
-    /// Calls start one after another as they were written, each when those before have ended:
-    /// the emoji dialect. Neighbouring calls that only read may run together.
+    /// Calls start in written order, each when the calls before it have ended. Adjacent calls that only read may run at the
+    /// same time.
     Sequential {
-        /// A call that does not end `ok` skips the calls of the turn that are written after it and have
-        /// not started.
+        /// Whether a call that does not succeed skips the calls that are written after it in the turn and have not started.
         stop_on_error: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Calls that run in order of writing.
+//! Calls that run in written order.
 
 use crate::NONE;
 use crate::action::Link;
@@ -6,26 +6,25 @@ use crate::plan::{Call, Plan};
 use crate::policy::Order;
 use crate::state::State;
 
-/// The calls of all sequential turns, with marks that only move forward (`spec/running.md`,
-/// "Order of writing").
+/// The calls of all sequential turns, with positions that only increase (`spec/running.md`, "Order of writing").
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) calls: Vec<u32>,
-    /// All calls before this place have ended.
+    /// All calls before this position have ended.
     unended: usize,
-    /// All calls before this place have ended or only read.
+    /// All calls before this position have ended or only read.
     barrier: usize,
-    /// All calls before this place have been told that their turn has come, or have ended.
+    /// All calls before this position have been released or have ended.
     held: usize,
 }
 
-/// What the sequence asks about a call.
+/// How a call affects the calls written after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Progress {
     Ended,
     Writing,
     Reads,
-    Acts,
+    Writes,
 }
 
 impl Plan {
@@ -34,36 +33,36 @@ impl Plan {
         turn.is_some_and(|turn| matches!(turn.order, Order::Sequential { .. }))
     }
 
-    fn standing(&self, place: usize) -> Option<Standing> {
-        let call = *self.sequence.calls.get(place)?;
+    fn progress(&self, position: usize) -> Option<Progress> {
+        let call = *self.sequence.calls.get(position)?;
         let entry = self.calls.get(call as usize)?;
         Some(match entry.state {
-            State::Ended(_) => Standing::Ended,
-            State::Writing => Standing::Writing,
-            _ if self.tool_is(entry, |tool| tool.read) => Standing::Reads,
-            _ => Standing::Acts,
+            State::Ended(_) => Progress::Ended,
+            State::Writing => Progress::Writing,
+            _ if self.tool_is(entry, |tool| tool.read) => Progress::Reads,
+            _ => Progress::Writes,
         })
     }
 
-    /// Lets the calls go whose turn has come in order of writing.
+    /// Releases the calls that no longer wait for calls written before them.
     pub(crate) fn release_in_order(&mut self) {
-        while self.standing(self.sequence.unended) == Some(Standing::Ended) {
+        while self.progress(self.sequence.unended) == Some(Progress::Ended) {
             self.sequence.unended += 1;
         }
-        while let Some(Standing::Ended | Standing::Reads) = self.standing(self.sequence.barrier) {
+        while let Some(Progress::Ended | Progress::Reads) = self.progress(self.sequence.barrier) {
             self.sequence.barrier += 1;
         }
         loop {
-            let place = self.sequence.held;
-            let goes = match self.standing(place) {
-                Some(Standing::Ended) => false,
-                Some(Standing::Reads) if place < self.sequence.barrier => true,
-                Some(Standing::Acts) if place == self.sequence.unended => true,
-                // No call left; or what holds this one back also holds back all calls after it.
-                None | Some(Standing::Writing | Standing::Reads | Standing::Acts) => return,
+            let position = self.sequence.held;
+            let is_released = match self.progress(position) {
+                Some(Progress::Ended) => false,
+                Some(Progress::Reads) if position < self.sequence.barrier => true,
+                Some(Progress::Writes) if position == self.sequence.unended => true,
+                // There is no call, or the calls that hold this one back hold back all later calls too.
+                None | Some(Progress::Writing | Progress::Reads | Progress::Writes) => return,
             };
             self.sequence.held += 1;
-            let call = self.sequence.calls.get(place).filter(|_| goes);
+            let call = self.sequence.calls.get(position).filter(|_| is_released);
             if let Some(&call) = call {
                 if let Some(entry) = self.calls.get_mut(call as usize) {
                     entry.pending -= 1;
@@ -73,9 +72,9 @@ impl Plan {
         }
     }
 
-    /// With `stop_on_error`, skips the unstarted calls of the turn written after this one, which did not end
-    /// well. Calls still being written hear of it when they are complete.
-    pub(crate) fn stop_the_rest(&mut self, call: u32) {
+    /// With `stop_on_error`, skips the calls of the turn that are written after this call, which did not succeed, and that
+    /// have not started. Calls that are still being written are skipped when they are complete.
+    pub(crate) fn stop_turn(&mut self, call: u32) {
         let entry = self.calls.get(call as usize);
         let Some(number) = entry.filter(|one| !one.submitted).map(|one| one.turn) else {
             return;
@@ -93,11 +92,11 @@ impl Plan {
         if !stops || turn.stopped_by <= call {
             return;
         }
-        // What lies behind the former stop has been skipped before: no call is visited twice.
+        // The calls after the former `stopped_by` were skipped already, so no call is visited twice.
         let rest = call.saturating_add(1)..turn.stopped_by.min(end);
         turn.stopped_by = call;
         for later in rest {
-            // What has been started is left to end, also where it waits to be tried again.
+            // Started calls end normally, also if they wait for a retry.
             let entry = self.calls.get(later as usize);
             let skipped = |entry: &Call| {
                 entry.state.is_unstarted()
@@ -111,8 +110,8 @@ impl Plan {
         }
     }
 
-    /// Skips a call that has just been completed in a turn that has stopped.
-    pub(crate) fn stop_if_stopped(&mut self, call: u32) {
+    /// Skips a call that has just been completed, if its turn was stopped by an earlier call.
+    pub(crate) fn skip_if_stopped(&mut self, call: u32) {
         let entry = self.calls.get(call as usize);
         let Some(entry) = entry.filter(|one| !one.submitted) else {
             return;

@@ -1,4 +1,4 @@
-//! Which admitted call may start: overall limit, limits of tools, exclusive tools.
+//! Decides which admitted call starts next: overall limit, limits of tools, exclusive tools.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -13,8 +13,8 @@ pub(crate) struct Slots {
     running: u32,
     exclusive_runs: bool,
     tools: Vec<ToolSlots>,
-    /// The first queued call of every tool that is not at its own limit, with the tool. A tool at its limit
-    /// is not in here and so delays nobody else.
+    /// The first queued call of every tool that is below its limit, with the tool. A tool at its limit is not in this set, so
+    /// it does not delay other tools.
     heads: BTreeSet<(u32, u32)>,
 }
 
@@ -26,7 +26,7 @@ struct ToolSlots {
 }
 
 impl ToolSlots {
-    /// The entry this tool should have among the heads.
+    /// Returns the entry of this tool in `heads`.
     fn head(&self, number: u32) -> Option<(u32, u32)> {
         let limit = self.tool.max_concurrent;
         let at_limit = limit.is_some_and(|limit| self.running >= limit.get());
@@ -36,7 +36,7 @@ impl ToolSlots {
 }
 
 impl Slots {
-    /// Registers a tool; `None` if there is no number left for it.
+    /// Registers a tool. Returns `None` if there is no number left.
     pub(crate) fn add_tool(&mut self, tool: Tool) -> Option<u32> {
         let number = u32::try_from(self.tools.len()).ok();
         let number = number.filter(|&number| number != NONE)?;
@@ -59,19 +59,19 @@ impl Slots {
         });
     }
 
-    /// Takes back a call that was queued.
+    /// Removes a call from the queue.
     pub(crate) fn withdraw(&mut self, call: u32, tool: u32) {
         self.change(tool, |slots| {
             slots.queue.remove(&call);
         });
     }
 
-    /// Takes the next call that may start, and a slot for it.
+    /// Removes the next call that can start from the queue, and takes a slot for it.
     pub(crate) fn start(&mut self) -> Option<u32> {
         let &(call, tool) = self.heads.first()?;
         let exclusive = self.tool(tool)?.exclusive;
         let full = self.limit.is_some_and(|limit| self.running >= limit.get());
-        // An exclusive call at the head also holds back the calls behind it; they could keep it out for ever.
+        // An exclusive call at the head also holds back the calls behind it. Otherwise it might never start.
         if full || self.exclusive_runs || (exclusive && self.running > 0) {
             return None;
         }
@@ -84,17 +84,17 @@ impl Slots {
         Some(call)
     }
 
-    /// Gives back the slot of a call of this tool.
+    /// Frees the slot of a call of this tool.
     pub(crate) fn release(&mut self, tool: u32) {
         self.running = self.running.saturating_sub(1);
-        // While an exclusive call runs it is the only one.
+        // An exclusive call runs alone, so if one was running, it is this one.
         self.exclusive_runs = false;
         self.change(tool, |slots| {
             slots.running = slots.running.saturating_sub(1);
         });
     }
 
-    /// Changes a tool's queue or count and keeps its entry among the heads true.
+    /// Changes the queue or count of a tool and updates its entry in `heads`.
     fn change(&mut self, tool: u32, change: impl FnOnce(&mut ToolSlots)) {
         let Some(slots) = self.tools.get_mut(tool as usize) else {
             return;

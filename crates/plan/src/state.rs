@@ -1,23 +1,23 @@
-//! Where a call stands and how it ended.
+//! The states and end statuses of calls.
 
 use std::fmt;
 
-/// A call's 0-based place in order of appearance, unique over the conversation even where ids are not.
+/// The index of a call in order of appearance, from 0, over the whole conversation. It is unique even if ids are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallIndex(pub(crate) u32);
 
 impl CallIndex {
-    /// The call at this place. Whether there is one, only a plan can say.
-    pub fn new(place: u32) -> Self {
-        Self(place)
+    /// Creates an index. A plan may have no call with it.
+    pub fn new(index: u32) -> Self {
+        Self(index)
     }
 
-    /// The place as a number, for records.
+    /// Returns the index as `u32`.
     pub fn get(self) -> u32 {
         self.0
     }
 
-    /// The place as an index into a caller's own table of calls.
+    /// Returns the index as `usize`.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -29,27 +29,27 @@ impl fmt::Display for CallIndex {
     }
 }
 
-/// Where a call stands (`spec/running.md`, "The life of a call").
+/// The state of a call (`spec/running.md`, "The life of a call").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Its header has been seen, its text is still arriving.
+    /// The header was parsed, the text is still arriving.
     Writing,
-    /// Complete; waits for its dependencies, or for calls written before it.
+    /// Complete. The call waits for its dependencies, for calls written before it, or for the end of its turn.
     Waiting,
-    /// Nothing stands in its way; the gate has not decided yet. It holds no slot.
+    /// The call waits for approval, without a slot.
     Ready,
-    /// The gate let it pass; it waits for a slot.
+    /// Approved. The call waits for a slot.
     Admitted,
-    /// It has been started and holds a slot.
+    /// Started. The call holds a slot.
     Running,
-    /// It failed, will be tried again, and holds no slot.
+    /// The call failed and waits for a retry, or was interrupted and set aside. It holds no slot.
     BackOff,
-    /// It has its one end status.
+    /// The call has ended.
     Ended(Status),
 }
 
 impl State {
-    /// The end status, if the call has ended.
+    /// Returns the end status, if the call has ended.
     pub fn status(self) -> Option<Status> {
         match self {
             Self::Ended(status) => Some(status),
@@ -57,8 +57,8 @@ impl State {
         }
     }
 
-    /// Whether the call has neither ended nor, since it last waited, started. An admitted call that is to be
-    /// tried again counts as well.
+    /// Returns whether the call has not ended, is not running and is not backing off. This includes a call that waits for a
+    /// slot before a retry.
     pub fn is_unstarted(self) -> bool {
         matches!(
             self,
@@ -81,25 +81,25 @@ impl fmt::Display for State {
     }
 }
 
-/// How a call ended; every call gets exactly one (`spec/running.md`, "End statuses").
+/// How a call ended. Every call ends with exactly one status (`spec/running.md`, "End statuses").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It ran and succeeded.
+    /// The call succeeded.
     Ok,
-    /// It ran and failed, or ran out of time.
+    /// The call failed or timed out.
     Error,
-    /// It was not run, because of how another call ended.
+    /// The call was not run, because another call did not succeed.
     Skipped,
-    /// It was not run, because of a fault of its own or because the gate denied it.
+    /// The call was not run, because it is invalid or the gate denied it.
     Rejected,
-    /// It was called off, before its start or while it ran.
+    /// The call was cancelled, before its start or while it was running.
     Cancelled,
-    /// It was started, and nobody knows what became of it.
+    /// The call was interrupted, and its outcome is unknown.
     Unknown,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Ok,
         Self::Error,
@@ -109,7 +109,7 @@ impl Status {
         Self::Unknown,
     ];
 
-    /// The word that records and results use.
+    /// Returns the name of the status in logs and results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -128,16 +128,16 @@ impl fmt::Display for Status {
     }
 }
 
-/// What the caller reports of a call that was started.
+/// How a started call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It succeeded.
+    /// The call succeeded.
     Ok,
-    /// It failed or ran out of time.
+    /// The call failed or timed out.
     Error,
-    /// It was stopped before it was done.
+    /// The call was stopped.
     Cancelled,
-    /// It was started, and nobody knows what became of it: a record that breaks off after the start.
+    /// The call was interrupted, for example by a crash, and its outcome is unknown.
     Unknown,
 }
 
@@ -152,8 +152,9 @@ impl From<Outcome> for Status {
     }
 }
 
-/// How many calls of the conversation stand where. The fields add up to the number of calls.
+/// The number of calls of the conversation in each state. The sum is the number of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Counts {
     /// Calls in [`State::Writing`].
     pub writing: u32,
@@ -182,17 +183,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Calls that have not ended. With the turn closed, 0 means that all is done.
+    /// Returns the number of calls that have not ended.
     pub fn unended(&self) -> u32 {
         self.writing + self.waiting + self.ready + self.admitted + self.running + self.back_off
     }
 
-    /// Calls that have ended, whatever their status.
+    /// Returns the number of calls that have ended, with any status.
     pub fn ended(&self) -> u32 {
         self.ok + self.error + self.skipped + self.rejected + self.cancelled + self.unknown
     }
 
-    /// The count of one state, to be read or changed.
     pub(crate) fn of(&mut self, state: State) -> &mut u32 {
         match state {
             State::Writing => &mut self.writing,

@@ -1,4 +1,4 @@
-//! Looking at the calls, for runners and live displays.
+//! Read access to the calls of a plan.
 
 use crate::NONE;
 use crate::action::Because;
@@ -6,7 +6,7 @@ use crate::edges::Edge;
 use crate::plan::{Call, Plan};
 use crate::state::{CallIndex, State};
 
-/// One call as it stands now. Made by [`Plan::call`] and [`Plan::calls`].
+/// A call, from [`Plan::call`] or [`Plan::calls`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallView<'a> {
     plan: &'a Plan,
@@ -14,32 +14,33 @@ pub struct CallView<'a> {
     entry: &'a Call,
 }
 
-/// One dependency of a call.
+/// A dependency of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dependency<'a> {
-    /// The id that the call names.
+    /// Its id.
     pub id: &'a str,
-    /// The call it means (`spec/running.md`, "What an id means"); `None` as long as no call has the id.
+    /// The call that the id means (`spec/running.md`, "What an id means"), or `None` while no call has the id.
     pub call: Option<CallIndex>,
 }
 
 impl<'a> CallView<'a> {
-    /// Its place in order of appearance.
+    /// Returns the index of the call.
     pub fn index(self) -> CallIndex {
         CallIndex(self.call)
     }
 
-    /// Where it stands.
+    /// Returns the state of the call.
     pub fn state(self) -> State {
         self.entry.state
     }
 
-    /// Why it was skipped, if it was.
+    /// Returns why the call was skipped, if it was.
     pub fn because(self) -> Option<Because> {
         self.entry.because
     }
 
-    /// Its dependencies in the order in which it names them, each once; empty before it is complete.
+    /// Returns the dependencies in written order, without duplicates. Empty until the call is complete.
     pub fn dependencies(self) -> impl ExactSizeIterator<Item = Dependency<'a>> {
         let edges: &'a [Edge] = self.plan.edges.of(self.entry.edges);
         edges.iter().map(move |edge| Dependency {
@@ -50,7 +51,7 @@ impl<'a> CallView<'a> {
 }
 
 impl Plan {
-    /// One call; `None` if there is none with this index.
+    /// Returns a call, or `None` if no call has this index.
     pub fn call(&self, call: CallIndex) -> Option<CallView<'_>> {
         let entry = self.calls.get(call.index())?;
         Some(CallView {
@@ -60,7 +61,7 @@ impl Plan {
         })
     }
 
-    /// All calls of the conversation in order of appearance.
+    /// Returns all calls of the conversation in order of appearance.
     pub fn calls(&self) -> impl ExactSizeIterator<Item = CallView<'_>> {
         let numbered = self.calls.iter().zip(0..self.next_call());
         numbered.map(|(entry, call)| CallView {

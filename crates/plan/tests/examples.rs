@@ -1,5 +1,5 @@
-//! Runs the examples of `spec/running.md` and of `tests/examples/*.md`, in the notation that
-//! `spec/running.md` defines in its last section.
+//! Runs the examples of `spec/running.md` and `tests/examples/*.md`. The last section of `spec/running.md` defines their
+//! notation.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,7 +20,7 @@ struct Example {
     gate_asks: bool,
 }
 
-/// Plays one example; `Err` says what differs.
+/// Runs one example. Returns the first difference as an error.
 fn check(source: &str) -> Result<(), String> {
     let lines: Vec<&str> = source.lines().filter(|l| !l.trim().is_empty()).collect();
     let is_setup = |line: &&str| {
@@ -40,8 +40,8 @@ fn check(source: &str) -> Result<(), String> {
             }
             String::new()
         } else {
-            let refused = example.input(input).is_err();
-            let mut found = if refused {
+            let is_refused = example.input(input).is_err();
+            let mut found = if is_refused {
                 vec!["refused".into()]
             } else {
                 vec![]
@@ -122,8 +122,8 @@ impl Example {
                 plan.limit_calls_per_turn(Some(most.parse().unwrap()));
                 Ok(())
             }
-            ["end"] => plan.end_turn(Reply::Whole),
-            ["end", "cut"] => plan.end_turn(Reply::Cut),
+            ["end"] => plan.end_turn(Reply::Complete),
+            ["end", "cut"] => plan.end_turn(Reply::Truncated),
             ["cancel"] => {
                 plan.cancel_all();
                 Ok(())
@@ -136,10 +136,10 @@ impl Example {
             ["wrong", number] => plan.reject(call(number), "wrong"),
             ["allow", number] => plan.admit(call(number)),
             ["deny", number] => plan.deny(call(number), "denied"),
-            ["ok", number] => plan.ended(call(number), Outcome::Ok),
-            ["error", number] => plan.ended(call(number), Outcome::Error),
-            ["cancelled", number] => plan.ended(call(number), Outcome::Cancelled),
-            ["unknown", number] => plan.ended(call(number), Outcome::Unknown),
+            ["ok", number] => plan.finish(call(number), Outcome::Ok),
+            ["error", number] => plan.finish(call(number), Outcome::Error),
+            ["cancelled", number] => plan.finish(call(number), Outcome::Cancelled),
+            ["unknown", number] => plan.finish(call(number), Outcome::Unknown),
             ["back", "off", number] => plan.back_off(call(number)),
             ["retry", number] => plan.retry(call(number)),
             ["aside", number] => plan.set_aside(call(number)),
@@ -148,8 +148,8 @@ impl Example {
                 let call = plan.declare(id)?;
                 let state = plan.call(call).unwrap().state();
                 match plan.complete(call, self.tools[tool], ids) {
-                    // It ended when it appeared; that is no fault of the input.
-                    Err(PlanError::NotNow(refused)) if refused == state => Ok(()),
+                    // The call ended when it appeared, which is correct.
+                    Err(PlanError::InvalidState(refused)) if refused == state => Ok(()),
                     result => result,
                 }
             }
@@ -189,21 +189,21 @@ fn in_words(action: &Action) -> String {
                 RejectReason::TooManyCalls { .. } => "limit".into(),
                 RejectReason::SelfDependency { .. } => "self".into(),
                 RejectReason::UnknownIds { ids } => format!("unknown {}", ids.join(" ")),
-                RejectReason::Cycle { ring } => {
-                    let calls = ring.iter().map(|(call, _)| call.to_string());
+                RejectReason::Cycle { calls } => {
+                    let calls = calls.iter().map(|(call, _)| call.to_string());
                     format!("cycle {}", calls.collect::<Vec<_>>().join(" "))
                 }
                 RejectReason::Unfinished => "unfinished".into(),
-                RejectReason::ReplyCut => "cut".into(),
-                RejectReason::Wrong(reason) | RejectReason::Denied(reason) => reason.clone(),
-                other => panic!("a reason without a word: {other:?}"),
+                RejectReason::TruncatedReply => "cut".into(),
+                RejectReason::Invalid(reason) | RejectReason::Denied(reason) => reason.clone(),
+                other => panic!("a reason without a name: {other:?}"),
             };
             format!("reject {call} {reason}")
         }
     }
 }
 
-/// Checks every fence marked `plan` of a file, and that there are at least so many.
+/// Runs every fence of a file that is marked `plan`. There must be at least `at_least`.
 fn check_file(path: &Path, at_least: usize) {
     let text = std::fs::read_to_string(path).unwrap();
     let (mut fences, mut wrong) = (0, Vec::new());
@@ -222,28 +222,28 @@ fn check_file(path: &Path, at_least: usize) {
     assert!(fences >= at_least, "{}: {fences} examples", path.display());
 }
 
-fn here() -> PathBuf {
+fn crate_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
 fn the_specification() {
-    check_file(&here().join("../../spec/running.md"), 35);
+    check_file(&crate_directory().join("../../spec/running.md"), 35);
 }
 
 #[test]
-fn misuse_is_refused_and_changes_nothing() {
-    check_file(&here().join("tests/examples/misuse.md"), 8);
+fn invalid_inputs_return_errors_and_change_nothing() {
+    check_file(&crate_directory().join("tests/examples/misuse.md"), 8);
 }
 
 #[test]
 fn corner_cases() {
-    check_file(&here().join("tests/examples/corners.md"), 47);
+    check_file(&crate_directory().join("tests/examples/corners.md"), 47);
 }
 
-/// Whatever earlier turns hold, and whatever the order.
+/// This holds in each order, and if earlier turns have a call with the same id.
 #[test]
-fn an_own_id_means_the_call_itself() {
+fn the_id_of_a_call_means_the_call_itself() {
     for stop_on_error in [None, Some(false), Some(true)] {
         let order = stop_on_error.map_or(Order::Graph, |stop_on_error| Order::Sequential {
             stop_on_error,
@@ -257,14 +257,13 @@ fn an_own_id_means_the_call_itself() {
             let view = plan.call(call).unwrap();
             let meant: Vec<_> = view.dependencies().map(|to| to.call).collect();
             assert_eq!(meant, [Some(call)], "{tool:?}, {order:?}");
-            plan.end_turn(Reply::Whole).unwrap();
+            plan.end_turn(Reply::Complete).unwrap();
         }
     }
 }
 
-/// Actions that are taken late are still true.
 #[test]
-fn nothing_out_of_date_comes_out() {
+fn actions_that_are_taken_late_are_up_to_date() {
     let mut plan = Plan::new(Limits::default());
     let tool = plan.add_tool(Tool::default());
     plan.begin_turn(Order::Graph).unwrap();

@@ -1,7 +1,7 @@
-//! All tests of the crate that use what is public, as one program.
+//! The tests of the public interface, as one program.
 
-#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod cycles;
 mod examples;
-mod rings;
-mod sentences;
+mod messages;

@@ -214,7 +214,7 @@ impl Decided<'_> {
     /// The status of a call without a fault, once that of all calls it hangs on is known.
     fn decide(&self, call: usize) -> Option<Status> {
         let this = &self.oracle.0[call];
-        if this.call.deferred && this.reply == Reply::Cut {
+        if this.call.deferred && this.reply == Reply::Truncated {
             let skipped = self.is_skipped_before_the_cut(call, this.turn)?;
             return Some(if skipped {
                 Status::Skipped

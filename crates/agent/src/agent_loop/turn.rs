@@ -84,17 +84,19 @@ impl Read {
                 }
                 AgentEvent::Run(Box::new(event))
             }
-            TurnEvent::Read(ReplyItem::Text(text)) => {
+            TurnEvent::Reply(ReplyItem::Text(text)) => {
                 self.text.push_str(&text);
                 AgentEvent::Text(text.into_owned())
             }
-            TurnEvent::Read(ReplyItem::Reasoning(text)) => AgentEvent::Reasoning(text.into_owned()),
-            TurnEvent::Read(ReplyItem::CallStart(started)) => AgentEvent::Call {
+            TurnEvent::Reply(ReplyItem::Reasoning(text)) => {
+                AgentEvent::Reasoning(text.into_owned())
+            }
+            TurnEvent::Reply(ReplyItem::CallStart(started)) => AgentEvent::Call {
                 call: number(started.index),
                 id: started.id.into(),
                 name: started.name.into(),
             },
-            TurnEvent::Read(ReplyItem::ArgumentDelta {
+            TurnEvent::Reply(ReplyItem::ArgumentDelta {
                 call,
                 pointer,
                 text,
@@ -103,11 +105,11 @@ impl Read {
                 pointer,
                 text: text.into_owned(),
             },
-            TurnEvent::Read(ReplyItem::Call { call, .. }) => {
+            TurnEvent::Reply(ReplyItem::Call { call, .. }) => {
                 self.calls.push(call);
                 return None;
             }
-            TurnEvent::Read(_) => return None,
+            _ => return None,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The calls that a run would reject or hold, from the text and the tool definitions.
 
-use plaincall::plan::{Declared, RejectReason, dependency_faults};
+use plaincall::plan::{DeclaredCall, RejectReason, dependency_errors};
 use plaincall_call::{
     CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Stop, SuspectMarker,
     ToolCall, ToolSet, ToolSpec, Unclosed,
@@ -59,11 +59,8 @@ impl Rejections {
             let is_uncertain = uncertain
                 .get(next)
                 .is_some_and(|span| span.start <= call.span.start);
-            declared.push(Declared {
-                id: &call.id,
-                dependencies: &call.dependencies,
-                is_rejected: is_sure || is_wrong || is_uncertain,
-            });
+            let is_invalid = is_sure || is_wrong || is_uncertain;
+            declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_invalid));
             if is_uncertain && let Some([_, close]) = run.dialect.reasoning_markers() {
                 let reason = CallError::MaybeReasoning(close.to_owned());
                 let (severity, section) = (Severity::Error, Section::StrayReasoning);
@@ -77,7 +74,7 @@ impl Rejections {
             found.decided(call, decision, severity);
         }
         let calls: Vec<&ToolCall> = document.calls().collect();
-        for (place, reason) in dependency_faults(declared) {
+        for (place, reason) in dependency_errors(declared) {
             let Some(call) = calls.get(place) else {
                 continue;
             };

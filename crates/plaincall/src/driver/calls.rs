@@ -1,4 +1,4 @@
-//! What is done for one call: ask, start, stop, try again, settle.
+//! The actions for one call: decide, start, stop, retry, recover.
 
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,12 +20,12 @@ use crate::request::Request;
 use crate::rules::Verdict;
 use crate::run_state::Input;
 use crate::tool_error::BoxError;
-use crate::work::{Ended, Work, in_words};
+use crate::work::{Ended, Work, format_duration};
 
 impl Driver {
-    /// Finds out whether a call may run: a rule, an earlier answer for all calls of the tool, or the gate.
+    /// Decides whether a call may run: by a rule, by an earlier approval of all calls of the tool, or by the gate.
     pub(super) fn ask(&mut self, call: CallIndex) {
-        if let Err(reason) = self.pass_on(call) {
+        if let Err(reason) = self.count_dependency_bytes(call) {
             return self.decided.push_back(Input::Deny { call, reason });
         }
         let Some(request) = self.request(call) else {
@@ -54,19 +54,19 @@ impl Driver {
         };
         let gate = Arc::clone(gate);
         let time = self.run_state.policy.gate_timeout;
-        let asking = async move {
+        let deciding = async move {
             let decision = timeout(time, gate.decide(&request)).await;
-            Done::Asked(decision.unwrap_or_else(|_| Err(nobody_answered(time))))
+            Done::Decided(decision.unwrap_or_else(|_| Err(no_answer(time))))
         };
-        self.wait_for(call, Doing::Asking, asking);
+        self.wait_for(call, Doing::Deciding, deciding);
     }
 
-    /// Counts what the calls that a call depends on pass on to it.
+    /// Counts the results that a call gets from its dependencies.
     ///
     /// # Errors
-    /// Why it is too much.
-    fn pass_on(&mut self, call: CallIndex) -> Result<(), String> {
-        let bytes = self.run_state.passed_on(call);
+    /// Returns the reason if they exceed a limit.
+    fn count_dependency_bytes(&mut self, call: CallIndex) -> Result<(), String> {
+        let bytes = self.run_state.dependency_bytes(call);
         let policy = &self.run_state.policy;
         if bytes > policy.dependency_limit {
             return Err(format!(
@@ -74,14 +74,14 @@ impl Driver {
                 policy.dependency_limit
             ));
         }
-        let total = self.passed_on.saturating_add(bytes);
+        let total = self.dependency_bytes.saturating_add(bytes);
         if total > policy.dependency_total {
             return Err(format!(
                 "its dependencies returned {bytes} bytes; with them, the calls of this run would get {total} bytes from dependencies, and at most {} are allowed (`dependency_total`); use fewer dependencies",
                 policy.dependency_total
             ));
         }
-        self.passed_on = total;
+        self.dependency_bytes = total;
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Driver {
         self.decided.push_back(input);
     }
 
-    /// Why a rule denies a call with these arguments, if one does. What a rule denies nobody can make right.
+    /// Returns the reason if a rule denies a call with these arguments. No one can override this.
     fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
@@ -178,8 +178,8 @@ impl Driver {
         let dependencies = self.run_state.dependency_results(call);
         let shared = Arc::clone(&self.config.shared);
         let arguments = self.run_state.arguments_for_start(call);
-        // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
-        if call.index() < self.taken_up
+        // The rules may have changed since the call was approved, before the run was interrupted.
+        if call.index() < self.restored_calls
             && let Some(reason) = self.denied_by_rule(call, &arguments)
         {
             let ended = Ended::denied_after_all(&reason);
@@ -198,26 +198,26 @@ impl Driver {
             call: call.get(),
             id: Arc::clone(&entry.id),
             name: Arc::clone(&entry.name),
-            // A child of it: what the tool does with it concerns the tool alone.
+            // A child token, so that the tool cannot cancel the call itself.
             cancellation: cancellation.child_token(),
             dependencies,
             grace: tool.policy.grace,
             shared,
             observed: Arc::default(),
         };
-        // What may change something must not be done without a trace.
+        // A tool that writes starts only when its start is logged.
         let barrier = self
             .config
             .recorder
             .as_ref()
             .filter(|_| tool.spec.effect == Effect::Write);
         let barrier = barrier.map(|recorder| (recorder.barrier(), self.last_line));
-        let patience = tool.policy.timeout;
+        let time_limit = tool.policy.timeout;
         let work = Work {
             code: tool.code.clone(),
             arguments,
             context,
-            timeout: patience,
+            timeout: time_limit,
             transform: self.config.transform.clone(),
             parent: self.config.parent.clone(),
             attempt: entry.attempts,
@@ -228,31 +228,31 @@ impl Driver {
             if let Some((barrier, line)) = barrier {
                 tokio::select! {
                     reached = barrier.reached(line) => if let Err(error) = reached {
-                        return Done::Worked(Ended::not_recorded(&error));
+                        return Done::ToolEnded(Ended::not_recorded(&error));
                     },
-                    () = token.cancelled() => return Done::Worked(Ended::not_started()),
-                    // A disk that hangs must not hold the call for ever.
-                    () = sleep(patience) => {
-                        let error = format!("the disk did not respond within {}", in_words(patience));
-                        return Done::Worked(Ended::not_recorded(&error));
+                    () = token.cancelled() => return Done::ToolEnded(Ended::not_started()),
+                    // A disk that does not respond must not block the call forever.
+                    () = sleep(time_limit) => {
+                        let error = format!("the disk did not respond within {}", format_duration(time_limit));
+                        return Done::ToolEnded(Ended::not_recorded(&error));
                     }
                 }
                 started = Instant::now();
             }
-            Done::Worked(work.run(started, token).await)
+            Done::ToolEnded(work.run(started, token).await)
         };
         let handle = self.tasks.spawn(working);
-        self.doing.insert(handle.id(), (call, Doing::Working));
+        self.doing.insert(handle.id(), (call, Doing::Running));
         let running = Running {
             cancellation,
-            was_stopped: false,
-            is_overtime: false,
+            was_cancelled: false,
+            turn_timed_out: false,
         };
         self.running.insert(call, running);
     }
 
     pub(super) fn stop(&mut self, call: CallIndex) {
-        // Without a log it is not stopped either: what it does cannot be written down, but half of it would be worse.
+        // If the log failed, the tool continues: its end cannot be logged, but stopping it halfway would be worse.
         if self.log_failure().is_none()
             && let Some(running) = self.running.get_mut(&call)
         {
@@ -268,146 +268,149 @@ impl Driver {
         let Some((call, doing)) = self.doing.remove(&id) else {
             return;
         };
-        if !matches!(doing, Doing::Working) {
+        if !matches!(doing, Doing::Running) {
             self.waiting.remove(&call);
         }
         match (joined, doing) {
-            (Ok((_, Done::Worked(ended))), _) => self.worked(call, ended),
-            (Ok((_, Done::Asked(decision))), _) => self.decide(call, decision),
-            (Ok((_, Done::Settled(settlement))), _) => self.settled(call, settlement),
-            (Ok((_, Done::Rested)), _) => self.give(Input::Retry { call }),
-            (Err(error), Doing::Working) => {
-                let ended = self.broken_down(call, panic_text(error));
-                self.worked(call, ended);
+            (Ok((_, Done::ToolEnded(ended))), _) => self.tool_ended(call, ended),
+            (Ok((_, Done::Decided(decision))), _) => self.decide(call, decision),
+            (Ok((_, Done::Recovered(recovery))), _) => self.recovered(call, recovery),
+            (Ok((_, Done::RetryDue)), _) => self.apply(Input::Retry { call }),
+            (Err(error), Doing::Running) => {
+                let ended = self.panicked(call, panic_text(error));
+                self.tool_ended(call, ended);
             }
-            (Err(error), Doing::Asking) if error.is_panic() => {
+            (Err(error), Doing::Deciding) if error.is_panic() => {
                 self.decide(call, Err(panic_text(error).into()));
             }
-            (Err(error), Doing::Settling) if error.is_panic() => {
-                self.settled(call, Err(panic_text(error).into()));
+            (Err(error), Doing::Recovering) if error.is_panic() => {
+                self.recovered(call, Err(panic_text(error).into()));
             }
-            // Nobody waits for it any more.
-            (Err(_), Doing::Asking | Doing::Settling | Doing::Resting) => {}
+            // The task was aborted.
+            (Err(_), Doing::Deciding | Doing::Recovering | Doing::Waiting) => {}
         }
     }
 
-    /// How a call ends whose tool has panicked. What a panic says is changed like all that tools say; if that panics too,
-    /// it is lost.
-    fn broken_down(&self, call: CallIndex, said: String) -> Ended {
+    /// Returns the end of a call whose tool panicked. The message is transformed like every text of a tool. If the transform
+    /// panics too, the message is lost.
+    fn panicked(&self, call: CallIndex, message: String) -> Ended {
         let (Some(transform), Some(entry)) = (&self.config.transform, self.run_state.call(call))
         else {
-            return Ended::panicked(&said);
+            return Ended::panicked(&message);
         };
-        let changed = catch_unwind(AssertUnwindSafe(|| transform(&entry.name, said)));
+        let changed = catch_unwind(AssertUnwindSafe(|| transform(&entry.name, message)));
         Ended::panicked(&changed.unwrap_or_else(|_| "it panicked".to_owned()))
     }
 
-    fn worked(&mut self, call: CallIndex, mut ended: Ended) {
+    fn tool_ended(&mut self, call: CallIndex, mut ended: Ended) {
         let running = self.running.remove(&call);
-        let was_stopped = running.as_ref().is_some_and(|running| running.was_stopped);
-        if ended.outcome == Outcome::Cancelled && running.is_some_and(|running| running.is_overtime)
+        let was_cancelled = running
+            .as_ref()
+            .is_some_and(|running| running.was_cancelled);
+        if ended.outcome == Outcome::Cancelled
+            && running.is_some_and(|running| running.turn_timed_out)
         {
-            self.overtime(&mut ended);
+            self.mark_timed_out(&mut ended);
         } else if ended.outcome == Outcome::Cancelled
-            && let Some(reason) = self.cancelled_alone(call)
+            && let Some(reason) = self.own_cancellation(call)
         {
             ended.error = Some(reason);
         }
         if ended.outcome == Outcome::Error
-            && !was_stopped
+            && !was_cancelled
             && let Some(wait) = self.wait_before_retry(call)
         {
             let error = ended.error.unwrap_or_default().into();
-            self.give(Input::BackOff { call, error, wait });
-            return self.rest(call, wait);
+            self.apply(Input::BackOff { call, error, wait });
+            return self.wait_to_retry(call, wait);
         }
         if let Some(entry) = self.run_state.call(call) {
             let whole = &self.config.shared.whole_results;
             whole.keep(&entry.id, ended.output.as_ref());
         }
-        self.give(Input::Ended { call, ended });
+        self.apply(Input::Ended { call, ended });
     }
 
-    /// What is said of a call that was cancelled alone while it was running.
-    fn cancelled_alone(&self, call: CallIndex) -> Option<String> {
+    /// Returns the error of a running call that was cancelled on its own.
+    fn own_cancellation(&self, call: CallIndex) -> Option<String> {
         let reason = self.run_state.call(call)?.cancelled.as_ref()?;
         Some(format!("{reason} while the call was running"))
     }
 
-    /// How long a call that has failed waits before it is tried again; `None` if it is not.
+    /// Returns the delay before a failed call is retried, or `None` if it is not retried.
     fn wait_before_retry(&mut self, call: CallIndex) -> Option<Duration> {
         let attempts = self.run_state.call(call)?.attempts;
         let tool = self.run_state.tool(call)?;
         let retry = tool.policy.retry?;
         let may_repeat = tool.spec.effect != Effect::Write;
-        if !may_repeat || attempts >= retry.attempts || self.run_state.is_called_off(call) {
+        if !may_repeat || attempts >= retry.attempts || self.run_state.is_cancelled(call) {
             return None;
         }
-        let (hasher, count) = &mut self.chances;
+        let (hasher, count) = &mut self.jitter;
         *count += 1;
         let drawn = u32::try_from(hasher.hash_one(*count) >> 32).unwrap_or_default();
         Some(retry.wait(attempts, f64::from(drawn) / f64::from(u32::MAX)))
     }
 
-    fn rest(&mut self, call: CallIndex, wait: Duration) {
+    fn wait_to_retry(&mut self, call: CallIndex, wait: Duration) {
         if self.run_state.state(call) == Some(State::BackOff) {
-            self.wait_for(call, Doing::Resting, async move {
+            self.wait_for(call, Doing::Waiting, async move {
                 sleep(wait).await;
-                Done::Rested
+                Done::RetryDue
             });
         }
     }
 }
 
-/// What is done when a run is taken up again (`spec/log.md`, "Resuming a run").
+/// Resuming a run (`spec/log.md`, "Resuming a run").
 impl Driver {
-    pub(super) fn take_up(&mut self, replayed: Replayed) {
+    pub(super) fn resume(&mut self, replayed: Replayed) {
         let now = Instant::now();
         self.begun = now.checked_sub(replayed.at).unwrap_or(now);
         self.deadline = self.run_state.opened().and_then(|opened| {
             let time = self.run_state.policy.turn_timeout?;
             self.begun.checked_add(opened)?.checked_add(time)
         });
-        if self.run_state.is_overtime {
+        if self.run_state.turn_timed_out {
             self.deadline = None;
         }
-        self.taken_up = self.run_state.appeared();
-        self.passed_on = self.run_state.passed_on_so_far();
-        let fresh = replayed.fresh();
+        self.restored_calls = self.run_state.appeared();
+        self.dependency_bytes = self.run_state.total_dependency_bytes();
+        let unstarted = replayed.unstarted();
         self.always = replayed.always;
-        for result in replayed.whole {
+        for result in replayed.results {
             let whole = &self.config.shared.whole_results;
             whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();
         self.publish(RunEvent::Resumed(Resumed { at }));
-        for event in replayed.untold {
+        for event in replayed.pending {
             self.publish(event);
         }
         if self.config.cancels_unfinished && self.run_state.has_unended() {
-            self.give(Input::Cancel {
+            self.apply(Input::Cancel {
                 reason: "the conversation was interrupted".into(),
                 timed_out: false,
             });
         }
         for call in self.run_state.children() {
             let reason = "its parent call was interrupted".into();
-            self.give(Input::CancelCall { call, reason });
+            self.apply(Input::CancelCall { call, reason });
         }
         for call in self.run_state.calls_in(State::Ready) {
             self.ask(call);
         }
         let were_running = self.run_state.calls_in(State::Running);
         let were_waiting = self.run_state.calls_in(State::BackOff);
-        self.run_state.set_aside(&fresh, at);
+        self.run_state.set_aside(&unstarted, at);
         let aside = self.run_state.calls_aside();
         for call in were_running {
             if aside.contains(&call) {
-                self.settle(call);
-            } else if self.run_state.is_called_off(call) {
-                let ended = self.called_off(call);
+                self.recover(call);
+            } else if self.run_state.is_cancelled(call) {
+                let ended = self.cancelled_end(call);
                 self.decided.push_back(Input::Ended { call, ended });
-            } else if fresh.contains(&call.get()) {
+            } else if unstarted.contains(&call.get()) {
                 self.start(call);
             } else {
                 self.decided.push_back(Input::Retry { call });
@@ -415,105 +418,105 @@ impl Driver {
         }
         for call in were_waiting {
             if aside.contains(&call) {
-                self.settle(call);
+                self.recover(call);
             } else if let Some(entry) = self.run_state.call(call) {
-                self.rest(call, entry.retry_at.saturating_sub(at));
+                self.wait_to_retry(call, entry.retry_at.saturating_sub(at));
             }
         }
-        self.carry_out();
+        self.run_commands();
     }
 
-    /// How a call ends that was being stopped when the run was cut off.
-    fn called_off(&self, call: CallIndex) -> Ended {
+    /// Returns the end of a call that was being stopped when the run was interrupted.
+    fn cancelled_end(&self, call: CallIndex) -> Ended {
         let mut ended = Ended::cancelled(None);
-        if let Some(reason) = self.cancelled_alone(call) {
+        if let Some(reason) = self.own_cancellation(call) {
             ended.error = Some(reason);
-        } else if self.run_state.is_overtime {
-            self.overtime(&mut ended);
+        } else if self.run_state.turn_timed_out {
+            self.mark_timed_out(&mut ended);
         }
         ended
     }
 
-    /// Says of a call that it was stopped because the time of its turn was over.
-    fn overtime(&self, ended: &mut Ended) {
+    /// Changes the end of a call that was stopped because its turn timed out.
+    fn mark_timed_out(&self, ended: &mut Ended) {
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         ended.outcome = Outcome::Error;
         ended.error = Some(format!(
             "timed out: the turn exceeded its time limit of {}",
-            in_words(time)
+            format_duration(time)
         ));
     }
 
-    /// Asks what became of a call that may have changed something.
-    fn settle(&mut self, call: CallIndex) {
+    /// Asks the gate about the outcome of an interrupted call of a tool that writes.
+    fn recover(&mut self, call: CallIndex) {
         let Some(request) = self.request(call) else {
             return;
         };
         let Some(gate) = self.config.gate.clone() else {
-            return self.settled(call, Ok(Recovery::Unknown));
+            return self.recovered(call, Ok(Recovery::Unknown));
         };
         let time = self.run_state.policy.gate_timeout;
-        let asking = async move {
-            let settlement = timeout(time, gate.recover(&request)).await;
-            Done::Settled(settlement.unwrap_or_else(|_| Err(nobody_answered(time))))
+        let deciding = async move {
+            let recovery = timeout(time, gate.recover(&request)).await;
+            Done::Recovered(recovery.unwrap_or_else(|_| Err(no_answer(time))))
         };
-        self.settling.insert(call);
-        self.wait_for(call, Doing::Settling, asking);
+        self.recovering.insert(call);
+        self.wait_for(call, Doing::Recovering, deciding);
     }
 
-    fn settled(&mut self, call: CallIndex, settlement: Result<Recovery, BoxError>) {
-        self.settling.remove(&call);
-        let ended = match settlement {
-            // What was called off before the crash is not started again.
-            Ok(Recovery::RunAgain) if self.run_state.is_called_off(call) => self.called_off(call),
+    fn recovered(&mut self, call: CallIndex, recovery: Result<Recovery, BoxError>) {
+        self.recovering.remove(&call);
+        let ended = match recovery {
+            // A call that was cancelled before the interruption does not start again.
+            Ok(Recovery::RunAgain) if self.run_state.is_cancelled(call) => self.cancelled_end(call),
             Ok(Recovery::RunAgain) => {
                 return self.decided.push_back(Input::Retry { call });
             }
-            Ok(Recovery::Done { output }) => Ended::said_to_be_done(output),
-            Ok(Recovery::NotDone { reason }) => Ended::said_not_to_be_done(reason),
-            Ok(Recovery::Unknown) => return self.nobody_knows(call, None),
-            Err(error) => return self.nobody_knows(call, Some(error)),
+            Ok(Recovery::Done { output }) => Ended::confirmed_done(output),
+            Ok(Recovery::NotDone { reason }) => Ended::confirmed_not_done(reason),
+            Ok(Recovery::Unknown) => return self.outcome_unknown(call, None),
+            Err(error) => return self.outcome_unknown(call, Some(error)),
         };
         self.decided.push_back(Input::Ended { call, ended });
     }
 
-    /// A call of which nobody knows what became ends last in its turn; one that was submitted at once: nothing follows from
-    /// its end, and whoever has submitted it may wait for that before the turn goes on.
-    fn nobody_knows(&mut self, call: CallIndex, error: Option<BoxError>) {
+    /// Handles a call with unknown outcome: it ends last in its turn. A submitted call ends at once: nothing follows from its
+    /// end, and the program may wait for its result before the turn continues.
+    fn outcome_unknown(&mut self, call: CallIndex, error: Option<BoxError>) {
         if (self.run_state.call(call)).is_some_and(|entry| entry.is_submitted) {
-            self.leave_open(call, error.as_ref());
+            self.end_as_unknown(call, error.as_ref());
         } else {
             self.unknown.push((call, error));
         }
     }
 
-    /// Ends the calls of which nobody knows what became, when nothing else goes on in the turn. Returns whether it did.
-    pub(super) fn give_up_waiting(&mut self) -> bool {
+    /// Ends the calls with unknown outcome if nothing else is pending in the turn. Returns whether it did.
+    pub(super) fn end_unknown_if_idle(&mut self) -> bool {
         if self.unknown.is_empty() || !self.tasks.is_empty() || self.run_state.is_open() {
             return false;
         }
-        self.leave_unknown_open();
+        self.end_unknown();
         true
     }
 
-    pub(super) fn leave_unknown_open(&mut self) {
+    pub(super) fn end_unknown(&mut self) {
         for (call, error) in std::mem::take(&mut self.unknown) {
-            self.leave_open(call, error.as_ref());
+            self.end_as_unknown(call, error.as_ref());
         }
     }
 
-    /// Nobody knows what became of the call.
-    pub(super) fn leave_open(&mut self, call: CallIndex, error: Option<&BoxError>) {
+    /// Ends a call as `unknown`.
+    pub(super) fn end_as_unknown(&mut self, call: CallIndex, error: Option<&BoxError>) {
         if !self.run_state.is_followed(call) {
-            self.unsettled.insert(call.get());
+            self.unresolved.insert(call.get());
         }
         let ended = Ended::unknown(error);
-        self.give(Input::Ended { call, ended });
+        self.apply(Input::Ended { call, ended });
     }
 }
 
-fn nobody_answered(time: Duration) -> BoxError {
-    format!("no answer within {}", in_words(time)).into()
+fn no_answer(time: Duration) -> BoxError {
+    format!("no answer within {}", format_duration(time)).into()
 }
 
 fn panic_text(error: JoinError) -> String {

@@ -1,4 +1,4 @@
-//! What is told to others, and when: at once, or with a log as soon as it is written.
+//! Delivers events and results: at once, or with a log, as soon as they are logged.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::log::{Durability, Progress, Recorder};
 use crate::observers::Listener;
 use crate::result::{CallResult, TurnResults};
 
-/// How many bytes may wait for the log before whoever feeds the run is asked to wait.
+/// The backlog of the log, in bytes, above which [`Turn::caught_up`](crate::Turn::caught_up) waits.
 const LOG_BACKLOG: usize = 1 << 20;
 
 impl Driver {
-    /// Writes an event down and tells it to those who listen.
+    /// Logs an event and sends it to the subscribers.
     pub(super) fn publish(&mut self, event: RunEvent) {
         if self.is_held_back(&event) {
             self.held_back.push(event.clone());
@@ -34,7 +34,7 @@ impl Driver {
         }
     }
 
-    /// Sends something as soon as all that was recorded so far is safe.
+    /// Delivers something as soon as all lines so far are safe.
     fn send(&mut self, what: PendingDelivery) {
         if matches!(what, PendingDelivery::Event(_)) && !self.has_listeners() {
             return;
@@ -55,19 +55,20 @@ impl Driver {
         !self.listeners.is_empty() || self.outbox.iter().any(is_listener)
     }
 
-    /// Adds somebody who listens, as soon as the first line is safe.
+    /// Adds a subscriber, as soon as the first line is safe.
     pub(super) fn listen(&mut self, listener: Listener) {
         let recorder = self.config.recorder.as_ref();
         if recorder.is_some_and(|one| one.failed().is_none() && one.written() == 0) {
             let listener = PendingDelivery::Listener(listener);
             self.outbox.push_back((self.last_line, listener));
         } else {
-            self.add(listener);
+            self.add_listener(listener);
         }
     }
 
-    /// Tells one who listens how the run began. What is not in the log comes after the news that it has failed.
-    fn add(&mut self, listener: Listener) {
+    /// Adds a subscriber and sends it the first event of the run. If the log failed before this event was logged, the subscriber
+    /// gets the failure first.
+    fn add_listener(&mut self, listener: Listener) {
         let begin = RunEvent::Run(Box::new((*self.config.begin).clone()));
         let at = self.begun.elapsed();
         let failed = self.log_failure();
@@ -78,12 +79,12 @@ impl Driver {
             already.reverse();
         }
         self.listeners.add(listener, already.into_iter().flatten());
-        self.hear();
+        self.update_is_observed();
     }
 
     fn deliver(&mut self, what: PendingDelivery) {
         match what {
-            PendingDelivery::Listener(listener) => self.add(listener),
+            PendingDelivery::Listener(listener) => self.add_listener(listener),
             PendingDelivery::Event(event) => self.listeners.send(event),
             PendingDelivery::Results(reply, results) => {
                 let _ = reply.send(results);
@@ -94,7 +95,8 @@ impl Driver {
         }
     }
 
-    /// What must be on the disk before anybody hears of it: what a tool may have changed, and the end of a turn.
+    /// Returns how durable an event must be before it is delivered: starts and results of tools that write, and ends of
+    /// turns, must be synced.
     fn durability(&self, event: &RunEvent) -> Durability {
         let is_write = |call: u32| {
             let tool = self.run_state.tool(CallIndex::new(call));
@@ -108,7 +110,7 @@ impl Driver {
         }
     }
 
-    /// The log has come further, or has failed.
+    /// Handles the progress or failure of the log.
     pub(super) fn written(&mut self, progress: Progress) {
         match progress {
             Progress::Safe(below) => {
@@ -120,7 +122,7 @@ impl Driver {
                 }
             }
             Progress::Failed(error) => {
-                // What comes after it is not in the log.
+                // The remaining deliveries are not in the log, so they come after the failure.
                 let at = self.begun.elapsed();
                 let failed = LogFailed {
                     error: Arc::clone(&error),
@@ -133,7 +135,7 @@ impl Driver {
                     }
                     self.deliver(what);
                 }
-                self.give(cancel_without_log(&error));
+                self.apply(cancel_without_log(&error));
             }
         }
     }
@@ -142,19 +144,18 @@ impl Driver {
         self.config.recorder.as_ref()?.failed()
     }
 
-    /// Whether an event is not to be written down yet: nobody knows what became of a call, and somebody may say so when
-    /// the run is taken up once more.
+    /// Returns whether an event must not be logged yet, because it follows from a call with unknown outcome. When the run is
+    /// resumed, the outcome may be found out.
     fn is_held_back(&self, event: &RunEvent) -> bool {
-        if self.unsettled.is_empty() {
+        if self.unresolved.is_empty() {
             return false;
         }
         match event {
             RunEvent::Result(result) => {
                 let because = result.because.as_ref();
-                let hangs_on_it =
-                    because.is_some_and(|one| self.unsettled.contains(&one.root.call));
-                hangs_on_it
-                    || (result.status == Status::Unknown && self.unsettled.contains(&result.call))
+                let follows = because.is_some_and(|one| self.unresolved.contains(&one.root.call));
+                follows
+                    || (result.status == Status::Unknown && self.unresolved.contains(&result.call))
             }
             RunEvent::TurnEnd(end) => {
                 let turn_of = |event: &RunEvent| {
@@ -169,16 +170,16 @@ impl Driver {
         }
     }
 
-    /// The conversation goes on; what nobody knew stays unknown.
-    pub(super) fn write_what_was_held_back(&mut self) {
-        self.unsettled.clear();
+    /// Logs the events that were held back, because the conversation continues and unknown outcomes stay unknown.
+    pub(super) fn write_held_back(&mut self) {
+        self.unresolved.clear();
         for event in std::mem::take(&mut self.held_back) {
             self.write_down(&event);
         }
     }
 
-    /// Hands out the results of a turn that has closed.
-    pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
+    /// Sends the results of a closed turn.
+    pub(super) fn send_results(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
         let whole = &self.config.shared.whole_results;
         let results = TurnResults {
             results: self
@@ -198,8 +199,8 @@ impl Driver {
         entry.is_some_and(|entry| entry.is_submitted)
     }
 
-    /// Hands out the result of a submitted call that has ended, if somebody waits for it.
-    pub(super) fn hand_out_one(&mut self, call: CallIndex) {
+    /// Sends the result of a submitted call that has ended, if the program waits for it.
+    pub(super) fn send_result(&mut self, call: CallIndex) {
         let Some(reply) = self.submitters.remove(&call) else {
             return;
         };
@@ -212,8 +213,8 @@ impl Driver {
         }
     }
 
-    /// Answers those who wait until little waits for the log.
-    pub(super) fn let_catch_up(&mut self) {
+    /// Answers pending `CatchUp` messages, if the backlog of the log is small.
+    pub(super) fn answer_catch_ups(&mut self) {
         let backlog = self.config.recorder.as_ref().map_or(0, Recorder::buffered);
         if backlog < LOG_BACKLOG {
             for reply in self.catching_up.drain(..) {

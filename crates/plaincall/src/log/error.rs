@@ -1,57 +1,64 @@
-//! Why a log cannot be used.
+//! The error of a log.
 
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use super::line::LOG_VERSION;
 
-/// Why a log cannot be read, made or taken up again. Lines are counted from 1, as editors count them.
+/// The reason why a log cannot be created, read or resumed. Lines count from 1.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LogError {
-    /// There is nothing in it, or only the beginning of its first line: nothing was run.
+    /// The log is empty or contains only a part of its first line, so nothing was run.
     Empty,
-    /// It is something else.
+    /// The file is not a log.
+    #[non_exhaustive]
     NotALog {
-        /// What was found.
+        /// The problem.
         what: String,
     },
-    /// A newer Plaincall wrote it.
+    /// The log was written by a newer version of Plaincall.
+    #[non_exhaustive]
     Newer {
-        /// The version of its form.
+        /// The version of its format.
         version: u64,
     },
-    /// A line is not as it was written, or lines are missing, and it is not the end of the log.
+    /// A line before the end of the log is damaged or missing.
+    #[non_exhaustive]
     Damaged {
         /// The line.
         line: u64,
-        /// What was found.
+        /// The problem.
         what: String,
     },
-    /// A line is as it was written, but means nothing in this version of the form.
+    /// A line is intact but invalid in this version of the format.
+    #[non_exhaustive]
     Unknown {
         /// The line.
         line: u64,
-        /// What was found.
+        /// The problem.
         what: String,
     },
-    /// A new log was to be made and there is such a file.
+    /// The file of a new log already exists.
+    #[non_exhaustive]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// Another run writes it.
+    /// Another run uses the log.
+    #[non_exhaustive]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// The system did not do what was asked of it.
+    /// An operation on the file failed.
+    #[non_exhaustive]
     File {
         /// The file.
         path: PathBuf,
-        /// What could not be done to it, as in "it could not be opened".
+        /// The operation, as a past participle: "opened".
         what: &'static str,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
@@ -76,13 +83,13 @@ impl fmt::Display for LogError {
             Self::NotALog { what } => write!(formatter, "this is not the log of a run: {what}"),
             Self::Newer { version } => write!(
                 formatter,
-                "this log has version {version} and only version {LOG_VERSION} is understood here: a newer Plaincall \
-                 wrote it, use that one"
+                "this log has version {version}, and this Plaincall reads only version {LOG_VERSION}; use the newer \
+                 Plaincall that wrote it"
             ),
             Self::Damaged { line, what } => write!(
                 formatter,
-                "line {line} of the log is damaged: {what}; use a copy that is whole, since what was done after this \
-                 line is not known"
+                "line {line} of the log is damaged: {what}; use an intact copy, because it is not known what happened \
+                 after this line"
             ),
             Self::Unknown { line, what } => write!(
                 formatter,

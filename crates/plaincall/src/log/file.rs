@@ -1,4 +1,4 @@
-//! The file of a log: made, locked, taken up again.
+//! Creates, locks and resumes the file of a log.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,10 +11,10 @@ use super::record::{TornTail, read_log};
 use super::storage::Storage;
 use crate::event::RunEvent;
 
-/// Where a run writes its record, so that it can be taken up again (`spec/log.md`).
+/// The log of a run, from which the run can be resumed (`spec/log.md`).
 ///
-/// A log belongs to one run. Its file is locked as long as the log, or the run that has taken it, lives. The functions
-/// here wait for the disk: in async code call them from `tokio::task::spawn_blocking`.
+/// A log belongs to one run. Its file is locked until the log, or the run that uses it, is dropped. These functions block on
+/// the disk: in async code, call them in `tokio::task::spawn_blocking`.
 pub struct Log {
     pub(super) storage: Box<dyn Storage>,
     pub(super) history: Vec<RunEvent>,
@@ -22,10 +22,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// A new file. On Unix only its owner can read it.
+    /// Creates a new log. On Unix, only the owner can read the file.
     ///
     /// # Errors
-    /// If there is such a file already, or it cannot be made, locked or brought to the disk.
+    /// Returns an error if the file already exists, or cannot be created, locked or synced.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
         let mut options = private();
@@ -36,35 +36,35 @@ impl Log {
         })?;
         lock(&file, path)?;
         sync_directory(path).map_err(|error| {
-            // Nothing has been written, and a file that is left behind would be refused the next time.
+            // Nothing was written, and the next attempt would fail if the file existed.
             let _ = fs::remove_file(path);
             LogError::file(path, "synced", error)
         })?;
         Ok(Self::to(LockedFile(file)))
     }
 
-    /// The log of a run that is to be taken up again. What a crash left of an unfinished line at its end is cut off; if
-    /// it may be the start of a call of a tool that writes, [`RunEvent::DamagedEnd`] takes its place.
+    /// Opens the log of a run to resume it. If a crash left an unfinished line at its end, the line is removed; if the line may
+    /// be the start of a call of a tool that writes, [`RunEvent::DamagedEnd`] replaces it.
     ///
     /// # Errors
-    /// If the file cannot be opened, another run uses it, or it is not a whole log; see [`read_log`].
+    /// Returns an error if the file cannot be opened, another run uses it, or it is not an intact log; see [`read_log`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
         let file = locked(path, OpenOptions::new().read(true).write(true))?;
         Self::read(file, path)
     }
 
-    /// The log of a run that begins, if the file is not there or nothing was written in it, or else of one that is to be
-    /// taken up again. On Unix only its owner can read a file that is made.
+    /// Opens the log of a run to resume it, or creates a new log if the file does not exist or is empty. On Unix, only the owner
+    /// can read a new file.
     ///
     /// # Errors
-    /// As those of [`create`](Self::create) and [`resume`](Self::resume).
+    /// Same as [`create`](Self::create) and [`resume`](Self::resume).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
         let mut options = private();
         options.read(true).write(true).create(true).truncate(false);
         let file = locked(path, &options)?;
-        // Not before it is locked: whoever has made it may not have written yet.
+        // Only after locking it: the run that created it may not have written yet.
         let about = file
             .metadata()
             .map_err(|error| LogError::file(path, "opened", error))?;
@@ -75,20 +75,19 @@ impl Log {
         Ok(Self::to(LockedFile(file)))
     }
 
-    /// Removes the file of a log, whatever is in it, unless a run uses it.
+    /// Removes the file of a log, with any content, unless a run uses it.
     ///
     /// # Errors
-    /// If a run uses it, or it cannot be opened, locked or removed.
+    /// Returns an error if a run uses the file, or if it cannot be opened, locked or removed.
     pub fn remove(path: impl AsRef<Path>) -> Result<(), LogError> {
         let path = path.as_ref();
         let file = locked(path, OpenOptions::new().read(true).write(true))?;
         fs::remove_file(path).map_err(|error| LogError::file(path, "removed", error))?;
-        // Until here nobody else could take it up.
+        // The lock is held until the file is removed, so no run can resume it.
         drop(file);
         Ok(())
     }
 
-    /// What a locked file holds already.
     fn read(mut file: File, path: &Path) -> Result<Self, LogError> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
@@ -111,7 +110,7 @@ impl Log {
         })
     }
 
-    /// A new log in some other place.
+    /// Creates a new log in a custom storage.
     pub fn to(storage: impl Storage) -> Self {
         Self {
             storage: Box::new(storage),
@@ -120,12 +119,12 @@ impl Log {
         }
     }
 
-    /// The events that the log holds already.
+    /// Returns the events that the log contained when it was opened.
     pub fn history(&self) -> &[RunEvent] {
         &self.history
     }
 
-    /// What was cut off its end or replaced there, if a crash had left something.
+    /// Returns the unfinished end that was removed or replaced when the log was opened, if any.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
     }
@@ -141,7 +140,6 @@ impl fmt::Debug for Log {
     }
 }
 
-/// A file that this run alone uses.
 struct LockedFile(File);
 
 impl Storage for LockedFile {
@@ -160,12 +158,12 @@ impl Storage for LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // A process that is being started holds the file, and with it the lock, until its program runs.
+        // A child process that is being started shares the file, and thus the lock, until it executes its program.
         let _ = self.0.unlock();
     }
 }
 
-/// A file that is made so can be read by its owner alone.
+/// Returns options with which only the owner can read a new file.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -173,7 +171,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Opens a file, and keeps other runs out of it.
+/// Opens and locks a file.
 fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
     loop {
         let failed = |error| LogError::file(path, "opened", error);
@@ -187,11 +185,11 @@ fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
         if is_in_place(&file, path).map_err(failed)? {
             return Ok(file);
         }
-        // It was removed between the two, and whatever would be written in it would be lost.
+        // It was removed before it was locked, so everything written to it would be lost.
     }
 }
 
-/// Whether the file is still what stands at this path.
+/// Returns whether the path still leads to the file.
 #[cfg(unix)]
 fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -203,13 +201,13 @@ fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Other systems remove no file that is open.
+/// Other systems do not remove open files.
 #[cfg(not(unix))]
 fn is_in_place(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Keeps other runs out as long as the file is open.
+/// Locks a file until it is closed.
 fn lock(file: &File, path: &Path) -> Result<(), LogError> {
     file.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => LogError::InUse { path: path.into() },
@@ -217,11 +215,10 @@ fn lock(file: &File, path: &Path) -> Result<(), LogError> {
     })
 }
 
-/// Puts a line in the place of what stands behind the good part, or nothing, to be written on after it.
+/// Replaces the damaged end of a log with a line, which may be empty.
 ///
-/// The line is written over the old end before the rest is cut off: at no time is there a file from which nothing can
-/// be seen of the end. It is synced even if nothing is changed: what was read may be known to the system and not yet
-/// to the disk, and the run is about to act on it.
+/// The line overwrites the old end before the rest is truncated, so the file shows at all times that its end was damaged. The
+/// file is synced even if nothing changed: the content that was read may not be on the disk yet, and the run relies on it.
 fn replace_end(file: &mut File, good: usize, line: &[u8], all: usize) -> io::Result<()> {
     let end = good + line.len();
     file.seek(SeekFrom::Start(
@@ -234,14 +231,14 @@ fn replace_end(file: &mut File, good: usize, line: &[u8], all: usize) -> io::Res
     file.sync_all()
 }
 
-/// Makes the name of a new file survive a crash.
+/// Syncs the directory entry of a new file.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     match File::open(parent.unwrap_or(Path::new(".")))?.sync_all() {
-        // Some file systems have no such operation for directories; there is nothing better to do there.
+        // Some file systems cannot sync directories.
         Err(error)
             if matches!(
                 error.kind(),
@@ -254,7 +251,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Other systems have no such operation.
+/// Other systems cannot sync directories.
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())

@@ -1,47 +1,47 @@
-//! The form of one line (`spec/log.md`, "Lines"): `{"n":NUMBER,"event":…,"crc":"CHECKSUM"}` and LF.
+//! The format of a line (`spec/log.md`, "Lines"): `{"n":NUMBER,"event":…,"crc":"CHECKSUM"}` and LF.
 
 use std::io::Write as _;
 
 use crate::event::RunEvent;
 
-/// The version of the record's form that is written and read here (`spec/log.md`, "Versions").
+/// The version of the log format (`spec/log.md`, "Versions").
 pub const LOG_VERSION: u32 = 1;
 
-/// How every line begins, up to its number.
+/// The start of every line, before its number.
 const BEFORE_NUMBER: &[u8] = b"{\"n\":";
-/// What stands around the eight digits of the checksum.
+/// The text before the digits of the checksum.
 const BEFORE_CHECKSUM: &[u8] = b",\"crc\":\"";
 const AFTER_CHECKSUM: &[u8] = b"\"}";
 const CHECKSUM_DIGITS: usize = 8;
 
-/// Writes events as numbered lines of the record, from number 0.
+/// Encodes events as numbered lines of a log, from number 0.
 #[derive(Clone, Debug, Default)]
 pub struct LineEncoder {
     next: u64,
 }
 
 impl LineEncoder {
-    /// An encoder whose first line has this number.
+    /// Creates an encoder whose first line has this number.
     pub(super) fn from_number(next: u64) -> Self {
         Self { next }
     }
 
-    /// The number of the next line.
+    /// Returns the number of the next line.
     pub(super) fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// The event's line, with its line end. All lines after each other are a log, if the first is an event `run`.
+    /// Returns the next line, for this event, with its line end. The lines form a log if the first event is `run`.
     pub fn next_line(&mut self, event: &RunEvent) -> String {
         let mut line = Vec::new();
-        // Every event has a form in JSON, and JSON is text. If that were ever not so, no line is better than a wrong one.
+        // Every event can be encoded as JSON text. If one ever could not, an empty line is better than an invalid one.
         match self.append(event, &mut line) {
             Ok(()) => String::from_utf8(line).unwrap_or_default(),
             Err(_) => String::new(),
         }
     }
 
-    /// Appends the event's line. The buffer is left as it was if the event cannot be written.
+    /// Appends the line of an event. On error, the buffer is unchanged.
     pub(super) fn append(
         &mut self,
         event: &RunEvent,
@@ -60,7 +60,7 @@ impl LineEncoder {
         write!(buffer, "{}", self.next).map_err(serde_json::Error::io)?;
         let brace = buffer.len();
         serde_json::to_writer(&mut *buffer, event)?;
-        // The event's own fields go on in the object that is open already. So a long event is written once and never moved.
+        // The fields of the event continue the open object, so a long event is written only once and never moved.
         if let Some(byte) = buffer.get_mut(brace) {
             *byte = b',';
         }
@@ -74,7 +74,10 @@ impl LineEncoder {
     }
 }
 
-/// Whether the line, with its line end, is as it was written. If not, what is wrong.
+/// Checks whether a line, with its line end, is intact.
+///
+/// # Errors
+/// Returns the problem.
 pub(super) fn check(line: &[u8]) -> Result<(), &'static str> {
     let Some(line) = line.strip_suffix(b"\n") else {
         return Err("it has no line end");
@@ -96,7 +99,7 @@ pub(super) fn check(line: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// The line's number, if it begins with one.
+/// Returns the number of a line, if it starts with one.
 pub(super) fn number(line: &[u8]) -> Option<u64> {
     let digits = line.strip_prefix(BEFORE_NUMBER)?;
     let end = digits.iter().position(|byte| *byte == b',')?;

@@ -1,4 +1,4 @@
-//! Reads a log: what is whole, what a crash has left at its end, and what is damaged.
+//! Reads a log, and recognizes an unfinished end and damage.
 
 use plaincall_call::Effect;
 use serde::Deserialize;
@@ -8,35 +8,37 @@ use super::line::{self, LOG_VERSION};
 
 use crate::event::{DamagedEnd, RunEvent};
 
-/// How the first line of every log begins, in every version.
+/// The start of the first line of every log, in every version.
 const BEGINNING: &[u8] = b"{\"n\":0,\"event\":\"run\",\"version\":";
 
-/// What a log says.
+/// The content of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
-    /// Its events, in order. The first is [`RunEvent::Run`].
+    /// The events, in order. The first is [`RunEvent::Run`].
     pub events: Vec<RunEvent>,
-    /// How long the part is that they are read from, in bytes.
+    /// The size of their lines, in bytes.
     pub bytes: usize,
-    /// What a crash has left after them, if it has left something.
+    /// The unfinished end after them, if any.
     pub torn: Option<TornTail>,
 }
 
-/// The end of a log that a crash has left unfinished (`spec/log.md`, "Torn ends and damage").
+/// An unfinished end of a log, left by a crash (`spec/log.md`, "Torn ends and damage").
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TornTail {
     /// Its first line, from 1.
     pub line: u64,
-    /// How long it is, in bytes.
+    /// Its size, in bytes.
     pub bytes: usize,
     /// Whether it may be the start of a call of a tool that writes. Then such a call counts as started.
     pub may_be_start: bool,
 }
 
-/// Reads a log (`spec/log.md`). A torn end is not an error; the record names it.
+/// Reads a log (`spec/log.md`). An unfinished end is not an error: see [`Record::torn`].
 ///
 /// # Errors
-/// If it is empty, not a log, of a newer version, damaged, or says something that this version does not know.
+/// Returns an error if the log is empty, damaged or not a log, or if this version cannot read it.
 pub fn read_log(bytes: &[u8]) -> Result<Record, LogError> {
     match Record::read_as_far_as_possible(bytes) {
         (record, None) => Ok(record),
@@ -45,8 +47,8 @@ pub fn read_log(bytes: &[u8]) -> Result<Record, LogError> {
 }
 
 impl Record {
-    /// Reads a log up to the first line that is not understood, and says why it stopped there. So whoever only looks
-    /// at a log loses nothing by damage that comes after what was read.
+    /// Reads a log up to the first line that is damaged or unknown, and returns what precedes it with the error. Use this to
+    /// show a damaged log.
     pub fn read_as_far_as_possible(bytes: &[u8]) -> (Self, Option<LogError>) {
         let mut record = Self::default();
         let mut number = 0;
@@ -54,8 +56,8 @@ impl Record {
             let line = first_line(rest);
             match read_line(line, number) {
                 Ok(event) => record.events.push(event),
-                Err(Fault::Meaning(error)) => return (record, Some(error)),
-                Err(Fault::Bytes(what)) => {
+                Err(LineError::Content(error)) => return (record, Some(error)),
+                Err(LineError::Bytes(what)) => {
                     let error = record.stop(rest, number, what);
                     return (record, error);
                 }
@@ -77,7 +79,7 @@ impl Record {
         }
     }
 
-    /// The line that takes the place of a torn end that may be a start.
+    /// Returns the event that replaces an unfinished end that may be a start.
     pub(super) fn stand_in(&self) -> Option<RunEvent> {
         let torn = self.torn.as_ref().filter(|torn| torn.may_be_start)?;
         Some(RunEvent::DamagedEnd(DamagedEnd {
@@ -86,7 +88,7 @@ impl Record {
         }))
     }
 
-    /// Decides what a line is that is not as it was written: the log's torn end, or damage.
+    /// Decides whether a line that is not intact is the unfinished end of the log, or damage.
     fn stop(&mut self, rest: &[u8], number: u64, what: &'static str) -> Option<LogError> {
         let line = number + 1;
         let damaged = LogError::Damaged {
@@ -122,10 +124,10 @@ impl Record {
     }
 }
 
-/// The start of a call, and the line that takes its place.
+/// The start of a call, and the event that replaces a damaged one.
 const STARTS: [&str; 2] = ["start", "damaged_end"];
 
-/// All other kinds of lines that follow the first.
+/// All other kinds of events after the first.
 const OTHERS: [&str; 15] = [
     "admitted",
     "back_off",
@@ -144,12 +146,12 @@ const OTHERS: [&str; 15] = [
     "waiting",
 ];
 
-/// How a line begins, up to its kind.
+/// Returns the start of a line, before its kind.
 fn before_kind(number: u64) -> String {
     format!("{{\"n\":{number},\"event\":\"")
 }
 
-/// Whether a damaged line may have been the start of a call: unless it shows, as far as it goes, that it was another.
+/// Returns whether a damaged line may have been the start of a call: unless its readable part shows another kind.
 fn may_be_start(bytes: &[u8], number: u64) -> bool {
     let Some(kind) = bytes.strip_prefix(before_kind(number).as_bytes()) else {
         return true;
@@ -161,7 +163,7 @@ fn may_be_start(bytes: &[u8], number: u64) -> bool {
     STARTS.iter().any(&begins) || !OTHERS.iter().any(begins)
 }
 
-/// Whether the start of a call can be read behind the first line. Text in a line cannot look like it: its quotes are
+/// Returns whether there is the start of a call after the first line. Text within a line cannot match, because its quotes are
 /// escaped.
 fn has_later_start(bytes: &[u8], number: u64) -> bool {
     let start = b"\"event\":\"start\"";
@@ -171,33 +173,33 @@ fn has_later_start(bytes: &[u8], number: u64) -> bool {
     found.any(|(_, place)| place != of_first_line)
 }
 
-enum Fault {
-    /// It is not as it was written.
+enum LineError {
+    /// The line is not intact.
     Bytes(&'static str),
-    /// It is as it was written, and cannot be understood.
-    Meaning(LogError),
+    /// The line is intact, but its content is invalid.
+    Content(LogError),
 }
 
-/// What of the first line is the same in all versions.
+/// The part of the first line that is the same in all versions.
 #[derive(Deserialize)]
 struct Beginning {
     event: String,
     version: u64,
 }
 
-fn read_line(line: &[u8], number: u64) -> Result<RunEvent, Fault> {
-    line::check(line).map_err(Fault::Bytes)?;
+fn read_line(line: &[u8], number: u64) -> Result<RunEvent, LineError> {
+    line::check(line).map_err(LineError::Bytes)?;
     if number == 0 {
-        read_beginning(line).map_err(Fault::Meaning)?;
+        read_beginning(line).map_err(LineError::Content)?;
     }
     let unknown = |what| {
-        Fault::Meaning(LogError::Unknown {
+        LineError::Content(LogError::Unknown {
             line: number + 1,
             what,
         })
     };
     let damaged = |what| {
-        Fault::Meaning(LogError::Damaged {
+        LineError::Content(LogError::Damaged {
             line: number + 1,
             what,
         })
@@ -236,7 +238,7 @@ fn read_beginning(line: &[u8]) -> Result<(), LogError> {
     }
 }
 
-/// What the reader of JSON found, in words for people and without the place in the line, which helps nobody.
+/// Returns the message of an error without its position and the list of expected values, which do not help users.
 fn in_words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let end = [" at line ", ", expected "].map(|word| text.find(word).unwrap_or(text.len()));
@@ -247,7 +249,7 @@ fn in_words(error: &serde_json::Error) -> String {
     }
 }
 
-/// The lines with their ends; the last may have none.
+/// Returns the lines with their ends. The last may have none.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n')
 }

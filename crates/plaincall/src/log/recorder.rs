@@ -1,4 +1,4 @@
-//! Writes a log beside a run that goes on: lines gather while one batch is on its way to the disk.
+//! Writes a log in the background. Lines collect in a buffer while a batch is being written.
 
 use std::future::pending;
 use std::io;
@@ -13,49 +13,49 @@ use super::line::LineEncoder;
 use super::storage::{Storage, store};
 use crate::event::RunEvent;
 
-/// A buffer that has grown larger than this, in bytes, is not kept for the next batch.
+/// A larger buffer, in bytes, is not reused for the next batch.
 const KEPT_BUFFER: usize = 1024 * 1024;
 
-/// What a line has to outlive before anybody may act on it.
+/// What a line must survive before it counts as safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The end of this process.
+    /// A crash of this process.
     Written,
-    /// A loss of power.
+    /// A power failure.
     Synced,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// All lines below this number are as safe as was asked for.
+    /// All lines with smaller numbers are safe.
     Safe(u64),
-    /// It cannot be written any more, and why. Told once.
+    /// The log cannot be written, with the error. Reported once.
     Failed(Arc<str>),
 }
 
-/// Writes the lines of one log. It belongs to the one task that drives the run.
+/// Writes the lines of one log, for the driver of the run.
 ///
-/// A batch on its way is never waited for by `record`, and a failure is final: what was not safe by then is dropped,
-/// and nothing is written after it, so a half-written line can only be the last.
+/// `record` never waits for a batch. A failure is final: lines that are not safe are dropped, and nothing is written after
+/// them, so only the last line can be incomplete.
 pub(crate) struct Recorder {
-    /// Absent while a batch is on its way. It stays after a failure, so that no other run takes the log before this one
-    /// has ended.
+    /// `None` while a batch is being written. It stays after a failure, so that no other run can lock the log before this
+    /// run has ended.
     storage: Option<Box<dyn Storage>>,
     encoder: LineEncoder,
     buffer: Vec<u8>,
-    /// Whether a line of the next batch has to be synced.
+    /// Whether a line of the next batch must be synced.
     must_sync: bool,
-    /// Whether lines have been written that are not known to be synced.
+    /// Whether lines were written that may not be synced.
     unsynced: bool,
     batch: Option<Batch>,
-    /// What the barriers see.
+    /// The state that barriers observe.
     state: watch::Sender<State>,
 }
 
 struct Batch {
     task: JoinHandle<Stored>,
     bytes: usize,
-    /// All lines below this number are safe when it has arrived.
+    /// All lines with smaller numbers are safe when the batch is written.
     next: u64,
     sync: bool,
 }
@@ -72,14 +72,14 @@ struct State {
     failed: Option<Arc<str>>,
 }
 
-/// Lets others wait for a line. Cheap to clone.
+/// Waits for a line. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Barrier {
     state: watch::Receiver<State>,
 }
 
 impl Recorder {
-    /// Goes on where the log ends.
+    /// Continues a log at its end.
     pub(crate) fn new(log: Log) -> Self {
         let lines = u64::try_from(log.history.len()).unwrap_or(u64::MAX);
         Self {
@@ -96,8 +96,8 @@ impl Recorder {
         }
     }
 
-    /// Appends the event's line to the next batch and returns the line's number. After a failure it does nothing; the
-    /// number is then one that will never be safe.
+    /// Adds the line of an event to the next batch and returns its number. After a failure, it does nothing and returns a
+    /// number that is never safe.
     pub(crate) fn record(&mut self, event: &RunEvent, durability: Durability) -> u64 {
         let number = self.encoder.next_number();
         if self.failed().is_none() {
@@ -109,8 +109,7 @@ impl Recorder {
         number
     }
 
-    /// Sees to it that what was recorded gets written, and returns when a batch has arrived. Waits for ever if there
-    /// is nothing to write. Nothing is lost if the future is dropped.
+    /// Writes recorded lines, and returns when a batch is written. Never returns if there is nothing to write. Cancel safe.
     pub(crate) async fn progress(&mut self) -> Progress {
         if self.batch.is_none() && !self.buffer.is_empty() {
             self.send(self.must_sync);
@@ -118,10 +117,10 @@ impl Recorder {
         self.arrival().await
     }
 
-    /// Writes and syncs everything that was recorded.
+    /// Writes and syncs all recorded lines.
     ///
     /// # Errors
-    /// If the log has failed, now or before.
+    /// Returns an error if the log fails or has failed before.
     pub(crate) async fn finish(&mut self) -> Result<(), Arc<str>> {
         loop {
             if let Some(error) = self.failed() {
@@ -137,7 +136,7 @@ impl Recorder {
         }
     }
 
-    /// All lines below this number are as safe as was asked for.
+    /// Returns the number below which all lines are safe.
     pub(crate) fn written(&self) -> u64 {
         self.state.borrow().safe
     }
@@ -152,12 +151,12 @@ impl Recorder {
         }
     }
 
-    /// Whether anything was recorded that is not safe yet.
+    /// Returns whether there are lines that are not safe yet.
     pub(crate) fn is_busy(&self) -> bool {
         self.batch.is_some() || (self.failed().is_none() && !self.buffer.is_empty())
     }
 
-    /// How many bytes have been recorded and are not safe yet.
+    /// Returns the size of the lines that are not safe yet, in bytes.
     pub(crate) fn buffered(&self) -> usize {
         self.buffer.len() + self.batch.as_ref().map_or(0, |batch| batch.bytes)
     }
@@ -180,8 +179,7 @@ impl Recorder {
         });
     }
 
-    /// Waits for the batch that is on its way. The batch stays here until it has arrived, so a dropped future loses
-    /// nothing.
+    /// Waits for the current batch. Cancel safe.
     async fn arrival(&mut self) -> Progress {
         let Some(batch) = &mut self.batch else {
             return pending().await;
@@ -221,7 +219,7 @@ impl Recorder {
             .send_modify(|state| state.failed = Some(Arc::clone(error)));
     }
 
-    /// Uses the memory of a batch again, if nothing has been recorded since.
+    /// Reuses the memory of a batch, if nothing was recorded since.
     fn keep(&mut self, mut buffer: Vec<u8>) {
         if self.buffer.capacity() == 0 && buffer.capacity() <= KEPT_BUFFER {
             buffer.clear();
@@ -231,10 +229,10 @@ impl Recorder {
 }
 
 impl Barrier {
-    /// Returns when the line of this number is as safe as was asked for.
+    /// Waits until the line with this number is safe.
     ///
     /// # Errors
-    /// If it will never be: why the log has failed.
+    /// Returns an error if the log has failed.
     pub(crate) async fn reached(&self, number: u64) -> Result<(), Arc<str>> {
         let mut state = self.state.clone();
         let decided = |state: &State| state.safe > number || state.failed.is_some();

@@ -1,32 +1,32 @@
-//! Where a log is kept.
+//! The storage of a log.
 
 use std::io;
 
-/// A place that keeps what is appended to it. It is called from threads that may block.
+/// Append-only storage for a log. Its methods are called on threads that may block.
 pub trait Storage: Send + 'static {
-    /// Appends at least one of these bytes and says how many.
+    /// Appends some of these bytes, at least one, and returns their number.
     ///
     /// # Errors
-    /// If that is impossible. The log is then over; only after [`io::ErrorKind::Interrupted`] it is tried again.
+    /// Returns an error if that is not possible. Every error except [`io::ErrorKind::Interrupted`] ends the log.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Hands what it has kept back to the system, so that it outlives this process.
+    /// Passes buffered bytes to the operating system, so that they survive a crash of this process.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Same as [`write`](Self::write).
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Returns when everything written outlives a loss of power.
+    /// Waits until all bytes survive a power failure.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Same as [`write`](Self::write).
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// Appends all the bytes and hands them to the system, or if asked for to the disk.
+/// Appends and flushes all bytes, and syncs them if `sync` is set.
 pub(super) fn store(storage: &mut dyn Storage, mut bytes: &[u8], sync: bool) -> io::Result<()> {
     while !bytes.is_empty() {
-        let count = again(|| storage.write(bytes))?;
+        let count = retry_interrupted(|| storage.write(bytes))?;
         bytes = match bytes.get(count..) {
             Some(rest) if count > 0 => rest,
             _ => {
@@ -35,16 +35,16 @@ pub(super) fn store(storage: &mut dyn Storage, mut bytes: &[u8], sync: bool) -> 
             }
         };
     }
-    again(|| storage.flush())?;
+    retry_interrupted(|| storage.flush())?;
     if sync {
-        again(|| storage.sync())
+        retry_interrupted(|| storage.sync())
     } else {
         Ok(())
     }
 }
 
-/// A signal in the middle of it is no failure.
-fn again<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+/// Repeats an action while a signal interrupts it.
+fn retry_interrupted<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match action() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

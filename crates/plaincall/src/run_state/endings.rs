@@ -1,4 +1,4 @@
-//! How calls and turns end: by their tool, by another call, or because they are cancelled.
+//! Ends calls and turns.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,21 +32,21 @@ impl RunState {
         if status == Status::Ok && self.tool(call).is_some_and(|tool| tool.policy.finishes) {
             self.finisher.get_or_insert(call);
         }
-        self.record(call, status, output, error.map(Arc::from), None, at);
+        self.set_result(call, status, output, error.map(Arc::from), None, at);
         self.keep_for_next_turn(call);
-        let _ = self.plan.ended(call, outcome);
+        let _ = self.plan.finish(call, outcome);
         self.cancel_children(call, at);
         self.close_turn_of(call, at);
     }
 
-    /// The tool of a call has ended, and nobody waits any more for the calls that it has submitted.
+    /// Cancels the calls that the tool of a call has submitted.
     pub(super) fn cancel_children(&mut self, call: CallIndex, at: Duration) {
         for child in self.children.remove(&call).unwrap_or_default() {
             if let Some(entry) = self.calls.get_mut(child.index()) {
                 let reason = || "its parent call ended".into();
                 entry.cancelled.get_or_insert_with(reason);
                 self.plan.cancel_call(child);
-                self.act(at);
+                self.run_actions(at);
             }
         }
     }
@@ -59,7 +59,7 @@ impl RunState {
             return;
         }
         entry.cancelled = Some(Arc::clone(&reason));
-        self.tell(|| {
+        self.emit(|| {
             RunEvent::Cancel(Cancel {
                 call: Some(call.get()),
                 reason,
@@ -71,7 +71,7 @@ impl RunState {
     }
 
     pub(super) fn cancel(&mut self, reason: Arc<str>, timed_out: bool, at: Duration) {
-        self.tell(|| {
+        self.emit(|| {
             RunEvent::Cancel(Cancel {
                 call: None,
                 reason: Arc::clone(&reason),
@@ -80,8 +80,8 @@ impl RunState {
             })
         });
         self.cancelled = Some(reason);
-        self.is_overtime = timed_out;
-        self.called_off = self.calls.len();
+        self.turn_timed_out = timed_out;
+        self.cancelled_before = self.calls.len();
         self.plan.cancel_all();
     }
 
@@ -115,7 +115,7 @@ impl RunState {
         if because.root != because.direct {
             let _ = write!(error, "; the first failure was `{}`", because.root.id);
         }
-        self.unstarted(call, Status::Skipped, error, Some(because), at);
+        self.end_unstarted(call, Status::Skipped, error, Some(because), at);
     }
 
     pub(super) fn reject(&mut self, call: CallIndex, reason: &RejectReason, at: Duration) {
@@ -130,11 +130,11 @@ impl RunState {
         if let Some((entry, error)) = self.calls.get_mut(call.index()).zip(error) {
             entry.error = Some(error.into());
         }
-        self.unstarted(call, Status::Rejected, reason.to_string(), None, at);
+        self.end_unstarted(call, Status::Rejected, reason.to_string(), None, at);
     }
 
-    /// A call has ended without a tool that could say how.
-    pub(super) fn unstarted(
+    /// Ends a call that is not running.
+    pub(super) fn end_unstarted(
         &mut self,
         call: CallIndex,
         status: Status,
@@ -142,12 +142,12 @@ impl RunState {
         because: Option<Because>,
         at: Duration,
     ) {
-        self.record(call, status, None, Some(error.into()), because, at);
+        self.set_result(call, status, None, Some(error.into()), because, at);
         self.commands.push_back(Command::Forget(call));
         self.close_turn_of(call, at);
     }
 
-    pub(super) fn record(
+    pub(super) fn set_result(
         &mut self,
         call: CallIndex,
         status: Status,
@@ -175,7 +175,7 @@ impl RunState {
             because,
             times: entry.times,
         };
-        if self.is_heard {
+        if self.is_observed {
             self.events.push(RunEvent::Result(result.clone()));
         }
         entry.result = Some(result);
@@ -198,11 +198,11 @@ impl RunState {
         let Some(turn) = self.turns.get_mut(number) else {
             return;
         };
-        if turn.stage != Stage::Over || turn.unended > 0 {
+        if turn.stage != Stage::ReplyEnded || turn.unended > 0 {
             return;
         }
         turn.stage = Stage::Closed;
-        if self.is_heard {
+        if self.is_observed {
             let counts = self.results(number).collect();
             let turn = u32::try_from(number).unwrap_or(u32::MAX);
             self.events

@@ -1,4 +1,4 @@
-//! What happens outside of the run state.
+//! The inputs of the run state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use crate::work::Ended;
 
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The model is given a text from outside.
+    /// The model receives an untrusted text.
     Untrusted {
         name: Arc<str>,
-        /// What of it counts.
+        /// The part from which a call could be copied.
         text: Option<Arc<Untrusted<'static>>>,
     },
     Message {
         author: Author,
         text: Arc<str>,
     },
-    /// A turn was opened, with a limit of its own for its calls.
-    Open {
+    /// A turn starts, possibly with its own limit of calls.
+    BeginTurn {
         calls: Option<u32>,
     },
-    /// A piece of the reply, and what it says.
+    /// A part of the reply arrives.
     Text {
-        /// `None` if nobody wants to know.
+        /// `None` if no subscriber needs it.
         source: Option<Source>,
-        read: Vec<ReplyItem<'static>>,
+        items: Vec<ReplyItem<'static>>,
     },
-    /// The reply is over, and what its end says.
-    Over {
+    /// The reply ends.
+    EndReply {
         stop: Stop,
-        read: Vec<ReplyItem<'static>>,
+        items: Vec<ReplyItem<'static>>,
     },
-    /// A call was submitted, perhaps by the tool of another one.
+    /// A call is submitted, possibly by the tool of another call.
     Submit {
         name: Arc<str>,
         arguments: Arc<SubmittedArguments>,
@@ -48,7 +48,7 @@ pub(crate) enum Input {
         call: CallIndex,
         by: AdmittedBy,
         always: bool,
-        /// The arguments it runs with, if they are not those that were written.
+        /// The arguments, if they were edited.
         arguments: Option<Arc<Arguments>>,
     },
     Deny {
@@ -59,7 +59,7 @@ pub(crate) enum Input {
         call: CallIndex,
         ended: Ended,
     },
-    /// A call that was started has failed and is to be tried again.
+    /// A running call failed and will be retried.
     BackOff {
         call: CallIndex,
         error: Arc<str>,
@@ -78,7 +78,7 @@ pub(crate) enum Input {
     },
 }
 
-/// Whether the run does something with what was read.
+/// Returns whether the run state needs the item.
 pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
     matches!(
         item,

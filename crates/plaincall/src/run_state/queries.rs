@@ -1,4 +1,4 @@
-//! Where the calls stand: what the driver asks, and what it does to calls that a crash has cut off.
+//! Queries of the driver, and the restoring of interrupted calls.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl RunState {
         <[Tool]>::get(&self.toolbox, tool)
     }
 
-    /// What a complete call wants to run with.
+    /// Returns the arguments of a complete call.
     pub(crate) fn arguments(&self, call: CallIndex) -> Arc<Arguments> {
         let entry = self.calls.get(call.index());
         entry
@@ -40,7 +40,7 @@ impl RunState {
             .unwrap_or_default()
     }
 
-    /// What a call is started with. They are kept only if it may be started again.
+    /// Returns the arguments to start a call with. They stay in memory only if it may start again.
     pub(crate) fn arguments_for_start(&mut self, call: CallIndex) -> Arc<Arguments> {
         let is_once = self
             .tool(call)
@@ -78,22 +78,22 @@ impl RunState {
         results.collect()
     }
 
-    /// How many bytes the calls that a call depends on pass on to it.
-    pub(crate) fn passed_on(&self, call: CallIndex) -> usize {
+    /// Returns the size of the results that a call gets from its dependencies, in bytes.
+    pub(crate) fn dependency_bytes(&self, call: CallIndex) -> usize {
         let results = self.dependency_results(call);
         results.iter().map(DependencyResult::bytes).sum()
     }
 
-    /// How many bytes have been passed on to the calls that were started.
-    pub(crate) fn passed_on_so_far(&self) -> usize {
+    /// Returns the size of the results that all started calls got from their dependencies, in bytes.
+    pub(crate) fn total_dependency_bytes(&self) -> usize {
         let calls = self.calls.iter().zip(0..);
         let started = calls.filter(|(call, _)| call.times.started.is_some());
         started
-            .map(|(_, place)| self.passed_on(CallIndex::new(place)))
+            .map(|(_, place)| self.dependency_bytes(CallIndex::new(place)))
             .fold(0, usize::saturating_add)
     }
 
-    /// The results of a turn, in order of appearance of its calls.
+    /// Returns the results of a turn, in order of appearance of its calls.
     pub(crate) fn results(&self, turn: usize) -> impl Iterator<Item = &CallResult> {
         let next = self.turns.get(turn + 1);
         let end = next.map_or(self.calls.len(), |next| next.first);
@@ -102,7 +102,7 @@ impl RunState {
         calls.iter().filter_map(|call| call.result.as_ref())
     }
 
-    /// The number of the last turn, and whether it has closed.
+    /// Returns the number of the last turn, and whether it has closed.
     pub(crate) fn last_turn(&self) -> Option<(usize, bool)> {
         let last = self.turns.last()?;
         Some((self.turns.len() - 1, last.stage == Stage::Closed))
@@ -122,29 +122,29 @@ impl RunState {
         self.plan.counts().unended() > 0
     }
 
-    /// Whether the call was called off. If it has been started, its tool may take its time to end all the same.
-    pub(crate) fn is_called_off(&self, call: CallIndex) -> bool {
+    /// Returns whether the call was cancelled. Its tool may still be running.
+    pub(crate) fn is_cancelled(&self, call: CallIndex) -> bool {
         let entry = self.calls.get(call.index());
-        call.index() < self.called_off || entry.is_some_and(|call| call.cancelled.is_some())
+        call.index() < self.cancelled_before || entry.is_some_and(|call| call.cancelled.is_some())
     }
 
-    /// The calls that have not ended and belong to a call that was running when the run was cut off.
+    /// Returns the submitted calls that have not ended and whose parent was running when the run was interrupted.
     pub(crate) fn children(&self) -> Vec<CallIndex> {
         self.children.values().flatten().copied().collect()
     }
 
-    /// When the present turn was opened, if it has not closed.
+    /// Returns the start of the current turn, if it has not closed.
     pub(crate) fn opened(&self) -> Option<Duration> {
         let last = self.turns.last()?;
         (last.stage != Stage::Closed).then_some(last.opened)
     }
 
-    /// Lets the calls of tools that write, which a crash has cut off, wait for somebody's word without a slot. Calls
-    /// that are in `fresh` are about to be started.
-    pub(crate) fn set_aside(&mut self, fresh: &HashSet<u32>, at: Duration) {
+    /// Sets aside the interrupted calls of tools that write. Their outcome is unknown, and they hold no slot. The tools of the
+    /// calls in `unstarted` were not started, so these calls start normally.
+    pub(crate) fn set_aside(&mut self, unstarted: &HashSet<u32>, at: Duration) {
         for call in self.calls_in(State::Running) {
             let effect = self.tool(call).map(|tool| tool.spec.effect);
-            if fresh.contains(&call.get()) || effect.unwrap_or_default() != Effect::Write {
+            if unstarted.contains(&call.get()) || effect.unwrap_or_default() != Effect::Write {
                 continue;
             }
             if let Some(entry) = self.calls.get_mut(call.index())
@@ -153,18 +153,18 @@ impl RunState {
                 entry.is_aside = true;
             }
         }
-        self.act(at);
+        self.run_actions(at);
     }
 
-    /// The calls that wait for somebody's word.
+    /// Returns the calls that were set aside.
     pub(crate) fn calls_aside(&self) -> HashSet<CallIndex> {
         let calls = self.calls.iter().zip(0..);
         let aside = calls.filter(|(call, _)| call.is_aside && call.result.is_none());
         aside.map(|(_, place)| CallIndex::new(place)).collect()
     }
 
-    /// Whether calls written after this one go on when it has ended, whatever its status: then what it ended as can not
-    /// be changed any more. The order of writing counts over the ends of turns, so they may be calls of later turns.
+    /// Returns whether calls written after this one continue when it ends, with any status. Then its status can no longer be
+    /// changed. Written order spans turns, so they may be calls of later turns.
     pub(crate) fn is_followed(&self, call: CallIndex) -> bool {
         let Some((place, turn)) = self
             .calls
@@ -177,22 +177,22 @@ impl RunState {
         let Some(Order::Sequential { stop_on_error }) = turn.order else {
             return false;
         };
-        let own_go_on = !stop_on_error && !self.is_called_off(call);
-        if own_go_on && turn.stage == Stage::Open {
+        let own_continue = !stop_on_error && !self.is_cancelled(call);
+        if own_continue && turn.stage == Stage::Open {
             return true;
         }
         let later = self.calls.iter().skip(call.index() + 1);
         let is_open = |later: &&Call| later.result.is_none() && !later.is_submitted;
         later.filter(is_open).any(|later| {
             if later.turn == place {
-                return own_go_on;
+                return own_continue;
             }
             let order = self.turns.get(later.turn).and_then(|turn| turn.order);
             matches!(order, Some(Order::Sequential { .. }))
         })
     }
 
-    /// Takes the words of the log for how a call ended.
+    /// Replaces the result of a call with the one from the log.
     pub(crate) fn restore(&mut self, recorded: &CallResult) {
         let Some(entry) = self.calls.get_mut(recorded.call as usize) else {
             return;

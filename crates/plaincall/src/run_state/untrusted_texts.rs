@@ -1,4 +1,4 @@
-//! What the model has been told from outside, and which calls stand in it (`spec/running.md`, "Echoes").
+//! The untrusted texts that the model received, and the calls that appear in them (`spec/running.md`, "Echoes").
 
 use std::mem::take;
 use std::sync::Arc;
@@ -19,54 +19,54 @@ use crate::result::CallResult;
 #[derive(Debug)]
 pub(crate) struct UntrustedTexts {
     guard: EchoGuard,
-    /// What the texts are that the guard has heard, by their numbers there.
-    heard: Vec<HeldReason>,
-    /// How many texts were given to the model beside results.
-    given: u32,
-    /// The calls whose tools have said something that the model has not been told yet.
-    untold: Vec<CallIndex>,
-    /// How many bytes of results of submitted calls are kept until the next turn, and how many may be.
+    /// The reasons to hold a call that appears in a text, by the numbers of the texts in the guard.
+    reasons: Vec<HeldReason>,
+    /// The number of texts that the model received, without results.
+    text_count: u32,
+    /// The calls whose results the model has not received yet.
+    pending_results: Vec<CallIndex>,
+    /// The size of results of submitted calls that are kept until the next turn, and its limit, in bytes.
     kept: usize,
-    most: usize,
+    limit: usize,
 }
 
 impl UntrustedTexts {
-    /// `None` if echoes are nothing special in this run.
+    /// Returns `None` if echoes are not held.
     pub(crate) fn new(guard: EchoGuard, policy: &Policy) -> Option<Self> {
         (policy.echoes == Echoes::Held).then(|| Self {
             guard: guard.keep_at_most(policy.untrusted_limit),
-            heard: Vec::new(),
-            given: 0,
-            untold: Vec::new(),
+            reasons: Vec::new(),
+            text_count: 0,
+            pending_results: Vec::new(),
             kept: 0,
-            most: policy.untrusted_limit,
+            limit: policy.untrusted_limit,
         })
     }
 
-    /// Whether a text has to be kept until the next turn, because a call could be copied from it.
+    /// Returns whether a text must be kept until the next turn, because a call could be copied from it.
     fn keeps(&self, text: &Untrusted<'_>) -> bool {
-        self.kept <= self.most && self.guard.what_counts(text).is_some()
+        self.kept <= self.limit && self.guard.what_counts(text).is_some()
     }
 
-    /// Counts what has to be kept of the result of a submitted call. That happens when the call ends, not when somebody
-    /// takes the result, so that a log says it too.
+    /// Counts the part of a submitted call's result that must be kept. This happens when the call ends, not when the program
+    /// takes the result, so that a replay of the log counts the same.
     fn count(&mut self, result: &CallResult) {
-        for text in result.said() {
+        for text in result.untrusted_texts() {
             if self.guard.what_counts(&text).is_some() {
                 self.kept = self.kept.saturating_add(text.len());
             }
         }
     }
 
-    fn hear(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
+    fn observe(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
         self.guard.observe(text);
-        self.heard.push(what());
+        self.reasons.push(what());
     }
 
-    fn text_of(&self, found: Echo) -> HeldReason {
+    fn reason_of(&self, found: Echo) -> HeldReason {
         let text = match found {
-            Echo::Found { text } => self.heard.get(text).cloned(),
-            // Whatever else a guard finds, nobody knows which text it was.
+            Echo::Found { text } => self.reasons.get(text).cloned(),
+            // The text is not known.
             _ => None,
         };
         text.unwrap_or(HeldReason::UntrustedLimit)
@@ -74,7 +74,7 @@ impl UntrustedTexts {
 }
 
 impl RunState {
-    pub(super) fn hear(
+    pub(super) fn observe_untrusted(
         &mut self,
         name: Arc<str>,
         text: Option<Arc<Untrusted<'static>>>,
@@ -83,27 +83,27 @@ impl RunState {
         let Some(untrusted) = &mut self.untrusted else {
             return;
         };
-        let number = untrusted.given;
-        untrusted.given = number.saturating_add(1);
+        let number = untrusted.text_count;
+        untrusted.text_count = number.saturating_add(1);
         if let Some(text) = &text {
-            untrusted.hear(text, || HeldReason::Untrusted {
+            untrusted.observe(text, || HeldReason::Untrusted {
                 number,
                 name: Arc::clone(&name),
             });
         }
-        let heard = UntrustedText {
+        let received = UntrustedText {
             number,
             name,
             text,
             at,
         };
-        self.tell(|| RunEvent::Untrusted(heard));
+        self.emit(|| RunEvent::Untrusted(received));
     }
 
-    /// A tool has said something; the model is told with the next turn.
+    /// Remembers that the model receives the result of a call with the next turn.
     pub(super) fn keep_for_next_turn(&mut self, call: CallIndex) {
         if let Some(untrusted) = &mut self.untrusted {
-            untrusted.untold.push(call);
+            untrusted.pending_results.push(call);
             let entry = self.calls.get(call.index());
             let submitted = entry.filter(|entry| entry.is_submitted);
             if let Some(result) = submitted.and_then(|entry| entry.result.as_ref()) {
@@ -112,26 +112,26 @@ impl RunState {
         }
     }
 
-    /// A turn begins, so the model has been told what the tools had said.
-    pub(super) fn hear_results(&mut self) {
+    /// Observes the results that the model received, when a turn starts.
+    pub(super) fn observe_results(&mut self) {
         let Some(untrusted) = &mut self.untrusted else {
             return;
         };
-        if take(&mut untrusted.kept) > untrusted.most {
+        if take(&mut untrusted.kept) > untrusted.limit {
             untrusted.guard.lose_track();
         }
-        let mut untold = take(&mut untrusted.untold);
+        let mut pending_results = take(&mut untrusted.pending_results);
         // The order in which tools ended does not matter.
-        untold.sort_unstable();
-        for call in untold {
+        pending_results.sort_unstable();
+        for call in pending_results {
             let Some(entry) = self.calls.get(call.index()) else {
                 continue;
             };
             let Some(result) = &entry.result else {
                 continue;
             };
-            for text in result.said() {
-                untrusted.hear(&text, || HeldReason::Result {
+            for text in result.untrusted_texts() {
+                untrusted.observe(&text, || HeldReason::Result {
                     call: call.get(),
                     id: Arc::clone(&entry.id),
                 });
@@ -139,15 +139,15 @@ impl RunState {
         }
     }
 
-    /// Why only the gate can let a call run that is complete: it stands in a text from outside, or it was perhaps meant to
-    /// end earlier. What the model is told after this it has not copied.
+    /// Returns why a complete call is held, if it is: it appears in untrusted text, or may have been meant to end earlier. Text
+    /// that the model receives later does not count, because the model cannot have copied the call from it.
     pub(super) fn held(
         &self,
         call: CallIndex,
         echo: Option<HeldReason>,
         suspect: Option<SuspectMarker>,
     ) -> Option<HeldReason> {
-        // Nobody asks the model to write a call again that an untrusted text mentions.
+        // The model is not asked to write a call again if untrusted text mentions it.
         let suspect = || Some(HeldReason::EndMarker(suspect?));
         echo.or_else(|| suspect().map(|own| self.mention_of(call).unwrap_or(own)))
     }
@@ -157,16 +157,15 @@ impl RunState {
         find: impl FnOnce(&EchoGuard) -> Option<Echo>,
     ) -> Option<HeldReason> {
         let untrusted = self.untrusted.as_ref()?;
-        Some(untrusted.text_of(find(&untrusted.guard)?))
+        Some(untrusted.reason_of(find(&untrusted.guard)?))
     }
 
-    /// Takes the result of a submitted call, which nobody else can ask for. What stays of it is what a call could be
-    /// copied from.
+    /// Takes the result of a submitted call. Only the text from which a call could be copied stays here.
     pub(crate) fn take_result(&mut self, call: CallIndex) -> Option<CallResult> {
         let entry = self.calls.get_mut(call.index())?;
         let kept = entry.result.as_mut()?;
         let whole = kept.clone();
-        // What no tool has said the model is not told.
+        // A result that no tool produced contains no untrusted text.
         let untrusted = self.untrusted.as_ref().filter(|_| entry.attempts > 0);
         let is_kept =
             |text: &Untrusted<'_>| untrusted.is_some_and(|untrusted| untrusted.keeps(text));
@@ -181,13 +180,13 @@ impl RunState {
     pub(super) fn mention_of(&self, call: CallIndex) -> Option<HeldReason> {
         let untrusted = self.untrusted.as_ref()?;
         let name = &self.calls.get(call.index())?.name;
-        Some(untrusted.text_of(untrusted.guard.mentions(name)?))
+        Some(untrusted.reason_of(untrusted.guard.mentions(name)?))
     }
 
-    /// Tells that a call waits for the gate, and why nothing but the gate can let it pass, if that is so.
-    pub(super) fn tell_ready(&mut self, call: CallIndex, at: Duration) {
+    /// Emits the event of a call that waits for approval.
+    pub(super) fn emit_ready(&mut self, call: CallIndex, at: Duration) {
         let held = self.call(call).and_then(|entry| entry.held.clone());
-        self.tell_of(call, at, |CallRef { call, id, name, at }| {
+        self.emit_for(call, at, |CallRef { call, id, name, at }| {
             RunEvent::Ready(AwaitingApproval {
                 call,
                 id,

@@ -15,7 +15,7 @@ use plaincall::{
         Message, ReplyEnd, Resumed, RunBegin, Source, Started, SubmittedArguments, ToolBegin,
         TurnBegin, TurnEnd, UntrustedText,
     },
-    log::{LOG_VERSION, LineEncoder},
+    log::{LOG_VERSION, LineEncoder, TornTail},
     policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
     result::{Because, Cause, Link, StatusCounts, Times},
     rules::Rule,
@@ -415,4 +415,9 @@ fn result(status: Status) -> CallResult {
             ..Times::default()
         },
     }
+}
+
+/// Returns the line, the size and `may_be_start` of an unfinished end.
+pub(crate) fn torn_fields(torn: &TornTail) -> (u64, usize, bool) {
+    (torn.line, torn.bytes, torn.may_be_start)
 }

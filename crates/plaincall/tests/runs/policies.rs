@@ -248,7 +248,7 @@ async fn writes_at_the_end_of_the_turn() {
         )
         .await;
         assert!(
-            errors(&results)[0].contains("broke off"),
+            errors(&results)[0].contains("was truncated"),
             "{:?}",
             errors(&results)
         );

@@ -132,8 +132,8 @@ async fn a_turn_can_be_watched_and_fed_bytes() {
     turn.end(Stop::Natural);
     while let Some(event) = turn.next().await {
         match event {
-            TurnEvent::Read(ReplyItem::Text(text)) => seen.push_str(&text),
-            TurnEvent::Read(ReplyItem::CallStart(started)) => seen.push_str(&started.name),
+            TurnEvent::Reply(ReplyItem::Text(text)) => seen.push_str(&text),
+            TurnEvent::Reply(ReplyItem::CallStart(started)) => seen.push_str(&started.name),
             TurnEvent::Run(RunEvent::Start(started)) => {
                 assert!(seen.ends_with(&*started.name) || seen.ends_with('['));
             }

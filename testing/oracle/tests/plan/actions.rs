@@ -20,7 +20,7 @@ impl Driver<'_> {
                     "call {call} is ready before the end of its turn"
                 );
                 if self.tool(call).deferred {
-                    assert_eq!(self.reply(call), Reply::Whole, "call {call}");
+                    assert_eq!(self.reply(call), Reply::Complete, "call {call}");
                     self.tally.released += 1;
                 }
                 let failed = self.targets(call).flatten();
@@ -83,7 +83,7 @@ impl Driver<'_> {
         assert_eq!(because.root, root, "the root of call {call}");
         assert_ne!(self.states[root.index()], State::Ended(Status::Skipped));
         self.because[call] = Some(because);
-        let is_truncated = self.tool(call).deferred && self.reply(call) == Reply::Cut;
+        let is_truncated = self.tool(call).deferred && self.reply(call) == Reply::Truncated;
         self.tally.deferred_and_skipped += u32::from(is_truncated);
         assert_eq!(self.plan.call(at(call)).unwrap().because(), Some(because));
         self.end(call, Status::Skipped);
@@ -127,7 +127,7 @@ impl Driver<'_> {
                 assert_eq!(ids.iter().map(|id| &**id).collect::<Vec<_>>(), missing);
                 3
             }
-            RejectReason::Cycle { ring } => {
+            RejectReason::Cycle { calls: ring } => {
                 let ring: Vec<usize> = ring.iter().map(|(call, _)| call.index()).collect();
                 assert!(ring.contains(&call) && ring.is_sorted() && ring.len() > 1);
                 for member in ring.iter().copied() {
@@ -143,7 +143,7 @@ impl Driver<'_> {
                 assert!(self.scenario.unfinished.contains(&call));
                 5
             }
-            RejectReason::Wrong(_) => {
+            RejectReason::Invalid(_) => {
                 assert_eq!(fate, Fate::Wrong);
                 6
             }
@@ -151,8 +151,8 @@ impl Driver<'_> {
                 assert_eq!((fate, self.states[call]), (Fate::Denied, State::Ready));
                 7
             }
-            RejectReason::ReplyCut => {
-                assert!(self.tool(call).deferred && self.reply(call) == Reply::Cut);
+            RejectReason::TruncatedReply => {
+                assert!(self.tool(call).deferred && self.reply(call) == Reply::Truncated);
                 assert_eq!(self.states[call], State::Waiting);
                 assert!(self.is_turn_over(call), "call {call} is cut too early");
                 8

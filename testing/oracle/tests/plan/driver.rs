@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
         self.failures[call] -= 1;
         let result = self.plan.back_off(at(call));
         if self.stopped[call] {
-            assert_eq!(result, Err(PlanError::NotNow(State::Running)));
+            assert_eq!(result, Err(PlanError::InvalidState(State::Running)));
             self.tally.refused += 1;
         } else {
             result.unwrap();
@@ -244,7 +244,7 @@ impl<'a> Driver<'a> {
         let Fate::Ends(outcome) = self.calls[call].fate else {
             panic!("call {call} must not run");
         };
-        self.plan.ended(at(call), outcome).unwrap();
+        self.plan.finish(at(call), outcome).unwrap();
         self.end(call, outcome.into());
     }
 
@@ -283,7 +283,7 @@ impl<'a> Driver<'a> {
     /// The calls that were just asked to stop have ended because their time was over.
     fn run_out_of_time(&mut self) {
         for call in std::mem::take(&mut self.stops) {
-            self.plan.ended(at(call), Outcome::Error).unwrap();
+            self.plan.finish(at(call), Outcome::Error).unwrap();
             self.end(call, Status::Error);
             self.timed_out.push(call);
             self.tally.timed_out += 1;
@@ -358,7 +358,7 @@ impl<'a> Driver<'a> {
             0 if state != Some(State::Ready) => plan.admit(at(call)),
             1 if state != Some(State::Ready) => plan.deny(at(call), "misuse"),
             2 if !matches!(state, Some(State::Running | State::BackOff)) => {
-                plan.ended(at(call), Outcome::Ok)
+                plan.finish(at(call), Outcome::Ok)
             }
             3 if state != Some(State::Writing) => plan.complete(at(call), tool, ["a", "b"]),
             4 if has_run || !state.is_some_and(State::is_unstarted) => {
@@ -366,7 +366,7 @@ impl<'a> Driver<'a> {
             }
             5 if self.turn_is_open => plan.begin_turn(Order::Graph),
             6 if !self.turn_is_open => plan
-                .end_turn(Reply::Whole)
+                .end_turn(Reply::Complete)
                 .and(plan.declare("misuse").map(|_| ())),
             7 if state != Some(State::Running) => plan.back_off(at(call)),
             8 if state != Some(State::BackOff) => plan.retry(at(call)),

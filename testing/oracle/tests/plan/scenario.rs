@@ -76,27 +76,13 @@ const IDS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 impl Scenario {
     pub(crate) fn draw(random: &mut Random) -> Self {
-        let mut tools = vec![
-            Tool::default(),
-            Tool {
-                max_concurrent: NonZeroU32::new(1),
-                ..Tool::default()
-            },
-            Tool {
-                max_concurrent: NonZeroU32::new(2),
-                read: true,
-                ..Tool::default()
-            },
-            Tool {
-                read: true,
-                ..Tool::default()
-            },
-            Tool {
-                exclusive: true,
-                read: random.percent(50),
-                ..Tool::default()
-            },
-        ];
+        let mut tools = vec![Tool::default(); 5];
+        tools[1].max_concurrent = NonZeroU32::new(1);
+        tools[2].max_concurrent = NonZeroU32::new(2);
+        tools[2].read = true;
+        tools[3].read = true;
+        tools[4].exclusive = true;
+        tools[4].read = random.percent(50);
         let (defers, tolerates) = (random.pick(&[0, 0, 50]), random.pick(&[0, 50]));
         for tool in &mut tools {
             tool.deferred = random.percent(defers);
@@ -105,16 +91,15 @@ impl Scenario {
         let calls_per_turn = random
             .percent(15)
             .then(|| u32::try_from(random.below(12)).unwrap());
-        let concurrent = random.pick(&[0, 0, 1, 2, 3]);
+        let mut limits = Limits::default();
+        limits.concurrent = NonZeroU32::new(random.pick(&[0, 0, 1, 2, 3]));
+        limits.calls_per_turn = calls_per_turn;
         let mut scenario = Self {
             conversation: Conversation {
                 calls_per_turn,
                 turns: Vec::new(),
             },
-            limits: Limits {
-                concurrent: NonZeroU32::new(concurrent),
-                calls_per_turn,
-            },
+            limits,
             tools,
             tool_of: Vec::new(),
             pieces: Vec::new(),
@@ -152,9 +137,9 @@ impl Scenario {
             _ => Order::Graph,
         };
         let reply = if random.percent(20) {
-            Reply::Cut
+            Reply::Truncated
         } else {
-            Reply::Whole
+            Reply::Complete
         };
         let first = self.tool_of.len();
         let count = random.below(IDS.len() + 1);

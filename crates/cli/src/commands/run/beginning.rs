@@ -188,7 +188,7 @@ impl Beginning {
 /// Creates the log of a new run. Waits for the disk.
 pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
     Log::create(path).map_err(|error| match error {
-        LogError::Exists { path } => {
+        LogError::Exists { path, .. } => {
             let path = path.display();
             Failure::Broken(format!(
                 "the file {path} already exists; `plaincall run --resume {path}` resumes an interrupted run from its log; for a new log, name a new file"

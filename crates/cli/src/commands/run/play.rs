@@ -56,7 +56,7 @@ impl Received {
     /// Handles an event, and adds what the display shows of it to `waiting`.
     fn take(&mut self, event: TurnEvent, is_live: bool, waiting: &mut VecDeque<UiEvent>) {
         match event {
-            TurnEvent::Read(item) if is_live => shown(item, waiting),
+            TurnEvent::Reply(item) if is_live => shown(item, waiting),
             TurnEvent::Run(RunEvent::Lagged(lost)) => self.missed += lost.count,
             // The history already has the start of a resumed run.
             TurnEvent::Run(RunEvent::Run(_)) if self.is_resumed => {}
@@ -65,7 +65,7 @@ impl Received {
                 self.may_ask = true;
                 waiting.push_back(UiEvent::Run(Box::new(event)));
             }
-            TurnEvent::Read(_) => {}
+            _ => {}
         }
     }
 }

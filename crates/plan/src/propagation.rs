@@ -1,67 +1,70 @@
-//! How what happens to one call reaches those that depend on it.
+//! Propagates changes of a call to the calls that depend on it.
 //!
-//! News go through a queue instead of recursion, so a chain may be of any length. Each edge hears at most
-//! twice of its target: that it is grounded, and that it has ended.
+//! Changes go through a queue instead of recursion, so a chain may have any length. Each edge carries at most two changes
+//! of its target: that it is grounded, and that it has ended.
 //!
-//! A member of a cycle, or a call with an unknown id, is rejected at the end of the turn. So that its status does not
-//! depend on chance, a failed dependency skips at once only calls that are certain to be in order (grounded).
+//! A call in a cycle, or with an unknown id, is rejected at the end of the turn. A failed dependency skips only grounded
+//! calls at once: calls that cannot be rejected that way. So the status of a call does not depend on timing.
 
 use crate::NONE;
 use crate::action::{Action, Link};
 use crate::plan::Plan;
 use crate::state::{CallIndex, State};
 
+/// A change that dependents have not received yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum News {
-    /// The call can no longer be part of a cycle or lack an id.
+pub(crate) enum Change {
+    /// The call can no longer be part of a cycle or depend on an unknown id.
     Grounded(u32),
     /// The call has ended.
     Ended {
         call: u32,
-        /// Those that wait for it go on.
-        well: bool,
-        /// It was not grounded before.
+        /// Whether its dependents can run.
+        succeeded: bool,
+        /// Whether its end also grounded it.
         grounds: bool,
     },
 }
 
 impl Plan {
-    /// Tells all news, and what follows from them.
-    pub(crate) fn settle(&mut self) {
-        while let Some(news) = self.news.pop_front() {
-            let (News::Grounded(call) | News::Ended { call, .. }) = news;
-            if let News::Ended {
-                call, well: false, ..
-            } = news
+    /// Propagates all pending changes, and those that follow from them.
+    pub(crate) fn propagate(&mut self) {
+        while let Some(change) = self.changes.pop_front() {
+            let (Change::Grounded(call) | Change::Ended { call, .. }) = change;
+            if let Change::Ended {
+                call,
+                succeeded: false,
+                ..
+            } = change
             {
-                self.stop_the_rest(call);
+                self.stop_turn(call);
             }
             let dependents = self.calls.get(call as usize).map(|c| c.dependents.first);
             let mut cursor = dependents.unwrap_or(NONE);
             while let Some(edge) = self.edges.step(&mut cursor) {
-                self.tell(edge.dependent, news);
+                self.apply(edge.dependent, change);
             }
         }
         self.release_in_order();
     }
 
-    fn tell(&mut self, dependent: u32, news: News) {
+    fn apply(&mut self, dependent: u32, change: Change) {
         let Some(entry) = self.calls.get_mut(dependent as usize) else {
             return;
         };
         if matches!(entry.state, State::Ended(_)) {
             return;
         }
-        match news {
-            News::Grounded(_) => entry.ungrounded -= 1,
-            News::Ended {
+        match change {
+            Change::Grounded(_) => entry.ungrounded -= 1,
+            Change::Ended {
                 call,
-                well,
+                succeeded,
                 grounds,
             } => {
                 entry.ungrounded -= u32::from(grounds);
                 entry.pending -= 1;
-                if !well && entry.failed == NONE {
+                if !succeeded && entry.failed == NONE {
                     entry.failed = call;
                 }
             }
@@ -69,7 +72,7 @@ impl Plan {
         self.reconsider(dependent);
     }
 
-    /// Moves a waiting call on, if what it waits for allows it.
+    /// Skips a waiting call, or makes it ready, if nothing that it waits for prevents this any more.
     pub(crate) fn reconsider(&mut self, call: u32) {
         let Some(entry) = self.calls.get_mut(call as usize) else {
             return;
@@ -79,7 +82,7 @@ impl Plan {
         }
         if !entry.grounded {
             entry.grounded = true;
-            self.news.push_back(News::Grounded(call));
+            self.changes.push_back(Change::Grounded(call));
         }
         if entry.failed != NONE {
             let failed = entry.failed;

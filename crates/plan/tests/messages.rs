@@ -1,4 +1,4 @@
-//! What people and models read: every sentence and word of the crate, and what a program sees of a call.
+//! All messages and names of the crate.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ fn ids(count: usize) -> Vec<Arc<str>> {
     ids.collect()
 }
 
-fn ring(count: usize) -> Arc<[(CallIndex, Arc<str>)]> {
+fn cycle(count: usize) -> Arc<[(CallIndex, Arc<str>)]> {
     let calls = (0..).map(CallIndex::new);
     calls.zip(ids(count)).collect()
 }
 
 #[test]
-fn why_a_call_was_rejected() {
+fn reasons_of_rejected_calls() {
     let id: Arc<str> = "a".into();
     let first = CallIndex::new(3);
     let unknown = |count| RejectReason::UnknownIds { ids: ids(count) };
@@ -58,7 +58,7 @@ fn why_a_call_was_rejected() {
             "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7` and 2 more",
         ),
         (
-            RejectReason::Cycle { ring: ring(2) },
+            RejectReason::Cycle { calls: cycle(2) },
             "these calls wait for each other: `i0`, `i1`",
         ),
         (
@@ -66,10 +66,10 @@ fn why_a_call_was_rejected() {
             "the turn was closed before the call was complete",
         ),
         (
-            RejectReason::ReplyCut,
-            "the reply broke off; calls that change something wait for its end; make the call again",
+            RejectReason::TruncatedReply,
+            "the reply was truncated before this call could run; make the call again",
         ),
-        (RejectReason::Wrong("no such tool".into()), "no such tool"),
+        (RejectReason::Invalid("no such tool".into()), "no such tool"),
         (RejectReason::Denied("not today".into()), "not today"),
     ] {
         check(&reason, expected);
@@ -77,28 +77,31 @@ fn why_a_call_was_rejected() {
 }
 
 #[test]
-fn why_an_input_was_refused() {
+fn errors_of_invalid_inputs() {
     for (plan_error, expected) in [
         (PlanError::TurnOpen, "a turn is open; end it first"),
         (PlanError::NoTurn, "no turn is open; begin one first"),
         (PlanError::UnknownCall, "there is no such call"),
         (PlanError::UnknownTool, "there is no such tool"),
         (
-            PlanError::NotNow(State::Ended(Status::Ok)),
+            PlanError::InvalidState(State::Ended(Status::Ok)),
             "the call has already ended with the status ok",
         ),
         (
-            PlanError::NotNow(State::BackOff),
-            "the call is backing off, where this does not apply",
+            PlanError::InvalidState(State::BackOff),
+            "this is not possible while the call is backing off",
         ),
-        (PlanError::Full, "the plan cannot number any more entries"),
+        (
+            PlanError::Full,
+            "the plan has reached its limit of 2^32 - 1 calls, tools or dependencies",
+        ),
     ] {
         check(&plan_error, expected);
     }
 }
 
 #[test]
-fn where_a_call_stands() {
+fn names_of_states() {
     for (state, expected) in [
         (State::Writing, "writing"),
         (State::Waiting, "waiting"),
@@ -116,7 +119,7 @@ fn where_a_call_stands() {
         check(&State::Ended(status), expected);
         assert_eq!(State::Ended(status).status(), Some(status));
     }
-    // In a column, as tables write them.
+    // Padded, as in tables.
     assert_eq!(
         format!("{:>8}|{:<8}|", State::Ready, Status::Ok),
         "   ready|ok      |"
@@ -139,19 +142,23 @@ fn every_outcome_is_a_status() {
 
 #[test]
 fn each_call_counts_once() {
-    let counts = Counts {
-        writing: 1,
-        waiting: 2,
-        ready: 4,
-        admitted: 8,
-        running: 16,
-        back_off: 32,
-        ok: 64,
-        error: 128,
-        skipped: 256,
-        rejected: 512,
-        cancelled: 1024,
-        unknown: 2048,
-    };
+    let mut counts = Counts::default();
+    let fields = [
+        &mut counts.writing,
+        &mut counts.waiting,
+        &mut counts.ready,
+        &mut counts.admitted,
+        &mut counts.running,
+        &mut counts.back_off,
+        &mut counts.ok,
+        &mut counts.error,
+        &mut counts.skipped,
+        &mut counts.rejected,
+        &mut counts.cancelled,
+        &mut counts.unknown,
+    ];
+    for (field, exponent) in fields.into_iter().zip(0..) {
+        *field = 1 << exponent;
+    }
     assert_eq!((counts.unended(), counts.ended()), (63, 4032));
 }
