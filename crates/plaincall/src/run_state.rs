@@ -518,7 +518,6 @@ impl RunState {
 
     fn back_off(&mut self, call: CallIndex, error: Arc<str>, wait: Duration, at: Duration) {
         if self.plan.back_off(call).is_ok() {
-            self.cancel_children(call, at);
             if let Some(entry) = self.calls.get_mut(call.index()) {
                 entry.retry_at = at.saturating_add(wait);
             }
@@ -532,6 +531,8 @@ impl RunState {
                     at,
                 })
             });
+            // After the event: the results of the children follow from it.
+            self.cancel_children(call, at);
         }
     }
 

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::{Log, Recovery, RunEvent, Stop, Submitted, log::read_log};
+use plaincall::{
+    Effect, Log, Recovery, Run, RunEvent, Status, Stop, Submitted, Tool, Toolbox, log::read_log,
+    policy::Retry,
+};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -229,5 +232,47 @@ async fn more_than_could_be_kept() {
         fs::write(&path, &whole[..cut]).unwrap();
         let run = build(Log::resume(&path).unwrap()).build();
         run.unwrap().close().await.unwrap();
+    }
+}
+
+/// A parent that is retried cancels its children. In the log their results follow its back-off, so it can be resumed.
+#[tokio::test(start_paused = true)]
+async fn a_retried_parent_cancels_its_children() {
+    let directory = folder();
+    let path = directory.path().join("log");
+    let build = |log| {
+        let again = Tool::new("again", |(): (), _| async {
+            sleep(Duration::from_millis(10)).await;
+            Err::<String, _>("not yet".into())
+        });
+        let one = Tool::new("one", |(): (), _| async {
+            sleep(Duration::from_millis(100)).await;
+            Ok("done".to_owned())
+        });
+        let tools = Toolbox::new([
+            again.effect(Effect::Read).retry(Retry::attempts(2)),
+            one.effect(Effect::Read).max_concurrent(1),
+        ]);
+        Run::builder(tools.unwrap()).log(log).build().unwrap()
+    };
+    let mut run = build(Log::create(&path).unwrap());
+    let mut turn = run.turn();
+    let parent = turn.submit("again", json!({}));
+    let running = turn.submit("one", json!({}));
+    let waiting = turn.submit_from(parent.call(), "one", json!({}));
+    assert_eq!(waiting.await.status, Status::Cancelled);
+    assert_eq!(parent.await.status, Status::Error);
+    assert_eq!(running.await.status, Status::Ok);
+    turn.finish(Stop::Natural).await;
+    run.close().await.unwrap();
+    let whole = fs::read(&path).unwrap();
+    for cut in edges(&whole) {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let mut run = build(Log::resume(&path).unwrap());
+        if run.unfinished().is_some() {
+            run.resume_turn().finish(Stop::Natural).await;
+        }
+        run.close().await.unwrap();
+        Log::resume(&path).unwrap();
     }
 }
