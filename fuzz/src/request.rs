@@ -18,7 +18,7 @@ static OFFERS: LazyLock<ToolCache> = LazyLock::new(ToolCache::new);
 /// What the prompt begins with.
 const PROMPT: &str = "# Calling tools";
 /// What a line of a call begins with that the syntax cannot spell.
-const UNSPELLED: &str = "(A call that the syntax cannot spell, as JSON: {";
+const UNSPELLED: &str = "(A call this syntax cannot express, as JSON: {";
 
 /// Checks one request. Three bytes choose the settings, what is asked, and the form of the rest: the body, or the texts of
 /// a conversation, a NUL between two.

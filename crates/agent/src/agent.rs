@@ -277,7 +277,7 @@ impl AgentBuilder {
             }
         };
         if let Some(lacking) = lacks {
-            let problem = format!("this meaning of a reply without a call needs a {lacking}");
+            let problem = format!("this setting for replies without a call requires a {lacking}");
             return Err(AgentErrorKind::Settings(problem).into());
         }
         self.settings.dialect = self.settings.dialect.escaped();

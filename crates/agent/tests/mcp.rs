@@ -363,7 +363,7 @@ async fn servers_that_cannot_be_reached() {
         ),
         (
             web("nobody", "http://127.0.0.1:1/mcp?key=secret"),
-            "cannot be reached: the connection is refused",
+            "cannot be reached: connection refused",
         ),
     ];
     let reasons = |servers: &McpServers| -> Vec<String> {

@@ -242,7 +242,7 @@ impl Open {
                 is_wrong = is_over;
                 let (shown, had_slash) = shown(pointer.as_str());
                 if had_slash && !is_over {
-                    let message = "a pointer begins without `/`; it is dropped".to_owned();
+                    let message = "the leading `/` of the pointer is ignored".to_owned();
                     self.warn(ReplyDiagnostic {
                         severity: Severity::Warning,
                         ..ReplyDiagnostic::error("leading_slash", Section::Pointer, line, message)
@@ -377,7 +377,7 @@ impl Open {
                 Code::TruncatedPointer => {
                     value.is_wrong = true;
                     let pointer = value.pointer.as_deref().unwrap_or_default();
-                    diagnostic.message = format!("Pointer line cut off: {pointer}");
+                    diagnostic.message = format!("Truncated pointer line: {pointer}");
                 }
                 _ => {}
             }

@@ -185,7 +185,7 @@ impl<'s> Writer<'_, 's> {
             is_first_index
         };
         if looks_like_a_list && !place.prefers_keys() {
-            let message = "its keys count items, so it would come back as a list";
+            let message = "its keys are list indices, so it would be read as a list";
             return Err(refuse(pointer, message));
         }
         for (key, member) in members {
@@ -243,15 +243,12 @@ fn comes_back(pointer: &str, value: &Value, found: &str) -> ArgumentError {
         _ => "the value",
     };
     let (value, found) = (quoted(&value.to_string()), quoted(found));
-    refuse(
-        pointer,
-        format!("{kind} {value} would come back as {found}"),
-    )
+    refuse(pointer, format!("{kind} {value} would be read as {found}"))
 }
 
 fn unfit(pointer: &str, value: &Value, place: &Place<'_>) -> ArgumentError {
     let message = format!(
-        "it is declared as {}, and is {}",
+        "expected {}, found {}",
         place.in_words(),
         quoted(&value.to_string())
     );

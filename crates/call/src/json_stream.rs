@@ -102,7 +102,7 @@ pub enum NotClosed {
 impl fmt::Display for NotClosed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wrong(error) => write!(formatter, "the call is wrong: {error}"),
+            Self::Wrong(error) => write!(formatter, "invalid call: {error}"),
             Self::Different => formatter.write_str(
                 "the arguments differ from what has been written of them: give those of this call, bound to the tool that the text was begun for",
             ),
@@ -222,7 +222,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             EmojiShape::Whole => self.stage = Stage::Held,
             EmojiShape::Wrong => {
                 return Err(format!(
-                    "the line does not fit the form of the call: found {}",
+                    "the line does not match the usage of the tool: found {}",
                     quoted(raw_args)
                 ));
             }
@@ -437,5 +437,5 @@ impl Open {
 }
 
 fn nothing_at(pointer: &str) -> String {
-    format!("`{pointer}`: nothing may stand there")
+    format!("`{pointer}`: no value is allowed here")
 }

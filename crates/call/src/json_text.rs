@@ -15,7 +15,7 @@ use crate::decimal::{Decimal, Notation};
 /// assert_eq!(parse_json("[1.50, \"a\"]"), Ok(serde_json::json!([1.5, "a"])));
 /// assert!(parse_json("{\"a\": 1, \"a\": 2}").is_err());
 /// let message = parse_json("123456789012345678901234567890").unwrap_err();
-/// assert_eq!(message, "the number 123456789012345678901234567890 has more digits than can be kept");
+/// assert_eq!(message, "the number 123456789012345678901234567890 has too many digits");
 /// ```
 ///
 /// # Errors
@@ -28,7 +28,7 @@ pub(crate) fn parse_placed(text: &str) -> Result<Value, Fault> {
     let Unique(value) = serde_json::from_str(text).map_err(|error| Fault::of(&error))?;
     match numbers(text).find(|number| !is_kept(number)) {
         Some(number) => Err(Fault {
-            message: format!("the number {number} has more digits than can be kept"),
+            message: format!("the number {number} has too many digits"),
             place: None,
         }),
         None => Ok(value),
@@ -67,7 +67,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)?;
         match self.place {
-            Some((line, column)) => write!(formatter, " (line {line}, column {column} of it)"),
+            Some((line, column)) => write!(formatter, " (line {line}, column {column})"),
             None => Ok(()),
         }
     }
@@ -180,9 +180,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut members = Map::new();
         while let Some((key, Unique(member))) = access.next_entry::<String, Unique>()? {
             if members.contains_key(&key) {
-                return Err(A::Error::custom(format_args!(
-                    "the key {key:?} stands twice"
-                )));
+                return Err(A::Error::custom(format_args!("duplicate key {key:?}")));
             }
             members.insert(key, member);
         }

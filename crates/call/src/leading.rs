@@ -44,7 +44,7 @@ impl LeadingReasoning {
         if self.place == Place::Inside && matches!(event.kind, EventKind::CallStart(_)) {
             let (code, section) = (ReplyDiagnostic::CALL_IN_REASONING, Section::CallInReasoning);
             let message =
-                format!("this call is in reasoning that `{open}` opens: a run does not run it");
+                format!("this call is inside reasoning that `{open}` opens, so `run` ignores it");
             found = Some(ReplyDiagnostic {
                 severity: Severity::Warning,
                 ..ReplyDiagnostic::error(code, section, event.span, message)

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         match json_text::parse(&text) {
             Ok(value) => fits(&value).then_some(Ok(value)),
             Err(error) => Some(Err(ArgumentError::custom(format_args!(
-                "its JSON cannot be used: {error}"
+                "invalid JSON: {error}"
             )))),
         }
     }
@@ -529,7 +529,7 @@ impl Variant<'_> {
     /// Reads what stands under the name.
     fn read<T>(self, read: impl FnOnce(Reader<'_>) -> Result<T>) -> Result<T> {
         let Some(content) = self.content else {
-            let message = "this name needs something under it, and stands alone";
+            let message = "this name requires a value";
             return Err(ArgumentError::custom(message));
         };
         read(content).map_err(|error| error.inside(self.name, content.span()))

@@ -70,9 +70,7 @@ pub fn render_call(
         .chain(call.id)
         .chain(call.dependencies.iter().copied());
     if names.any(|name| in_name(name).is_some()) {
-        return Err(refused(
-            "a name or an id holds a character that nobody sees",
-        ));
+        return Err(refused("a name or id contains an invisible character"));
     }
     let text = match dialect.syntax().unwrap_or(Syntax::Block) {
         Syntax::Block => {

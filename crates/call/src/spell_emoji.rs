@@ -47,13 +47,13 @@ fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
             continue;
         };
         let fault = if is_over {
-            "a parameter before it on the line is left out"
+            "a parameter before it on the line is missing"
         } else if word.trim_matches(is_blank) != word || word.is_empty() {
-            "it is empty or has blanks at its ends, which the line does not keep"
+            "it is empty or has whitespace at its ends, which the line does not keep"
         } else if !item.takes_rest && word.contains(is_blank) {
-            "it has a blank, and one word of the line takes it"
+            "it contains whitespace, but must be one word"
         } else if word.contains([']', '\n', '\r']) {
-            "it has a `]` or a line end, which would end the line"
+            "it contains `]` or a line end, which would end the line"
         } else {
             if !line.is_empty() {
                 line.push(' ');
@@ -76,20 +76,20 @@ fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
             _ => None,
         };
         let Some(leaf) = leaf else {
-            let fault = "it has parts, which have no room on the line";
+            let fault = "an object or a list cannot be written on the line";
             return Err(refuse(key, fault));
         };
         match usage.body {
             UsageBody::Parameter(parameter) if parameter.name == key => {
                 let text = arguments.text(leaf);
                 if text.is_empty() && !parameter.required {
-                    let fault = "it is empty, and an empty body means that it is left out";
+                    let fault = "it is empty, but an empty body means that it is missing";
                     return Err(refuse(key, fault));
                 }
                 text.clone_into(&mut body);
             }
             _ if on_line(key) => {}
-            _ => return Err(refuse(key, "the form of the call has no room for it")),
+            _ => return Err(refuse(key, "a call of this tool has no place for it")),
         }
     }
     Ok(body)

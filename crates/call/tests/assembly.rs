@@ -168,7 +168,10 @@ fn errors_of_the_parser_take_part() {
             "!!!GADGET_START:A\n{\"x\": 1}\n!!!GADGET_END",
             "Text without an argument marker",
         ),
-        ("!!!GADGET_START:A\n!!!ARG:x/y", "Pointer line cut off: x/y"),
+        (
+            "!!!GADGET_START:A\n!!!ARG:x/y",
+            "Truncated pointer line: x/y",
+        ),
         (
             "!!!GADGET_START:A\n!!!ARG:x\n1\n!!!ARG:x\n2\n!!!ARG:y",
             "Duplicate pointer: x",

@@ -226,7 +226,7 @@ fn block_calls_that_do_not_fit() {
     block(
         definition,
         &[("name", "a"), ("list", "[1")],
-        "`list`: expected a list, found JSON that cannot be used: it ends inside a list (line 1, column 2 of it)",
+        "`list`: expected a list, found invalid JSON: it ends inside a list (line 1, column 2)",
     );
     block(
         definition,
@@ -423,19 +423,19 @@ fn emoji_json() {
     check(
         two,
         "🛠️[t]{\"a\":🛠️[/end]",
-        "the body of t must be one JSON object, but it ends inside a value (line 1, column 5 of it); t takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but it ends inside a value (line 1, column 5); t takes `a`, `b`, `n`, `list` and `any`",
     );
     check(
         two,
         "🛠️[t]{\"a\":\"1\",\"b\":\"2\"} x🛠️[/end]",
-        "the body of t must be one JSON object, but trailing characters (line 1, column 19 of it); t takes `a`, `b`, `n`, `list` and `any`",
+        "the body of t must be one JSON object, but trailing characters (line 1, column 19); t takes `a`, `b`, `n`, `list` and `any`",
     );
     check("t a:string? b:string?", "🛠️[t]\n🛠️[/end]", "{}");
     check(
         "t n:integer m:any",
         "🛠️[t]{\"n\":1.00000000000000000001,\"m\":1e400}🛠️[/end]",
-        "`n`: expected an integer, found `1.00000000000000000001` (the number 1.00000000000000000001 has more digits than can be kept)\n\
-         `m`: expected any value, found `1e400` (number out of range (line 1, column 5 of it))",
+        "`n`: expected an integer, found `1.00000000000000000001` (the number 1.00000000000000000001 has too many digits)\n\
+         `m`: expected any value, found `1e400` (number out of range (line 1, column 5))",
     );
 }
 
@@ -516,24 +516,24 @@ fn written_back_as_emoji() {
     spelled(
         create,
         &[("content", ""), ("path", "a b")],
-        Err("`path`: it has a blank, and one word of the line takes it"),
+        Err("`path`: it contains whitespace, but must be one word"),
     );
     spelled(
         create,
         &[("content", ""), ("path", "a]")],
-        Err("`path`: it has a `]` or a line end, which would end the line"),
+        Err("`path`: it contains `]` or a line end, which would end the line"),
     );
     spelled(
         create,
         &[("content", ""), ("path", "")],
-        Err("`path`: it is empty or has blanks at its ends, which the line does not keep"),
+        Err("`path`: it is empty or has whitespace at its ends, which the line does not keep"),
     );
     let query = "q n:integer? m:integer?";
     spelled(query, &[("m", "1"), ("n", "02")], Ok(("02 1", "")));
     spelled(
         query,
         &[("m", "1")],
-        Err("`m`: a parameter before it on the line is left out"),
+        Err("`m`: a parameter before it on the line is missing"),
     );
     spelled(
         "q a:string b:string | positional=a,b",
@@ -543,7 +543,7 @@ fn written_back_as_emoji() {
     spelled(
         "q a:string b:string? | positional=a",
         &[("a", "x"), ("b", "y")],
-        Err("`b`: the form of the call has no room for it"),
+        Err("`b`: a call of this tool has no place for it"),
     );
     spelled(
         "q a:array",
@@ -553,6 +553,6 @@ fn written_back_as_emoji() {
     spelled(
         "q a:string b:integer l:string? | body=l",
         &[("a", "x"), ("b", "1"), ("l", "")],
-        Err("`l`: it is empty, and an empty body means that it is left out"),
+        Err("`l`: it is empty, but an empty body means that it is missing"),
     );
 }

@@ -111,7 +111,7 @@ fn the_wire_form_of_a_block_document() {
         r#"{"type":"call","span":[60,101],"termination":"end_of_stream","call":{"gadgetName":"V","#,
         r#""invocationId":"gadget_1","dependencies":[],"parametersRaw":"!!!ARG:/x\n1\n!!!ARG:x\n2\n","#,
         r#""parseError":"Duplicate pointer: x"}}],"diagnostics":["#,
-        r#"{"code":"leading_slash","severity":"warning","span":[78,88],"message":"a pointer begins without `/`; it is dropped"},"#,
+        r#"{"code":"leading_slash","severity":"warning","span":[78,88],"message":"the leading `/` of the pointer is ignored"},"#,
         r#"{"code":"duplicate_pointer","severity":"error","span":[90,99],"message":"Duplicate pointer: x"}]}"#,
     );
     assert_eq!(
@@ -233,7 +233,7 @@ fn openai_form() {
         reasons,
         [(1, "a", 1), (2, "gadget_1", 3), (3, "gadget_2", 1)]
     );
-    assert_eq!(skipped[2].reasons, ["Pointer line cut off: x"]);
+    assert_eq!(skipped[2].reasons, ["Truncated pointer line: x"]);
 
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
     let calls = openai_calls(&emoji, check(), Stop::Natural, None);

@@ -77,12 +77,12 @@ fn what_is_no_schema_is_refused_by_its_place() {
     refused(
         &json!({"properties": {"a": false}}),
         "/properties/a",
-        "leave the parameter out",
+        "remove the parameter",
     );
     refused(
         &json!({"properties": {"a": {"type": "string", "allOf": [{"type": "integer"}]}}}),
         "/properties/a",
-        "leave the parameter out",
+        "remove the parameter",
     );
     // The keyword, its value, and a part of what is said about it.
     for (keyword, value, part) in [
@@ -91,8 +91,8 @@ fn what_is_no_schema_is_refused_by_its_place() {
         ("type", json!(["string", "date"]), "one of string"),
         ("type", json!([]), "one of string"),
         ("enum", json!("a"), "list of values"),
-        ("required", json!("a"), "list of names"),
-        ("required", json!(true), "list of names"),
+        ("required", json!("a"), "list of property names"),
+        ("required", json!(true), "list of property names"),
         ("properties", json!([]), "an object"),
         ("items", json!(1), "JSON Schema"),
         ("anyOf", json!([]), "at least one"),
@@ -101,9 +101,9 @@ fn what_is_no_schema_is_refused_by_its_place() {
         ("minLength", json!(-1), "integer"),
         ("maxItems", json!("1"), "integer"),
         ("$ref", json!(1), "the location of the schema"),
-        ("$ref", json!("#/$defs/none"), "nothing stands at"),
-        ("$ref", json!("#none"), "nothing stands at"),
-        ("$ref", json!("other.json"), "leads out"),
+        ("$ref", json!("#/$defs/none"), "does not exist"),
+        ("$ref", json!("#none"), "does not exist"),
+        ("$ref", json!("other.json"), "points outside"),
     ] {
         let mut property = json!({});
         property[keyword] = value;

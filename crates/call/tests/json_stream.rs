@@ -198,47 +198,47 @@ fn a_wrong_call_is_left_open() {
     for (chunks, expected) in [
         (
             &["!!!ARG:s\nx\n!!!ARG:s\ny\n"][..],
-            &[r#"{"s":"x""#, "the call is wrong: Duplicate pointer: s"][..],
+            &[r#"{"s":"x""#, "invalid call: Duplicate pointer: s"][..],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:s/a\ny\n"],
             &[
                 r#"{"s":"x""#,
-                "the call is wrong: Pointer conflict: s/a passes through the value s",
+                "invalid call: Pointer conflict: s/a passes through the value s",
             ],
         ),
         (
             &["!!!ARG:o/a\nx\n!!!ARG:s\ny\n!!!ARG:o\nz\n"],
             &[
                 r#"{"o":{"a":"x""#,
-                "the call is wrong: Pointer conflict: o already holds other arguments",
+                "invalid call: Pointer conflict: o already holds other arguments",
             ],
         ),
         (
             &["!!!ARG:l/1\nx\n"],
-            &["the call is wrong: Array index gap: expected 0, got 1"],
+            &["invalid call: Array index gap: expected 0, got 1"],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:-1\ny\n!!!ARG:text\nz\n"],
-            &[r#"{"s":"x""#, "the call is wrong: Invalid array index: -1"],
+            &[r#"{"s":"x""#, "invalid call: Invalid array index: -1"],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:n\nmany\n"],
             &[
                 r#"{"s":"x","n":"#,
-                "the call is wrong: `n`: found `many`, which does not fit",
+                "invalid call: `n`: found `many`, which does not fit",
             ],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:no\ny\n"],
             &[
                 r#"{"s":"x""#,
-                "the call is wrong: `no`: nothing may stand there",
+                "invalid call: `no`: no value is allowed here",
             ],
         ),
         (
             &["!!!ARG:s 5\n"],
-            &["the call is wrong: Value on the pointer line: s 5"],
+            &["invalid call: Value on the pointer line: s 5"],
         ),
     ] {
         check(&tool(), Some(&tool()), chunks, expected);
@@ -249,7 +249,7 @@ fn a_wrong_call_is_left_open() {
         &["!!!ARG:p/0\n1\n!!!ARG:p/1\n2\n!!!ARG:z\n3\n!!!ARG:p/2\n4\n"],
         &[
             r#"{"p":[1,2],"z":3"#,
-            "the call is wrong: `p/2`: nothing may stand there",
+            "invalid call: `p/2`: no value is allowed here",
         ],
     );
 }
@@ -375,12 +375,12 @@ fn the_body_of_an_emoji_call_is_written_as_it_comes() {
         (
             0,
             &["🛠️[A a.txt x]\n", "one🛠️[/end]"],
-            &["the call is wrong: the line does not fit the form of the call: found `a.txt x`"],
+            &["invalid call: the line does not match the usage of the tool: found `a.txt x`"],
         ),
         (
             4,
             &["🛠️[A]\n", "one🛠️[/end]"],
-            &["the call is wrong: the line does not fit the form of the call: found nothing"],
+            &["invalid call: the line does not match the usage of the tool: found nothing"],
         ),
     ] {
         let tool = &tools[tool];

@@ -293,7 +293,7 @@ fn other_errors() {
     check(
         &format!("{call}!!!ARG:y"),
         0,
-        &wrong("Pointer line cut off: y"),
+        &wrong("Truncated pointer line: y"),
     );
     check(
         &format!("{call}!!!ARG:x\n2\n!!!GADGET_END"),

@@ -103,8 +103,8 @@ fn mistakes(document: &str, expected: &[(&str, &str)]) {
 
 #[test]
 fn mistakes_have_places() {
-    mistakes("", &[("", "this JSON cannot be used")]);
-    mistakes("[", &[("", "this JSON cannot be used")]);
+    mistakes("", &[("", "invalid JSON")]);
+    mistakes("[", &[("", "invalid JSON")]);
     mistakes("5", &[("", "list of tools")]);
     mistakes(r#"{"tools": {}}"#, &[("/tools", "list of tools")]);
     mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);
@@ -126,7 +126,7 @@ fn mistakes_have_places() {
     mistakes(
         r#"[{"type": "function", "function": {"name": "a b"}}, {"name": "c", "description": 5}]"#,
         &[
-            ("/0/function/name", "name of a tool"),
+            ("/0/function/name", "tool name"),
             ("/1/description", "a string"),
         ],
     );
@@ -139,13 +139,13 @@ fn mistakes_have_places() {
     );
     mistakes(
         r#"[{"name": "a", "parameters": {}, "input_schema": {}}, {"name": "b"}, {"name": "b"}]"#,
-        &[("/0/input_schema", "already"), ("/2", "too")],
+        &[("/0/input_schema", "already"), ("/2", "also")],
     );
     mistakes(
         r#"[{"name": "a", "input_schema": {"properties": {"x y": {"type": "string"}}}}]"#,
-        &[("/0/input_schema/properties/x y", "blank")],
+        &[("/0/input_schema/properties/x y", "space or tab")],
     );
-    mistakes(r#"[{"name": "a", "name": "b"}]"#, &[("", "twice")]);
+    mistakes(r#"[{"name": "a", "name": "b"}]"#, &[("", "duplicate key")]);
     mistakes(
         r#"[{"name": "a", "annotations": true}, {"name": "b", "annotations": {"readOnlyHint": "true"}},
             {"name": "c", "input_schema": {}, "input_examples": [1]}]"#,
@@ -260,10 +260,10 @@ fn examples_of_a_definition_are_those_of_its_schema() {
 fn schemas_that_cannot_be_validated() {
     mistakes(
         r#"[{"name": "a", "parameters": {"properties": {"x": {"type": "string", "pattern": "("}}}}]"#,
-        &[("/0/parameters/properties/x/pattern", "no JSON Schema")],
+        &[("/0/parameters/properties/x/pattern", "invalid JSON Schema")],
     );
     mistakes(
         r#"[{"name": "a", "parameters": {"properties": {"x": {"minimum": "1"}}}}]"#,
-        &[("/0/parameters/properties/x/minimum", "no JSON Schema")],
+        &[("/0/parameters/properties/x/minimum", "invalid JSON Schema")],
     );
 }

@@ -195,15 +195,15 @@ fn json_text() {
     value_error::<X<X<u8>>>(r#"{"x": {}}"#, "`x/x/x`: it is missing");
     value_error::<BTreeMap<String, u8>>(
         r#"{"a": 1, "a": 2}"#,
-        "`x`: its JSON cannot be used: the key \"a\" stands twice (line 1, column 16 of it)",
+        "`x`: invalid JSON: duplicate key \"a\" (line 1, column 16)",
     );
     value_error::<Vec<f64>>(
         "[1.00000000000000000001]",
-        "`x`: its JSON cannot be used: the number 1.00000000000000000001 has more digits than can be kept",
+        "`x`: invalid JSON: the number 1.00000000000000000001 has too many digits",
     );
     value_error::<Vec<u8>>(
         "[1,",
-        "`x`: its JSON cannot be used: it ends inside a value (line 1, column 3 of it)",
+        "`x`: invalid JSON: it ends inside a value (line 1, column 3)",
     );
     value_error::<Vec<u8>>("{\"a\": 1}", "`x`: expected a list, found `{\"a\": 1}`");
 }
@@ -266,10 +266,7 @@ fn enums() {
         "Kelvin",
         "`x`: expected one of `celsius` and `kelvin`, found `Kelvin`",
     );
-    value_error::<Shape>(
-        "Circle",
-        "`x`: this name needs something under it, and stands alone",
-    );
+    value_error::<Shape>("Circle", "`x`: this name requires a value");
     check_error::<X<Shape>>(
         &[("x/Circle", "wide")],
         "`x/Circle`: expected a number, found `wide`",

@@ -344,9 +344,9 @@ fn what_it_refuses() {
             "`--end-prefix` is a marker of the block syntax",
             2,
         ),
-        ("http://me:word@a/v1", &free, "a name or a password", 2),
+        ("http://me:word@a/v1", &free, "a user name or a password", 2),
         ("replay:/nowhere", &free, "cannot read /nowhere: ", 1),
-        (&lines, &free, "line 2: this is no JSON from column 1 on", 1),
+        (&lines, &free, "line 2: invalid JSON at column 1", 1),
     ] {
         let upstream = match upstream {
             "" => "http://127.0.0.1:1/v1",
@@ -499,5 +499,5 @@ fn without_certificates() {
     let output = command.output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
-    assert!(told.contains("TLS cannot be used"), "{told}");
+    assert!(told.contains("TLS is not available"), "{told}");
 }

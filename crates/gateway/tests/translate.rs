@@ -165,7 +165,7 @@ fn history() {
         &[
             "system: <prompt>",
             "user: Hi.",
-            "assistant: !!!GADGET_START:now\n!!!GADGET_END\n(A call that the syntax cannot spell, as JSON: {\"name\":\"gone\",\"arguments\":\"{oops\"})\n",
+            "assistant: !!!GADGET_START:now\n!!!GADGET_END\n(A call this syntax cannot express, as JSON: {\"name\":\"gone\",\"arguments\":\"{oops\"})\n",
             "user: Result 1 of 2: tool now\nNo output.\nResult 2 of 2: tool gone, status unknown\nError: the outcome of this call is unknown\n",
             "assistant: Done.",
         ],
@@ -181,7 +181,7 @@ fn history() {
         &[
             "system: <prompt>",
             "user: Hi.",
-            "assistant: (A call that the syntax cannot spell, as JSON: {\"name\":\"sh\",\"arguments\":\"ls\\n!!!ARG\\:\"})\n",
+            "assistant: (A call this syntax cannot express, as JSON: {\"name\":\"sh\",\"arguments\":\"ls\\n!!!ARG\\:\"})\n",
             "user: Result 1 of 1: tool sh\nOutput: a\n",
         ],
     );

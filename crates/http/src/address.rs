@@ -24,7 +24,7 @@ pub fn check_address(url: &str) -> Result<(), String> {
         .next()
         .unwrap_or_default();
     if host.contains('@') || shown_first.contains('@') {
-        return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
+        return Err("the URL of the model server contains a user name or a password, which others can read in the process list; pass the key separately".to_owned());
     }
     let shown = url.split(['?', '#']).next().unwrap_or_default();
     let is_http = |scheme: &str| ["http", "https"].contains(&&*scheme.to_ascii_lowercase());
@@ -34,7 +34,7 @@ pub fn check_address(url: &str) -> Result<(), String> {
         )),
         Some(scheme) if is_http(scheme) && !host.is_empty() => Ok(()),
         _ => Err(format!(
-            "{shown}: an address that begins with http:// or https:// is needed, such as http://localhost:11434/v1"
+            "{shown}: expected an address that begins with http:// or https://, such as http://localhost:11434/v1"
         )),
     }
 }

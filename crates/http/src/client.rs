@@ -85,8 +85,9 @@ impl Proxy {
                 Some(_) => {}
             }
             // The URL may contain a password, so the message does not repeat it.
-            let words =
-                format!("the proxy for {kind} is no address such as http://proxy.example:3128");
+            let words = format!(
+                "the proxy for {kind} is invalid; expected an address such as http://proxy.example:3128"
+            );
             Err(HttpError::new(HttpErrorKind::Settings, words))
         };
         let matcher = Matcher::builder()
@@ -120,7 +121,7 @@ impl HttpClient {
     /// Creates a client.
     ///
     /// # Errors
-    /// Returns an error if the URL of a proxy is invalid, or TLS cannot be used.
+    /// Returns an error if the URL of a proxy is invalid, or TLS is not available.
     pub fn new(settings: &HttpSettings) -> Result<Self, HttpError> {
         let proxies = settings.proxy.as_ref().map(Proxy::matcher).transpose()?;
         let proxies = proxies.map(Arc::new);
@@ -148,7 +149,7 @@ impl HttpClient {
     ) -> Result<HttpResponse, HttpError> {
         let asked = Instant::now();
         let first = waits.first.min(waits.whole);
-        let what = "has not begun to answer";
+        let what = "has not started to respond";
         let response = within(first, what, None, first, self.request(request)).await??;
         Ok(HttpResponse::begun(response, waits, asked))
     }

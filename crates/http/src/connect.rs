@@ -98,7 +98,7 @@ async fn resolve(name: Name, allow: Option<fn(IpAddr) -> bool>) -> Result<Addres
 /// The TLS configuration. The certificates of the system are read once.
 fn tls() -> Result<Arc<ClientConfig>, HttpError> {
     trust().0.clone().map_err(|error| {
-        let words = format!("TLS cannot be used: {error}");
+        let words = format!("TLS is not available: {error}");
         HttpError::new(HttpErrorKind::Settings, words)
     })
 }
@@ -110,7 +110,7 @@ fn tls() -> Result<Arc<ClientConfig>, HttpError> {
 pub fn check_certificates() -> Result<(), HttpError> {
     tls()?;
     trust().1.clone().map_err(|error| {
-        let words = format!("TLS cannot be used: {error}");
+        let words = format!("TLS is not available: {error}");
         HttpError::new(HttpErrorKind::Settings, words)
     })
 }

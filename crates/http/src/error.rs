@@ -51,13 +51,16 @@ impl HttpError {
     }
 
     pub(crate) fn too_long(most: usize) -> Self {
-        let words = format!("has answered with more than {most} bytes");
+        let words = format!("sent more than {most} bytes");
         Self::new(HttpErrorKind::TooLong, words)
     }
 
     pub(crate) fn sending(error: &ClientError) -> Self {
         if chain(error.source()).any(<dyn Error>::is::<NotAllowed>) {
-            return Self::new(HttpErrorKind::NotAllowed, "may not be asked");
+            return Self::new(
+                HttpErrorKind::NotAllowed,
+                "resolves only to addresses that are not allowed",
+            );
         }
         let words = causes(error);
         if !error.is_connect() {
@@ -66,7 +69,7 @@ impl HttpError {
         }
         let mut io = chain(error.source()).filter_map(<dyn Error>::downcast_ref::<io::Error>);
         if io.any(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            let words = "cannot be reached: the connection is refused";
+            let words = "cannot be reached: connection refused";
             return Self::new(HttpErrorKind::ConnectionRefused, words);
         }
         Self::new(
@@ -76,7 +79,7 @@ impl HttpError {
     }
 
     pub(crate) fn reading(error: &(dyn Error + 'static)) -> Self {
-        let words = format!("ended its answer early: {}", chained(Some(error)));
+        let words = format!("ended its response early: {}", chained(Some(error)));
         Self::new(HttpErrorKind::Broken, words)
     }
 
@@ -117,7 +120,7 @@ pub(crate) struct NotAllowed;
 
 impl fmt::Display for NotAllowed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("none of its addresses may be asked")
+        formatter.write_str("none of its addresses is allowed")
     }
 }
 
@@ -146,7 +149,7 @@ fn chained(error: Option<&(dyn Error + 'static)>) -> String {
         }
     }
     if text.is_empty() {
-        text.push_str("something went wrong");
+        text.push_str("unknown error");
     }
     text
 }

@@ -187,7 +187,7 @@ pub(crate) async fn within<F: Future>(
     };
     tokio::time::timeout_at(at, future).await.map_err(|_| {
         if is_whole {
-            HttpError::late("has not finished its answer", whole)
+            HttpError::late("has not finished its response", whole)
         } else {
             HttpError::late(what, wait)
         }

@@ -73,10 +73,10 @@ fn addresses() {
         ("ftp://a/v1", "begins with http://"),
         ("", ": "),
         ("http://", "http://: "),
-        ("name:word@a/v1", "a name or a password"),
-        ("http://name:word@a/v1", "a name or a password"),
-        ("https://name@a", "a name or a password"),
-        ("http:///name:word@a/v1", "a name or a password"),
+        ("name:word@a/v1", "a user name or a password"),
+        ("http://name:word@a/v1", "a user name or a password"),
+        ("https://name@a", "a user name or a password"),
+        ("http:///name:word@a/v1", "a user name or a password"),
     ] {
         let told = check_address(url).err().unwrap_or_default();
         assert!(told.contains(words), "{url}: {told}");
@@ -144,6 +144,6 @@ async fn streams_without_an_end() {
     assert_eq!(error.kind(), HttpErrorKind::TooLong);
     assert_eq!(
         error.to_string(),
-        "the server has answered with more than 536870912 bytes"
+        "the server sent more than 536870912 bytes"
     );
 }

@@ -172,7 +172,7 @@ impl Command {
             check.find(
                 CommandLocation::Directory,
                 format!(
-                    "the folder of the tools, {}, is not an absolute path",
+                    "the directory of the tools, {}, must be an absolute path",
                     folder.display()
                 ),
             );
@@ -248,7 +248,7 @@ impl Check<'_> {
                 && self.spec.get(name).is_some_and(|one| !one.required)
             {
                 self.find_in(place, name, 0, format!(
-                    "a call may leave `{name}` out, and `{element}` would stay without it; give `{{{name}}}` an element of its own, which then goes away, or make `{name}` required, or write a `shell` script"
+                    "`{name}` is optional, but `{element}` would remain without it; make `{{{name}}}` an element of its own, which is dropped if the argument is missing, or make `{name}` required, or write a `shell` script"
                 ));
             }
         }
@@ -284,7 +284,7 @@ impl Check<'_> {
                 self.takes_one_text(CommandLocation::Whole, declared);
                 if !declared.required {
                     let message = format!(
-                        "a call may leave `{parameter}` out, and then there is no script; make it required"
+                        "`{parameter}` is the script, so it cannot be optional; make it required"
                     );
                     self.find(CommandLocation::Whole, message);
                 }

@@ -14,7 +14,7 @@ pub(crate) fn cut(output: &str, limit: usize, total: u64, id: &str, can_read_on:
     if can_read_on {
         let _ = write!(
             note,
-            "; the tool `{READ_RESULT}` with `id` = {id} and `from` = {kept} reads on"
+            "; to continue, call `{READ_RESULT}` with `id` = {id} and `from` = {kept}"
         );
     }
     let text = output.get(..kept).unwrap_or_default();

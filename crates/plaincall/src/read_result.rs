@@ -1,4 +1,4 @@
-//! The built-in tool that reads on where a result was cut.
+//! The built-in tool that returns the rest of a truncated result.
 
 use std::fmt::Write as _;
 
@@ -12,29 +12,29 @@ use crate::tool::Tool;
 use crate::tool_error::ToolResult;
 use crate::whole_results::WholeResults;
 
-/// What the last line of a piece needs at most, in bytes.
+/// The maximum length of the last line of a piece, in bytes.
 const LAST_LINE: usize = 128;
 
 const NAMED: usize = 20;
 
-/// Reads on in the result of an earlier call, where it was cut because of its length.
+/// Returns more of an earlier call's truncated result.
 #[derive(Deserialize, JsonSchema)]
 struct Piece {
     /// The id of that call.
     id: String,
-    /// The byte of the result to begin at, counted from 0; 0 if it is left out.
+    /// The first byte to return, counted from 0. Default: 0.
     from: Option<u64>,
-    /// How many bytes to read at most; as many as a result may have if it is left out.
+    /// The maximum number of bytes. Default: as many as fit in a result.
     bytes: Option<u64>,
 }
 
 impl Tool {
-    /// The built-in tool `read_result`: it returns a piece of the whole output of an earlier call of the run, of which
-    /// the model was told only the beginning (`spec/running.md`, "Long results").
+    /// Creates the built-in tool `read_result`. It returns a part of the complete output of an earlier call, of which the
+    /// model got only the beginning (`spec/running.md`, "Long results").
     ///
-    /// It takes the call's `id`, optionally `from` (the first byte, 0 if nothing is said) and `bytes` (how many at most; if
-    /// nothing is said as many as a result may have). The piece begins and ends with whole characters, where possible with
-    /// lines; its last line says where it ends and how long the whole is.
+    /// Its parameters are the call's `id`, `from` (the first byte; default: 0) and `bytes` (the maximum number of bytes;
+    /// default: as many as fit in a result). The part begins and ends between characters, if possible between lines. Its
+    /// last line states where it ends and the total length.
     pub fn read_result() -> Self {
         Self::new(READ_RESULT, |piece: Piece, context: Context| async move {
             piece.read(&context.shared.whole_results)
@@ -52,7 +52,7 @@ impl Piece {
         let from = usize::try_from(self.from.unwrap_or(0)).unwrap_or(usize::MAX);
         if from > total {
             return Err(format!(
-                "the result of `{}` has {total} bytes, so it has no byte {from} on",
+                "the result of `{}` has only {total} bytes; use a smaller `from`",
                 self.id
             )
             .into());
@@ -77,7 +77,7 @@ impl Piece {
     }
 }
 
-/// What a model hears that names a call of which there is no result.
+/// The error for a call without a truncated result.
 fn unknown(id: &str, results: &WholeResults) -> String {
     let (ids, total) = results.latest_ids(NAMED);
     if ids.is_empty() {

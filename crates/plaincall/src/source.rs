@@ -53,7 +53,7 @@ impl Serialize for Bytes {
 impl<'d> Deserialize<'d> for Bytes {
     fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let wrong = || serde::de::Error::custom("`bytes` is not pairs of hexadecimal digits");
+        let wrong = || serde::de::Error::custom("`bytes` must be pairs of hexadecimal digits");
         let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
         let digits = digits.ok_or_else(wrong)?;
         let (pairs, rest) = digits.as_chunks::<2>();

@@ -44,7 +44,7 @@ impl Toolbox {
                 NO_RETRY_OF_WRITES.to_owned()
             }
             Ok(()) if retry.is_some_and(|retry| retry.attempts == 0) => {
-                "`attempts` is 0, so it would never run".to_owned()
+                "`attempts` is 0, so the tool would never run".to_owned()
             }
             Ok(()) if self.places.contains_key(tool.name()) => {
                 "another tool has this name; rename one of them".to_owned()

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 /// `()` is for tools that take nothing. [`ToolSpec::of`](plaincall_call::ToolSpec::of) says how the two must agree where a type
 /// has attributes or code of its own.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the arguments of a tool",
+    message = "`{Self}` cannot be used as the arguments of a tool",
     label = "`{Self}` lacks `Deserialize`, `JsonSchema` or both",
     note = "write `#[derive(serde::Deserialize, schemars::JsonSchema)]` above `{Self}`",
-    note = "`cargo add serde --features derive` and `cargo add schemars@1` bring the two",
-    note = "for a type that cannot have them there is `Tool::raw`"
+    note = "`cargo add serde --features derive` and `cargo add schemars@1` add both crates",
+    note = "for a type that cannot derive them, use `Tool::raw`"
 )]
 pub trait ToolArguments: DeserializeOwned + JsonSchema + 'static {}
 
@@ -28,8 +28,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> ToolArguments for A {}
 /// [`ToolResult`](crate::ToolResult).
 #[diagnostic::on_unimplemented(
     message = "the function of a tool must be async",
-    label = "the function returns `{Self}` itself, not a future of it",
-    note = "write `async move` in front of its body: `|arguments: Arguments, context| async move {{ Ok(text) }}`; or hand over the name of an `async fn`"
+    label = "the function returns `{Self}` itself, not a future",
+    note = "write `async move` in front of its body: `|arguments: Arguments, context| async move {{ Ok(text) }}`; or pass the name of an `async fn`"
 )]
 pub trait ToolFuture: Future {}
 

@@ -244,7 +244,7 @@ fn a_toolbox_refuses_to_repeat_writes() {
         tool(Effect::Read, Retry::attempts(0))
             .unwrap_err()
             .to_string(),
-        "the tool `send`: `attempts` is 0, so it would never run"
+        "the tool `send`: `attempts` is 0, so the tool would never run"
     );
 }
 

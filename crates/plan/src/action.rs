@@ -130,7 +130,7 @@ impl fmt::Display for RejectReason {
                 let calls = if *limit == 1 { "call" } else { "calls" };
                 write!(
                     formatter,
-                    "a turn may hold {limit} {calls}; make this call in the next turn"
+                    "a turn may have at most {limit} {calls}; make this call in the next turn"
                 )
             }
             Self::SelfDependency { id } => {
@@ -144,9 +144,7 @@ impl fmt::Display for RejectReason {
                 formatter.write_str("these calls wait for each other: ")?;
                 list(formatter, calls.iter().map(|(_, id)| id))
             }
-            Self::Unfinished => {
-                formatter.write_str("the turn was closed before the call was complete")
-            }
+            Self::Unfinished => formatter.write_str("the turn ended before the call was complete"),
             Self::TruncatedReply => formatter.write_str(
                 "the reply was truncated before this call could run; make the call again",
             ),

@@ -38,11 +38,11 @@ fn reasons_of_rejected_calls() {
         ),
         (
             too_many(1),
-            "a turn may hold 1 call; make this call in the next turn",
+            "a turn may have at most 1 call; make this call in the next turn",
         ),
         (
             too_many(2),
-            "a turn may hold 2 calls; make this call in the next turn",
+            "a turn may have at most 2 calls; make this call in the next turn",
         ),
         (
             RejectReason::SelfDependency { id },
@@ -63,7 +63,7 @@ fn reasons_of_rejected_calls() {
         ),
         (
             RejectReason::Unfinished,
-            "the turn was closed before the call was complete",
+            "the turn ended before the call was complete",
         ),
         (
             RejectReason::TruncatedReply,

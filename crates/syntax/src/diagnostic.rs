@@ -90,7 +90,7 @@ macro_rules! codes {
 codes! {
     /// A start marker without a header behind it: plain text.
     NotAHeader = "not_a_header", Warning,
-        "`{marker}` without a header behind it is plain text";
+        "`{marker}` without a header is plain text";
     /// A start marker whose line is longer than the limit: plain text.
     HeaderTooLong = "header_too_long", Warning,
         "`{marker}` is plain text, because its header is longer than 4096 bytes";
@@ -105,16 +105,16 @@ codes! {
         "this name or id has characters other than letters, digits, `_`, `-` and `.`";
     /// More than two colons in a header: those after the second count as commas.
     ExtraColon = "extra_colon", Warning,
-        "a header has at most two colons; the further ones are read as commas between dependencies";
+        "a header has at most two colons; further ones count as commas between dependencies";
     /// A whole marker that is content of a value or body.
     MarkerInValue = "marker_in_value", Warning,
-        "`{marker}` is content of the value here, it does not count";
+        "`{marker}` is content of the value here, not a marker";
     /// An end marker that counts although it does not begin its line.
     EndMarkerInMidLine = "end_marker_in_mid_line", Warning,
         "`{marker}` ends the call here although it does not begin its line";
     /// A letter, a digit or `_` directly behind an end marker.
     EndMarkerGlued = "end_marker_glued", Warning,
-        "`{marker}` ends the call; what is written directly behind it is text";
+        "`{marker}` ends the call; the text directly after it is plain text";
     /// An end or argument marker outside any call: plain text.
     StrayMarker = "stray_marker", Warning,
         "`{marker}` outside a call is plain text";

@@ -440,13 +440,15 @@ impl fmt::Display for DialectError {
             ),
             Self::OptionOfOther { option, syntax } => write!(
                 formatter,
-                "the option \"{option}\" belongs to the {} syntax",
+                "the option \"{option}\" is only for the {} syntax",
                 syntax.name()
             ),
-            Self::NoReasoningMarkers => formatter
-                .write_str("beginning inside reasoning needs the reasoning markers to be set"),
-            Self::NoSyntax => formatter
-                .write_str("writing calls needs one of the two syntaxes: choose block or emoji"),
+            Self::NoReasoningMarkers => {
+                formatter.write_str("`in_reasoning` requires reasoning markers")
+            }
+            Self::NoSyntax => {
+                formatter.write_str("writing calls requires a syntax: choose block or emoji")
+            }
         }
     }
 }

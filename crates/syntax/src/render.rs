@@ -183,11 +183,11 @@ impl fmt::Display for RenderError {
             Self::Unspeakable(sentence) => formatter.write_str(sentence),
             Self::MarkerInValue { part } => write!(
                 formatter,
-                "{part} holds a marker where it would count: write it in the escaped dialect or with other markers"
+                "{part} contains a marker that would be recognized: use the escaped dialect or other markers"
             ),
             Self::Marker { part } => write!(
                 formatter,
-                "{part} holds a marker, alone or with what stands beside it: use other markers or a key"
+                "{part} contains a marker, or forms one with adjacent text: use other markers or a key"
             ),
         }
     }
@@ -209,7 +209,7 @@ fn refuse(part: fmt::Arguments<'_>, found: &[(bool, &str)]) -> Result<(), Render
     }
 }
 
-const LINE_END: &str = "holds a line end, and it must stand on one line";
+const LINE_END: &str = "contains a line end, but must be one line";
 
 fn check_block_header(
     name: &str,
@@ -220,14 +220,14 @@ fn check_block_header(
         format_args!("the name {name:?}"),
         &[
             (name.contains(['\r', '\n']), LINE_END),
-            (name.contains(':'), "holds a colon, which ends a name"),
+            (name.contains(':'), "contains a colon, which ends a name"),
             (
                 !name.starts_with(begins_name),
                 "does not begin with a letter, a digit or `_`",
             ),
             (
                 name.contains(is_refused_in_name),
-                "holds a blank, a control character or a quote",
+                "contains a space, a control character or a quote",
             ),
         ],
     )?;
@@ -235,15 +235,15 @@ fn check_block_header(
         [
             (text.is_empty(), "is empty"),
             (text.contains(['\r', '\n']), LINE_END),
-            (text.contains(':'), "holds a colon, which ends it"),
-            (is_blank_at_edge(text), "begins or ends with a blank"),
+            (text.contains(':'), "contains a colon, which ends it"),
+            (is_blank_at_edge(text), "begins or ends with a space or tab"),
         ]
     };
     if let Some(id) = id {
         refuse(format_args!("the id {id:?}"), &common(id))?;
     }
     for dependency in dependencies {
-        let comma = (dependency.contains(','), "holds a comma, which ends it");
+        let comma = (dependency.contains(','), "contains a comma, which ends it");
         let [first, second, third, fourth] = common(dependency);
         refuse(
             format_args!("the dependency {dependency:?}"),
@@ -266,7 +266,10 @@ fn check_pointer(pointer: &str) -> Result<(), RenderError> {
                 pointer.split('/').any(str::is_empty),
                 "is empty or has an empty segment",
             ),
-            (is_blank_at_edge(pointer), "begins or ends with a blank"),
+            (
+                is_blank_at_edge(pointer),
+                "begins or ends with a space or tab",
+            ),
         ],
     )?;
     check_line(format_args!("the pointer {pointer:?}"), pointer)
@@ -280,7 +283,7 @@ fn check_line(part: fmt::Arguments<'_>, line: &str) -> Result<(), RenderError> {
 }
 
 fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError> {
-    const BRACKET: &str = "holds `]`, which ends the header";
+    const BRACKET: &str = "contains `]`, which ends the header";
     refuse(
         format_args!("the name {name:?}"),
         &[
@@ -288,7 +291,10 @@ fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError>
             (name.contains('\n'), LINE_END),
             (name.contains(']'), BRACKET),
             (name.starts_with('/'), "begins with `/`"),
-            (name.contains(is_blank), "holds a blank, which ends a name"),
+            (
+                name.contains(is_blank),
+                "contains a space or tab, which ends a name",
+            ),
         ],
     )?;
     refuse(

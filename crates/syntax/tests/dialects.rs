@@ -77,23 +77,23 @@ fn a_dialect_that_cannot_work_is_refused_with_a_sentence() {
         (block().keyed("k".repeat(33)), key),
         (
             emoji().start("<<"),
-            r#"the option "custom markers" belongs to the block syntax"#,
+            r#"the option "custom markers" is only for the block syntax"#,
         ),
         (
             emoji().markers_anywhere(),
-            r#"the option "markers anywhere" belongs to the block syntax"#,
+            r#"the option "markers anywhere" is only for the block syntax"#,
         ),
         (
             block().strict(),
-            r#"the option "strict" belongs to the emoji syntax"#,
+            r#"the option "strict" is only for the emoji syntax"#,
         ),
         (
             block().self_closing(),
-            r#"the option "self-closing" belongs to the emoji syntax"#,
+            r#"the option "self-closing" is only for the emoji syntax"#,
         ),
         (
             auto().in_reasoning(),
-            "beginning inside reasoning needs the reasoning markers to be set",
+            "`in_reasoning` requires reasoning markers",
         ),
     ];
     for (dialect, expected) in cases {

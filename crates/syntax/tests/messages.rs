@@ -35,7 +35,7 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<k \n",
-        "not_a_header: `<<k` without a header behind it is plain text",
+        "not_a_header: `<<k` without a header is plain text",
     ),
     (
         custom,
@@ -55,12 +55,12 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<kA:b:c:d\n>>k",
-        "extra_colon: a header has at most two colons; the further ones are read as commas between dependencies",
+        "extra_colon: a header has at most two colons; further ones count as commas between dependencies",
     ),
     (
         custom,
         "<<kA\n@@kx\n1 @@k",
-        "marker_in_value: `@@k` is content of the value here, it does not count",
+        "marker_in_value: `@@k` is content of the value here, not a marker",
     ),
     (
         custom,
@@ -70,7 +70,7 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<kA\n>>kx",
-        "end_marker_glued: `>>k` ends the call; what is written directly behind it is text",
+        "end_marker_glued: `>>k` ends the call; the text directly after it is plain text",
     ),
     (
         custom,
@@ -142,12 +142,12 @@ const CASES: &[Case] = &[
     (
         Dialect::emoji,
         "🛠[ ]",
-        "not_a_header: `🛠️[` without a header behind it is plain text",
+        "not_a_header: `🛠️[` without a header is plain text",
     ),
     (
         Dialect::emoji,
         "🛠[a]🛠[🛠[/end]",
-        "marker_in_value: `🛠️[` is content of the value here, it does not count",
+        "marker_in_value: `🛠️[` is content of the value here, not a marker",
     ),
     (
         keyed_emoji,

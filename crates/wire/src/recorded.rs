@@ -42,7 +42,7 @@ pub fn read_replies(text: &str) -> Result<Vec<RecordedReply>, ReplayError> {
         replies.push(reply.map_err(wrong)?);
     }
     if replies.is_empty() {
-        return Err(ReplayError("there is no reply in it".to_owned()));
+        return Err(ReplayError("it contains no replies".to_owned()));
     }
     Ok(replies)
 }
@@ -51,7 +51,7 @@ fn recorded(line: &str) -> Result<RecordedReply, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| {
         // Its own line is always the first.
         let column = error.column();
-        format!("this is no JSON from column {column} on; a reply is a JSON string, or an object with a text as `content`")
+        format!("invalid JSON at column {column}; a reply is a JSON string, or an object with a string `content`")
     })?;
     let (content, reason) = match &value {
         Value::String(text) => (Some(text.as_str()), None),

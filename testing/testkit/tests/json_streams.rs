@@ -101,7 +101,7 @@ fn what_is_certain_is_given_at_once() {
         match given_early(&tool, &pairs) {
             Ok(given) => assert_eq!((&*given, true), (expected, is_right), "{line}"),
             Err(fault) => {
-                let found = fault.strip_prefix("the call is wrong: ").unwrap_or(&fault);
+                let found = fault.strip_prefix("invalid call: ").unwrap_or(&fault);
                 assert!(!is_right && found.starts_with(expected), "{line}\n{fault}");
             }
         }

@@ -309,7 +309,7 @@ async fn pages_that_do_not_come() {
         .only(0, Then::Break);
     let found = fetched(vec![broken]).await;
     assert!(
-        found.starts_with("error: the server of `URL/a/b?c=d` ended its answer early")
+        found.starts_with("error: the server of `URL/a/b?c=d` ended its response early")
             && found.ends_with("; try again later, or try another page"),
         "{found}"
     );
@@ -318,7 +318,7 @@ async fn pages_that_do_not_come() {
     let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
     let scene = Scene::with(|set| private(set).fetch_timeout(Duration::from_millis(200)));
     let found = scene.call("fetch_url", &[("url", &url(&server))]).await;
-    assert!(found.contains("has not begun to answer"), "{found}");
+    assert!(found.contains("has not started to respond"), "{found}");
     // One that is not there.
     let gone = url(&server);
     drop(server);

@@ -275,7 +275,7 @@ async fn wrong_addresses_of_a_server() {
     assert_eq!(
         error.message,
         format!(
-            "the model's server at http://{nobody}/v1 cannot be reached: the connection is refused; is it running?"
+            "the model's server at http://{nobody}/v1 cannot be reached: connection refused; is it running?"
         )
     );
     let heard = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
@@ -326,12 +326,12 @@ async fn waits_have_an_end() {
         (
             Script::nothing(Then::Stall),
             waits(short, long, long),
-            "has not begun to answer for 50 ms",
+            "has not started to respond for 50 ms",
         ),
         (
             Script::nothing(Then::Stall),
             waits(long, long, short),
-            "has not begun to answer for 50 ms",
+            "has not started to respond for 50 ms",
         ),
         (
             Script::stream(&["a"], "stop").only(1, Then::Stall),
@@ -341,7 +341,7 @@ async fn waits_have_an_end() {
         (
             slow,
             waits(long, long, short * 4),
-            "has not finished its answer for 200 ms",
+            "has not finished its response for 200 ms",
         ),
     ] {
         let server = ModelServer::start(vec![script]).await;

@@ -24,7 +24,7 @@ pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) 
     };
     told.insert("arguments".to_owned(), arguments);
     let json = on_one_line(&Value::Object(told));
-    format!("(A call that the syntax cannot spell, as JSON: {json})\n")
+    format!("(A call this syntax cannot express, as JSON: {json})\n")
 }
 
 pub(crate) fn json_string(text: &str) -> String {

@@ -15,7 +15,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         PromptPart::Form => form(teaching)?,
         PromptPart::Values => format!(
             "- End each call with `{end}`.\n\
-             - The first line of each tool below is its form. Write the values in that order, separated by spaces: no \
+             - The first line of each tool below is its usage. Write values in that order, separated by spaces: no \
              names, no quotes, no `]`. `x?` is optional if nothing follows it, `x...` takes the rest of the line.\n\
              - `(body: x)`: the body is the value of x, exactly as it is. Otherwise the body is empty."
         ),

@@ -31,7 +31,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 
 pub(super) fn ended_early(words: &str, len: usize) -> String {
     let count = bytes(len);
-    placeholder(&format!("{words} in full; truncated after {count}"))
+    placeholder(&format!("{words} in full; only {count} received"))
 }
 
 pub(super) fn as_before(what: &str) -> String {

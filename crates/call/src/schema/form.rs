@@ -62,7 +62,7 @@ impl<'s> Check<'s> {
 
     fn schema(&mut self, schema: &'s Value, at: &str, depth: usize) {
         if depth > DEEPEST {
-            let message = format!("schemas stand in each other more than {DEEPEST} deep");
+            let message = format!("schemas are nested more than {DEEPEST} deep");
             return self.mistake(at, message);
         }
         match schema {
@@ -82,7 +82,7 @@ impl<'s> Check<'s> {
             ("type", _) if !names_types(value) => {
                 "it must be one of string, number, integer, boolean, array, object and null, or a list of them"
             }
-            ("required", _) if !is_list_of_names(value) => "it must be a list of names of members",
+            ("required", _) if !is_list_of_names(value) => "it must be a list of property names",
             ("enum", value) if !value.is_array() => "it must be a list of values",
             ("$ref", Value::String(reference)) => return self.reference(reference, at),
             ("$ref", _) => "it must be a string: the location of the schema",
@@ -127,9 +127,9 @@ impl<'s> Check<'s> {
             return;
         }
         let message = if reference.starts_with('#') {
-            format!("nothing stands at {reference}")
+            format!("{reference} does not exist")
         } else {
-            format!("{reference} leads out of this schema: write the schema itself into `$defs`")
+            format!("{reference} points outside this schema: put its target into `$defs`")
         };
         self.mistake(at, message);
     }

@@ -126,7 +126,7 @@ fn type_error(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> T
         kinds.has_any(Kinds::LIST | Kinds::OBJECT) && text.trim_start().starts_with(['[', '{']);
     if is_json {
         if let Err(error) = json_text::parse(text) {
-            found = format!("JSON that cannot be used: {error}");
+            found = format!("invalid JSON: {error}");
         }
     }
     TypeError {

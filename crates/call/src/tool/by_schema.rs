@@ -58,7 +58,7 @@ impl Schema {
         let root = reader.root();
         if !root.kinds().has(Kinds::OBJECT) {
             let message = format!(
-                "the arguments of a tool are an object, and this is {}: write `\"type\": \"object\"`, or take a struct with named fields",
+                "the arguments of a tool must be an object, but this is {}: write `\"type\": \"object\"`, or take a struct with named fields",
                 root.in_words()
             );
             return Err(SpecError::new("/type", message));
@@ -78,7 +78,7 @@ impl Schema {
                 let place = reader.member(&forms, name);
                 if place.kinds() == Kinds::NONE {
                     let at = format!("/properties/{}", escape(name));
-                    let message = "no value is right for it: leave the parameter out";
+                    let message = "no value is valid here: remove the parameter";
                     return Err(SpecError::new(at, message));
                 }
                 let mut parameter = Parameter::at(name, &place, property.clone());
@@ -88,7 +88,7 @@ impl Schema {
         }
         let unknown = root.required_always().find(|name| !root.declares(name));
         if let Some(name) = unknown {
-            let message = format!("`{name}` is not among the properties");
+            let message = format!("`{name}` is not in `properties`");
             return Err(SpecError::new("/required", message));
         }
         Ok(parameters)

@@ -49,13 +49,13 @@ impl ToolSpec {
             Some(parameter) => Err(SpecError::new(
                 "/body",
                 format!(
-                    "`{name}` takes {}: the body is a text, so its parameter must be a string",
+                    "`{name}` is {}, but the body is text, so its parameter must be a string",
                     parameter.kind.in_words()
                 ),
             )),
             None => Err(SpecError::new(
                 "/body",
-                format!("`{name}` is no parameter of this tool"),
+                format!("`{name}` is not a parameter of this tool"),
             )),
         }
     }
@@ -67,13 +67,13 @@ impl ToolSpec {
         let mut seen = HashSet::new();
         for (index, name) in names.iter().enumerate() {
             let fault = match self.get(name) {
-                None => Some("is no parameter of this tool".to_owned()),
+                None => Some("is not a parameter of this tool".to_owned()),
                 Some(_) if self.body.as_ref() == Some(name) => {
-                    Some("is the body already".to_owned())
+                    Some("is already the body".to_owned())
                 }
-                Some(_) if !seen.insert(name) => Some("stands here twice".to_owned()),
+                Some(_) if !seen.insert(name) => Some("is listed twice".to_owned()),
                 Some(parameter) if !parameter.is_scalar() => Some(format!(
-                    "takes {}: the line has room for single values only",
+                    "is {}, but the line takes single values only",
                     parameter.kind.in_words()
                 )),
                 Some(_) => None,
@@ -94,7 +94,7 @@ impl ToolSpec {
             Some(parameter) => Err(SpecError::new(
                 "/positional",
                 format!(
-                    "`{}` is required and stands neither here nor in the body",
+                    "`{}` is required, but is neither listed here nor the body",
                     parameter.name
                 ),
             )),
@@ -111,7 +111,7 @@ impl ToolSpec {
             Some(parameter) => Err(SpecError::new(
                 format!("/parameters/{}", escape(&parameter.name)),
                 format!(
-                    "`{}` takes {} and is required, so with `body` it would stand on the line of an emoji call, which has room for single values only: make it optional, or leave out `body`, and all arguments are one JSON object",
+                    "`{}` is {} and required, but with `body` it would have to be on the line of an emoji call, which takes single values only: make it optional, or remove `body`, so that all arguments are one JSON object",
                     parameter.name,
                     parameter.kind.in_words()
                 ),
@@ -135,7 +135,7 @@ fn check_tool_name(name: &str) -> Result<(), SpecError> {
     Err(SpecError::new(
         "/name",
         format!(
-            "{name:?} cannot be the name of a tool: it begins with a letter, a digit or `_` and holds no blank, quote, colon or bracket"
+            "invalid tool name {name:?}: a name begins with a letter, a digit or `_`, and contains no whitespace, quotes, colons or brackets"
         ),
     ))
 }
@@ -145,11 +145,13 @@ pub(crate) fn unusable_key(key: &str) -> Option<&'static str> {
     if key.is_empty() {
         Some("must not be empty")
     } else if key.contains(is_blank) {
-        Some("must not hold a blank: behind a blank a pointer line would hold a value")
+        Some(
+            "must not contain a space or tab: on a pointer line, the text after it would be a value",
+        )
     } else if key.contains(['\n', '\r']) {
-        Some("must not hold a line end")
+        Some("must not contain a line end")
     } else if is_bad_index(key) {
-        Some("must not look like the index of a list")
+        Some("must not look like a list index")
     } else {
         None
     }

@@ -39,7 +39,7 @@ impl fmt::Display for DefinitionsError {
             write!(formatter, "{mistake}")?;
         }
         if let Some((line, column)) = self.json_place {
-            write!(formatter, " (line {line}, column {column} of it)")?;
+            write!(formatter, " (line {line}, column {column})")?;
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsErr
     };
     let document = json_text::parse_placed(json.trim_start_matches('\u{feff}'));
     let document = document.map_err(|fault| {
-        let message = format!("this JSON cannot be used: {}", fault.message);
+        let message = format!("invalid JSON: {}", fault.message);
         fail(vec![SpecError::new("", message)], fault.place)
     })?;
     let listed = definitions(&document).map_err(|mistake| fail(vec![mistake], None))?;
@@ -93,8 +93,7 @@ pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsErr
             Err(mistake) => mistakes.push(mistake),
             Ok(tool) => {
                 if let Some(other) = first.insert(tool.name.clone(), index) {
-                    let message =
-                        format!("the tool {other} of the list is called `{}` too", tool.name);
+                    let message = format!("tool {other} of the list is also named `{}`", tool.name);
                     mistakes.push(SpecError::new(at, message));
                 }
                 tools.push(tool);
@@ -132,7 +131,7 @@ fn definitions(document: &Value) -> Result<Vec<(String, &Value)>, SpecError> {
     let Some(list) = list else {
         let message = match at {
             "/tools" => "it must be a list of tools",
-            "/result" => "it must hold `tools`, a list of tools",
+            "/result" => "it must contain `tools`, a list of tools",
             _ => "it must be a list of tools, or an object with such a list as `tools`",
         };
         return Err(SpecError::new(at, message));
@@ -150,9 +149,9 @@ fn no_definition(object: &Map<String, Value>) -> &'static str {
         .any(|key| object.contains_key(*key))
         || object.get("type").is_some_and(|kind| kind == "object");
     if is_schema {
-        "it is a JSON Schema alone, and no tool is called by it: put it into a definition, as `parameters` beside a `name`"
+        "this is only a JSON Schema; put it into a tool definition, as `parameters` next to a `name`"
     } else {
-        "there is no definition of a tool in it: neither `tools`, a list of tools, nor the `name` of one"
+        "no tool definitions found: expected `tools`, a list of tools, or one tool with a `name`"
     }
 }
 
@@ -163,13 +162,13 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
         None | Some("function" | "custom") => {}
         Some(other) => {
             let message = format!(
-                "a tool of the type {other} is one that its provider runs: only functions can be called from here"
+                "tools of the type `{other}` run at the model provider; only functions are supported"
             );
             return Err(SpecError::new(format!("{at}/type"), message));
         }
     }
     if fields.contains_key("custom") {
-        let message = "a custom tool takes a text that is no JSON: offer a function with one text as its parameter";
+        let message = "custom tools are not supported; define a function with one string parameter";
         return Err(SpecError::new(format!("{at}/custom"), message));
     }
     if let Some(function) = fields.get("function") {
@@ -179,7 +178,7 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
     let Some(name) = text(fields, "name", &at)? else {
         return Err(match near_key(fields, &["name"]) {
             Some((key, meant)) => misspelled(&at, key, meant),
-            None => SpecError::new(at, "a tool has a `name`"),
+            None => SpecError::new(at, "missing `name` of the tool"),
         });
     };
     let description = text(fields, "description", &at)?;
@@ -196,7 +195,7 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
     let schema_at = if let Some((key, schema)) = schemas.next() {
         let schema_at = format!("{at}/{key}");
         if let Some((second, _)) = schemas.next() {
-            let message = format!("the schema of the arguments stands in `{key}` already");
+            let message = format!("the argument schema is already in `{key}`");
             return Err(SpecError::new(format!("{at}/{second}"), message));
         }
         let schema = with_examples(schema, fields, &at)?;
@@ -226,7 +225,7 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
 fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, SpecError> {
     value
         .as_object()
-        .ok_or_else(|| SpecError::new(at, "a tool is an object"))
+        .ok_or_else(|| SpecError::new(at, "a tool must be an object"))
 }
 
 fn text<'v>(
@@ -312,5 +311,5 @@ fn near_key<'f, 'k>(
 
 fn misspelled(at: &str, key: &str, meant: &str) -> SpecError {
     let at = format!("{at}/{}", escape(key));
-    SpecError::new(at, format!("nothing is read here; did you mean `{meant}`?"))
+    SpecError::new(at, format!("unknown key; did you mean `{meant}`?"))
 }

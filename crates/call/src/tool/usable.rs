@@ -58,7 +58,7 @@ pub fn read_usable_tools<'t>(definitions: impl IntoIterator<Item = &'t str>) -> 
             if names.insert(tool.name.clone()) {
                 return Ok((tool, reason));
             }
-            let message = format!("an earlier tool is called `{}` too", tool.name);
+            let message = format!("an earlier tool is also named `{}`", tool.name);
             Err(SpecError::new(at, message))
         });
         let (is_dropped, reason) = match read {

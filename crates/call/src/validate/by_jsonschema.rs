@@ -30,7 +30,7 @@ impl Compiled {
         let validator = jsonschema::options().offline().build(&document);
         validator.map(Self).map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
-            SpecError::new(at, format!("it is no JSON Schema: {error}"))
+            SpecError::new(at, format!("invalid JSON Schema: {error}"))
         })
     }
 

@@ -209,11 +209,11 @@ fn refused<T: JsonSchema>(at: &str, part: &str) {
 
 #[test]
 fn what_is_no_object_is_refused() {
-    refused::<Vec<u8>>("/type", "and this is a list: ");
+    refused::<Vec<u8>>("/type", "but this is a list: ");
     refused::<String>("/type", "a struct with named fields");
     refused::<(u8, u8)>("/type", "a list");
     refused::<Option<u8>>("/type", "an integer from 0 to 255 or null");
-    refused::<Unspellable>("/parameters/first name", "blank");
+    refused::<Unspellable>("/parameters/first name", "space or tab");
 }
 
 /// What the line of an emoji call has no names for stands in JSON.

@@ -301,7 +301,7 @@ impl Chat<'_> {
     }
 
     fn models(&self) {
-        remark(&format!("the model is {}", self.built.model));
+        remark(&format!("current model: {}", self.built.model));
         let names = self.configuration.model_names();
         for name in names.filter(|name| *name != self.built.model) {
             say(format_args!("{}\n", harmless(name)));

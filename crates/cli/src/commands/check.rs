@@ -159,7 +159,7 @@ impl Report {
         let excerpts = Excerpts::new(output.has_color);
         let mut counter = Counter::new(text.as_bytes());
         for Found { finding, help, .. } in &self.remarks {
-            let rule = explained.map(|_| format!("by {}", finding.section));
+            let rule = explained.map(|_| format!("see {}", finding.section));
             let remark = Remark {
                 severity: finding.severity,
                 code: Some(finding.code),

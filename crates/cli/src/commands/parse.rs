@@ -72,10 +72,10 @@ pub(crate) struct ParseOptions {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) chunk: Option<NonZeroUsize>,
 
-    /// Treat the input as complete, even if it comes from a pipe.
+    /// Treat the input as complete: `--format openai` includes a block call at its end without an end marker.
     ///
-    /// A call without an end marker at the end of the input is included in `--format openai` only if the input is
-    /// complete. A file is complete; a pipe is not, because its writer may have failed.
+    /// Without this option, such a call may be truncated and is skipped, unless the input is a file and `--schema`
+    /// declares that the tool only reads.
     #[arg(long)]
     pub(crate) complete: bool,
 
@@ -90,10 +90,10 @@ const PARSE_FORMS: &str = "\
 Events (`--events`): each object has `type` and `span`. The types are `text`, `reasoning`, `value_delta` and `ignored` \
 with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and `dependencies` (block) or `raw_args` \
 (emoji); `value_start` with `pointer` (an argument) or without (a body), and `source`; `value_end` with `source`; \
-`call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. The spans of all but \
-diagnostics cover the text without a gap. With `--schema`, behind the end of each call: what the definition of its tool \
-finds as `diagnostic`, with `pointer` where it is about an argument, and `call` with `call`, the call as `--format json` \
-has it; its span is that of the whole call.";
+`call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. Except for \
+diagnostics, the spans cover the text without gaps. With `--schema`, each call is followed by a `diagnostic` for each \
+violation of its tool definition, with `pointer` if it is about an argument, and by a `call` event: its key `call` \
+contains the call as in `--format json`, and its span is that of the whole call.";
 
 /// The output format of `parse`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -41,8 +41,8 @@ const STANDARD_INPUT: &str = "-";
 /// not. A pipe gets one line for each start and each end. The results follow in the order of the calls, and then a
 /// timeline.
 ///
-/// A call without an end marker at the end of the input runs only if the input is complete. A file is complete; input
-/// from a pipe is complete only with `--complete`.
+/// A block call that ends at the end of the input, without an end marker, may be truncated. It runs with `--complete`;
+/// without this option, it runs only if the input is a file and its tool only reads.
 ///
 /// The rules of the tools file apply first. If no rule matches, calls of tools that may change something (`effect =
 /// "write"`, the default) need approval on the terminal; standard input is not used for this. Without a terminal they
@@ -76,7 +76,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "BYTES", value_parser = pace)]
     pub(crate) pace: Option<NonZeroU64>,
 
-    /// Treat the input as complete, even if it comes from a pipe.
+    /// Treat the input as complete: a block call at its end runs without an end marker.
     #[arg(long)]
     pub(crate) complete: bool,
 
@@ -155,9 +155,10 @@ pub(crate) struct RunOptions {
 
     /// What to do with calls without an end marker. Default: `reject`.
     ///
-    /// With `reject`, such a call runs only if its tool has the effect `read` or, in the block syntax, if the input is
-    /// complete because of `--complete`. `run` is for models that forget end markers: a call of any tool also ends at
-    /// the next call, at the end of a file, or at the end of complete input.
+    /// With `reject`, a call that the next call ended runs only if its tool has the effect `read`. A block call that the
+    /// end of the input ended runs with `--complete` or, if the input is a file, if its tool has the effect `read`.
+    /// `run` is for models that forget end markers: a call of any tool also ends at the next call, at the end of a file,
+    /// or at the end of complete input.
     #[arg(long, value_name = "CHOICE")]
     pub(crate) unclosed: Option<UnclosedChoice>,
 

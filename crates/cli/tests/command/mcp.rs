@@ -462,7 +462,7 @@ write       two_put  text: string
 write       two_get; according to its server, idempotent
             (no description)
 read        read_result  id: string, from?: integer, bytes?: integer
-            Reads on in the result of an earlier call, where it was cut because of its length.
+            Returns more of an earlier call's truncated result.
 "
     );
     let gone = "the MCP server `gone` ended with exit status 1 before it answered; its tools are not available";

@@ -165,7 +165,7 @@ fn definitions_are_json_or_toml() {
         let of_json = [
             "JSON",
             "standard input defines no tools",
-            "there is no definition of a tool",
+            "no tool definitions found",
         ];
         let found = of_json.iter().any(|part| stderr.contains(part));
         assert_eq!(found, is_json, "{text:?}: {stderr}");

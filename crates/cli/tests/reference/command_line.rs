@@ -57,25 +57,65 @@ pub(super) fn page() -> String {
         "- `-h`, `--help`: Print a summary (`-h`) or the full help (`--help`).\n- `-V`, `--version`: Print the version.\n\n",
     );
     text.push_str(STATUSES);
-    let mut shared: Vec<(&str, Vec<&Arg>)> = Vec::new();
+    for (name, command) in &commands {
+        section(&mut text, name, command);
+    }
+    for group in groups(&commands) {
+        push(
+            &mut text,
+            format_args!("\n## {} options\n\n", group.heading),
+        );
+        for (arg, names) in &group.options {
+            let only = if names.len() < group.commands.len() {
+                format!(" Only for {}.", names.join(", "))
+            } else {
+                String::new()
+            };
+            option(&mut text, arg, &only);
+        }
+    }
+    text
+}
+
+/// The options under one heading, and the commands that have them.
+struct Group<'a> {
+    heading: &'a str,
+    commands: Vec<String>,
+    options: Vec<(&'a Arg, Vec<String>)>,
+}
+
+/// Returns the options that several commands share, by heading.
+fn groups<'a>(commands: &[(String, &'a Command)]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
     for (name, command) in commands {
-        section(&mut text, &name, command);
+        let name = format!("`{name}`");
         for arg in command.get_arguments().filter(|arg| is_shown(arg)) {
             let Some(heading) = arg.get_help_heading() else {
                 continue;
             };
-            match shared.iter_mut().find(|(known, _)| *known == heading) {
-                None => shared.push((heading, vec![arg])),
-                Some((_, args)) if args.iter().any(|known| known.get_id() == arg.get_id()) => {}
-                Some((_, args)) => args.push(arg),
+            let index = groups
+                .iter()
+                .position(|group| group.heading == heading)
+                .unwrap_or_else(|| {
+                    groups.push(Group {
+                        heading,
+                        commands: Vec::new(),
+                        options: Vec::new(),
+                    });
+                    groups.len() - 1
+                });
+            let group = &mut groups[index];
+            if group.commands.last() != Some(&name) {
+                group.commands.push(name.clone());
+            }
+            let known = |(known, _): &&mut (&Arg, Vec<String>)| known.get_id() == arg.get_id();
+            match group.options.iter_mut().find(known) {
+                None => group.options.push((arg, vec![name.clone()])),
+                Some((_, names)) => names.push(name.clone()),
             }
         }
     }
-    for (heading, args) in shared {
-        push(&mut text, format_args!("\n## {heading} options\n\n"));
-        options(&mut text, args.into_iter());
-    }
-    text
+    groups
 }
 
 /// Whether an argument is listed for each command that has it.
@@ -100,7 +140,9 @@ fn section(text: &mut String, name: &str, command: &Command) {
         .get_arguments()
         .filter(|arg| is_shown(arg))
         .collect();
-    text.push('\n');
+    if !arguments.is_empty() {
+        text.push('\n');
+    }
     let is_own = |arg: &&Arg| arg.get_help_heading().is_none();
     options(text, arguments.iter().copied().filter(is_own));
     let mut headings: Vec<&str> = Vec::new();
@@ -125,17 +167,24 @@ fn section(text: &mut String, name: &str, command: &Command) {
 /// A list of arguments and options.
 fn options<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     for arg in arguments {
-        push(text, format_args!("- `{}`: {}", written(arg), item(arg)));
-        text.push('\n');
-        let values: Vec<_> = arg.get_possible_values();
-        let values = values.iter().filter(|_| arg.get_action().takes_values());
-        for value in values.filter(|value| !value.is_hide_set()) {
-            let name = value.get_name();
-            push(
-                text,
-                format_args!("  - `{name}`: {}\n", plain(value.get_help())),
-            );
-        }
+        option(text, arg, "");
+    }
+}
+
+fn option(text: &mut String, arg: &Arg, note: &str) {
+    push(
+        text,
+        format_args!("- `{}`: {}{note}\n", written(arg), item(arg)),
+    );
+    let values: Vec<_> = arg.get_possible_values();
+    let values = values.iter().filter(|_| arg.get_action().takes_values());
+    for value in values.filter(|value| !value.is_hide_set()) {
+        let help = plain(value.get_help());
+        let colon = if help.is_empty() { "" } else { ": " };
+        push(
+            text,
+            format_args!("  - `{}`{colon}{help}\n", value.get_name()),
+        );
     }
 }
 
@@ -182,7 +231,13 @@ fn paragraphs(text: &mut String, help: Option<&StyledStr>) {
         return;
     };
     for paragraph in help.to_string().split("\n\n") {
-        push(text, format_args!("\n{}\n", paragraph.trim()));
+        let paragraph = paragraph.trim();
+        let end = if paragraph.ends_with(['.', ':']) {
+            ""
+        } else {
+            "."
+        };
+        push(text, format_args!("\n{paragraph}{end}\n"));
     }
 }
 

@@ -46,7 +46,7 @@ impl Keys {
             // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
             let origin = headers.get(ORIGIN);
             if origin.is_some_and(|origin| !is_allowed(origin, &self.origins)) {
-                let words = "web pages from this origin may not use this gateway; its operator can allow the origin";
+                let words = "requests from this origin are not allowed; the operator of the gateway can allow it";
                 let error = ErrorObject::new("permission_error", words);
                 return Err(GatewayError::new(403, error.code("origin_not_allowed")));
             }

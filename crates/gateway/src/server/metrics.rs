@@ -105,12 +105,12 @@ impl Metrics {
         let others = [
             (
                 "abandoned_requests",
-                "Requests whose client went away.",
+                "Requests whose client disconnected.",
                 sums.abandoned,
             ),
             (
                 "retries",
-                "Requests sent again, since the model server had not accepted them.",
+                "Requests retried because the model server had not accepted them.",
                 retries,
             ),
         ];

@@ -37,7 +37,7 @@ const NAMES: &[&str] = &["add", "get_weather", "write-file", "now", "x.y", "Add"
 /// What begins the text that teaches the calls, which has markers of its own.
 const TAUGHT: &str = "# Calling tools";
 /// What stands before a call that the syntax cannot spell.
-const AS_JSON: &str = "(A call that the syntax cannot spell, as JSON: ";
+const AS_JSON: &str = "(A call this syntax cannot express, as JSON: ";
 
 fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len())]

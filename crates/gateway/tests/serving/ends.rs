@@ -63,12 +63,12 @@ async fn before_it_has_begun() {
         (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
         (started(Then::Stall), 504, "stopped sending data"),
-        (started(Then::Break), 502, "ended its answer early"),
+        (started(Then::Break), 502, "ended its response early"),
         (started(Then::Reset), 502, "reset"),
         (
             started(Then::Break).framing(Framing::Length),
             502,
-            "ended its answer early",
+            "ended its response early",
         ),
     ];
     let mut cases = JoinSet::new();
@@ -100,7 +100,7 @@ async fn retry_after_is_told() {
 async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
     for (then, words) in [
-        (Then::Break, "ended its answer early"),
+        (Then::Break, "ended its response early"),
         (Then::End, "is incomplete"),
     ] {
         let server = ModelServer::start(vec![script(then)]).await;

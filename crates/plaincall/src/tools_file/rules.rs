@@ -95,7 +95,8 @@ impl Reader<'_> {
         let known = self.known;
         let about: Vec<&Known> = known.iter().filter(|tool| tool.may_fit(&rule)).collect();
         if about.is_empty() && !rule.is_about(READ_RESULT, Effect::Read) {
-            let message = "no tool that the rule names has this effect; a tool without `effect` counts as `write`";
+            let message =
+                "no tool of this rule has this effect; a tool without `effect` counts as `write`";
             self.problem(&self.value("effect"), message);
             return None;
         }
@@ -114,7 +115,7 @@ impl Reader<'_> {
             let pattern = Pattern::new(text);
             if rule.verdict == Verdict::Allow && pattern.allows_nothing() {
                 let message = format!(
-                    "`{text}` never allows anything: a value with a segment `.` or `..`, a backslash or a control character does not fit a pattern with a wildcard"
+                    "`{text}` never allows anything: a value with a segment `.` or `..`, a backslash or a control character never matches a pattern with a wildcard"
                 );
                 self.problem(&Place::Value(at), message);
             }
@@ -169,8 +170,7 @@ impl Reader<'_> {
             .into_iter()
             .filter(|spec| rule.is_about(&spec.name, spec.effect));
         if about.all(is_decided) {
-            let message =
-                "the rules before this one already decide about all its tools; move it before them";
+            let message = "earlier rules already decide about all its tools; move it before them";
             self.problem(&Place::key(&self.at), message);
         }
     }
@@ -201,7 +201,7 @@ fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
         let all = specs.iter().flat_map(|spec| spec.parameters());
         let near = did_you_mean(&name, all.map(|parameter| parameter.name.as_str()));
         return Some(format!(
-            "unknown parameter `{name}` tool that the rule is about{near}"
+            "no tool of this rule has a parameter `{name}`{near}"
         ));
     }
     (pointer.contains('/') && found.all(Parameter::is_scalar))

@@ -172,7 +172,7 @@ impl Reader<'_> {
                     }
                     let kind = self.document.root().get(&at).map(Node::kind);
                     let message = format!(
-                        "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out, or a JSON Schema as a table",
+                        "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if it is optional, or a JSON Schema as a table",
                         kind.unwrap_or_default()
                     );
                     self.problem(&Place::Value(at), message);

@@ -417,7 +417,7 @@ fn commands_that_do_not_fit() {
     check(Command::shell(" \n"), &["the script is empty"]);
     check(
         Command::script_of("a"),
-        &["a call may leave `a` out, and then there is no script; make it required"],
+        &["`a` is the script, so it cannot be optional; make it required"],
     );
     check(
         Command::script_of("script"),
@@ -440,8 +440,8 @@ fn commands_that_do_not_fit() {
     check(
         Command::new(["ls", "{a}", "-b={b}{a}", "-c={c}", "{{a}}b"]),
         &[
-            "a call may leave `b` out, and `-b={b}{a}` would stay without it; give `{b}` an element of its own, which then goes away, or make `b` required, or write a `shell` script",
-            "a call may leave `a` out, and `-b={b}{a}` would stay without it; give `{a}` an element of its own, which then goes away, or make `a` required, or write a `shell` script",
+            "`b` is optional, but `-b={b}{a}` would remain without it; make `{b}` an element of its own, which is dropped if the argument is missing, or make `b` required, or write a `shell` script",
+            "`a` is optional, but `-b={b}{a}` would remain without it; make `{a}` an element of its own, which is dropped if the argument is missing, or make `a` required, or write a `shell` script",
         ],
     );
     check(

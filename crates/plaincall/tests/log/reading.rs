@@ -186,11 +186,11 @@ fn what_this_version_does_not_know_is_refused() {
         ),
         (
             r#""event":"text","bytes":"0","t_ms":1"#.to_owned(),
-            "`bytes` is not pairs of hexadecimal digits",
+            "`bytes` must be pairs of hexadecimal digits",
         ),
         (
             r#""event":"text","bytes":"0g","t_ms":1"#.to_owned(),
-            "`bytes` is not pairs of hexadecimal digits",
+            "`bytes` must be pairs of hexadecimal digits",
         ),
         (r#""turn":0"#.to_owned(), "missing field `event`"),
     ] {

@@ -84,7 +84,7 @@ async fn what_is_left() {
         let reading_on = cut(output, limit, true).await;
         let expected = expected.map(|(kept, text)| {
             let hint = format!(
-                "; the tool `read_result` with `id` = call_1 and `from` = {kept} reads on]\n"
+                "; to continue, call `read_result` with `id` = call_1 and `from` = {kept}]\n"
             );
             text.replace("]\n", &hint)
         });

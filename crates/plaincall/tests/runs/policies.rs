@@ -451,7 +451,7 @@ async fn long_results_are_cut_for_the_model_alone() {
     )
     .await;
     let output = results[0].output.as_deref().unwrap();
-    let end = "line 25\n[output truncated: first 198 of 790 bytes; the tool `read_result` with `id` = a and `from` = 198 reads on]\n";
+    let end = "line 25\n[output truncated: first 198 of 790 bytes; to continue, call `read_result` with `id` = a and `from` = 198]\n";
     assert!(
         output.starts_with("line 0\n") && output.ends_with(end),
         "{output}"

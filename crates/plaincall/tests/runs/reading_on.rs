@@ -99,14 +99,13 @@ async fn pieces() {
             "a",
             Some(301),
             None,
-            "error: the result of `a` has 300 bytes, so it has no byte 301 on".into(),
+            "error: the result of `a` has only 300 bytes; use a smaller `from`".into(),
         ),
         (
             "a",
             Some(u64::MAX),
             None,
-            "error: the result of `a` has 300 bytes, so it has no byte 18446744073709551615 on"
-                .into(),
+            "error: the result of `a` has only 300 bytes; use a smaller `from`".into(),
         ),
         ("empty", None, None, "[bytes 0 to 0 of 0: the end]\n".into()),
         (

@@ -237,7 +237,7 @@ async fn calls_that_the_text_ends() {
     // A pointer line that is cut, and a marker that may have swallowed another call.
     check(
         plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),
-        "rejected: wrong arguments: Pointer line cut off: m",
+        "rejected: wrong arguments: Truncated pointer line: m",
     )
     .await;
     check(

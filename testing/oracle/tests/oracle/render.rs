@@ -73,20 +73,20 @@ fn every_error_suggests_a_fix() {
         ),
         (
             block("a b", None, vec![], vec![]),
-            "the name \"a b\" holds a blank, a control character or a quote",
+            "the name \"a b\" contains a space, a control character or a quote",
         ),
         (
             block("a:b", None, vec![], vec![]),
-            "the name \"a:b\" holds a colon, which ends a name",
+            "the name \"a:b\" contains a colon, which ends a name",
         ),
         (block("a", Some(""), vec![], vec![]), "the id \"\" is empty"),
         (
             block("a", Some("x\ny"), vec![], vec![]),
-            "the id \"x\\ny\" holds a line end, and it must stand on one line",
+            "the id \"x\\ny\" contains a line end, but must be one line",
         ),
         (
             block("a", None, vec!["x,y"], vec![]),
-            "the dependency \"x,y\" holds a comma, which ends it",
+            "the dependency \"x,y\" contains a comma, which ends it",
         ),
         (
             block("a", None, vec![], vec![("x//y", "")]),
@@ -94,23 +94,23 @@ fn every_error_suggests_a_fix() {
         ),
         (
             block("a", None, vec![], vec![(" x", "")]),
-            "the pointer \" x\" begins or ends with a blank",
+            "the pointer \" x\" begins or ends with a space or tab",
         ),
         (
             block("a", None, vec![], vec![("x", "1\n!!!GADGET_END\n2")]),
-            "the value of \"x\" holds a marker where it would count: write it in the escaped dialect or with other markers",
+            "the value of \"x\" contains a marker that would be recognized: use the escaped dialect or other markers",
         ),
         (
             block("a", Some("!!!ARG:"), vec![], vec![]),
-            "the id \"!!!ARG:\" holds a colon, which ends it",
+            "the id \"!!!ARG:\" contains a colon, which ends it",
         ),
         (
             block("a", Some("!!!GADGET_END"), vec![], vec![]),
-            "the header holds a marker, alone or with what stands beside it: use other markers or a key",
+            "the header contains a marker, or forms one with adjacent text: use other markers or a key",
         ),
         (
             block("a", None, vec![], vec![("x!!!GADGET_END", "")]),
-            "the pointer \"x!!!GADGET_END\" holds a marker, alone or with what stands beside it: use other markers or a key",
+            "the pointer \"x!!!GADGET_END\" contains a marker, or forms one with adjacent text: use other markers or a key",
         ),
         (
             emoji("a", "", ""),
@@ -122,16 +122,16 @@ fn every_error_suggests_a_fix() {
     for (call, expected) in [
         (
             emoji("a b", "", ""),
-            "the name \"a b\" holds a blank, which ends a name",
+            "the name \"a b\" contains a space or tab, which ends a name",
         ),
         (emoji("/a", "", ""), "the name \"/a\" begins with `/`"),
         (
             emoji("a", "x]", ""),
-            "the argument line holds `]`, which ends the header",
+            "the argument line contains `]`, which ends the header",
         ),
         (
             emoji("a", "", "🛠[/end]"),
-            "the body holds a marker where it would count: write it in the escaped dialect or with other markers",
+            "the body contains a marker that would be recognized: use the escaped dialect or other markers",
         ),
     ] {
         check(call, &bracket, expected);
@@ -139,12 +139,12 @@ fn every_error_suggests_a_fix() {
     check(
         emoji("a", "", ""),
         &Dialect::auto(),
-        "writing calls needs one of the two syntaxes: choose block or emoji",
+        "writing calls requires a syntax: choose block or emoji",
     );
     check(
         emoji("a", "x /", ""),
         &Dialect::emoji().self_closing(),
-        "the header holds a marker, alone or with what stands beside it: use other markers or a key",
+        "the header contains a marker, or forms one with adjacent text: use other markers or a key",
     );
 }
 

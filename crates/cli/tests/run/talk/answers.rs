@@ -404,7 +404,10 @@ fn how_to_go_on_after_a_broken_connection() {
         let ask = ["ask", "--model", "m", "--url", &url, "Hi?"];
         let ended = at_home(&scene, &[&ask[..], session].concat());
         assert_eq!(ended.status, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains("ended its answer early"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("ended its response early"),
+            "{ended:?}"
+        );
         assert!(ended.stderr.contains(told), "{ended:?}");
     }
     serving.join().unwrap();

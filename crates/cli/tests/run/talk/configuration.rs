@@ -419,7 +419,7 @@ fn what_a_reply_without_a_call_means() {
     }
     // Nobody is there to be asked.
     let (_, ended) = ask("on_no_tool_call = 'ask'", None);
-    assert!(ended.stderr.contains("needs a user"), "{ended:?}");
+    assert!(ended.stderr.contains("requires a user"), "{ended:?}");
     let (_, ended) = ask("", Some("reminded"));
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("must be `answer`"), "{ended:?}");

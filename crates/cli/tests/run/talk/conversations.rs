@@ -15,7 +15,7 @@ fn each_line_is_a_question() {
     for part in [
         "unknown command `/tols`; did you mean `/tools`?",
         "write (write)  Writes a note.\n",
-        "note: the model is replay:replies.jsonl",
+        "note: current model: replay:replies.jsonl",
         "+ a  read  name=apples  ok",
         "note: saved to talk.txt",
     ] {
@@ -103,7 +103,7 @@ fn a_model_of_the_options_is_called_what_it_is() {
     let url = "http://127.0.0.1:9/v1?key=secret";
     let arguments = ["chat", "--model", "some", "--url", url];
     let ended = with_input(&scene, &arguments, "/model\n");
-    let expected = "note: the model is some at http://127.0.0.1:9/v1\n";
+    let expected = "note: current model: some at http://127.0.0.1:9/v1\n";
     assert_eq!(ended.stderr, expected, "{ended:?}");
 }
 
