@@ -122,7 +122,7 @@ fn the_example_of_the_readme() {
     let (status, body) = serving.post("", "request.json");
     assert_eq!(status, "HTTP/1.1 200 OK");
     for piece in [
-        r#""content":"I look it up"#,
+        r#""content":"Let me look "#,
         r#""function":{"name":"get_weather","arguments":""}"#,
         r#""finish_reason":"tool_calls""#,
         "data: [DONE]",
@@ -170,7 +170,7 @@ fn what_was_said_is_in_the_log_only_if_asked() {
         let (_, lines, notes) = serving.ended();
         assert_eq!(notes.contains("--log-contents"), with_contents, "{notes}");
         let log = lines.join("\n");
-        for word in ["Oslo", "get_weather", "I look it up"] {
+        for word in ["Oslo", "get_weather", "Let me look it up"] {
             assert_eq!(log.contains(word), with_contents, "{word} in {log}");
         }
         assert!(!log.contains("word-of-mine"), "{log}");

@@ -98,9 +98,9 @@ impl Metrics {
         write("requests_total", help, "counter", statuses, &mut out);
         let kinds = sums.errors.iter();
         let kinds = kinds.map(|(kind, count)| (format!("{{type=\"{kind}\"}}"), count));
-        let help = "Requests that ended with an error, also in a stream with the status 200.";
+        let help = "Requests that ended with an error, including errors in streams with status 200.";
         write("errors_total", help, "counter", kinds, &mut out);
-        let help = "Requests that are being answered.";
+        let help = "Requests in progress.";
         write("requests_active", help, "gauge", [("", active)], &mut out);
         let others = [
             (
@@ -118,10 +118,10 @@ impl Metrics {
             let name = format!("{name}_total");
             write(&name, help, "counter", [("", count)], &mut out);
         }
-        let help = "Seconds until the first piece of an answer.";
+        let help = "Seconds until the first byte of a response.";
         sums.first_piece
             .write("time_to_first_byte_seconds", help, &mut out);
-        let help = "Seconds until the end of an answer.";
+        let help = "Seconds until the end of a response.";
         sums.whole.write("request_seconds", help, &mut out);
         out
     }
