@@ -98,7 +98,8 @@ impl Metrics {
         write("requests_total", help, "counter", statuses, &mut out);
         let kinds = sums.errors.iter();
         let kinds = kinds.map(|(kind, count)| (format!("{{type=\"{kind}\"}}"), count));
-        let help = "Requests that ended with an error, including errors in streams with status 200.";
+        let help =
+            "Requests that ended with an error, including errors in streams with status 200.";
         write("errors_total", help, "counter", kinds, &mut out);
         let help = "Requests in progress.";
         write("requests_active", help, "gauge", [("", active)], &mut out);

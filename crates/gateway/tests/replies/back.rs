@@ -106,7 +106,7 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
         assert!(said.starts_with(&recorded.content), "seed {seed}: {said:?}");
         let lines = said
             .lines()
-            .filter(|line| line.starts_with("(A call that the syntax"));
+            .filter(|line| line.starts_with("(A call this syntax"));
         assert_eq!(
             lines.count(),
             recorded.calls.len() - right.len(),

@@ -460,6 +460,6 @@ fn commands_that_do_not_fit() {
     );
     check(
         Command::new(["ls"]).tools_directory("here"),
-        &["the folder of the tools, here, is not an absolute path"],
+        &["the directory of the tools, here, must be an absolute path"],
     );
 }
