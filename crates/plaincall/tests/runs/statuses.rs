@@ -114,7 +114,7 @@ async fn calls_that_are_wrong() {
             .build()
             .unwrap();
         let results = play(&mut run, &written("=look,1 =look,1 =look,1", false), 0).await;
-        let expected = format!("a turn may hold {calls}; make this call in the next turn");
+        let expected = format!("a turn may have at most {calls}; make this call in the next turn");
         assert_eq!(errors(&results).last(), Some(&&*expected));
     }
 }
