@@ -143,7 +143,7 @@ fn killed_runs_go_on_and_start_nothing_twice() {
         if round >= 8 && kills >= wanted && (resumed >= 4 || round >= 80) {
             break;
         }
-        let moments = moments.map(|moment| moment * (1 + round as u64 / 16));
+        let moments = moments.map(|moment| moment * (1 + round as u64 / 16 % 4));
         let directory = tempfile::tempdir().unwrap();
         let environment = Scene::new("").environment();
         let environment = environment.map(|(name, value)| {
