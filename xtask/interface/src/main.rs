@@ -83,15 +83,29 @@ fn lines(interface: &PublicApi) -> Vec<String> {
 /// Adds `impl Trait for Type` to the line before if that line is about the same type.
 fn add_implementation(lines: &mut Vec<String>, line: String) {
     let merged = lines.last().and_then(|last| {
-        let (traits, of) = last.split_once(" for ")?;
-        let (one, also_of) = line.split_once(" for ")?;
-        let one = one.strip_prefix("impl ")?;
-        (traits.starts_with("impl ") && of == also_of).then(|| format!("{traits} + {one} for {of}"))
+        let (generics, traits, of) = implementation(last)?;
+        let (same_generics, one, same) = implementation(&line)?;
+        ((generics, of) == (same_generics, same))
+            .then(|| format!("{generics} {traits} + {one} for {of}"))
     });
     if merged.is_some() {
         lines.pop();
     }
     lines.push(merged.unwrap_or(line));
+}
+
+/// Splits `impl<'a> Trait for Type<'a>` into `impl<'a>`, the trait and the type.
+fn implementation(line: &str) -> Option<(&str, &str, &str)> {
+    let (head, of) = line.split_once(" for ")?;
+    let mut depth = 0;
+    let generics = head.find(|c| {
+        depth += i32::from(c == '<') - i32::from(c == '>');
+        c == ' ' && depth == 0
+    })?;
+    let (generics, traits) = head.split_at(generics);
+    generics
+        .starts_with("impl")
+        .then(|| (generics, traits.trim_start(), of))
 }
 
 /// Returns the line with names of the prelude instead of their paths.
@@ -132,14 +146,19 @@ mod tests {
         for line in [
             "impl A for X",
             "impl B for X",
-            "impl<'a> C<'a> for X",
+            "impl<'a, T: Into<A>> C<'a> for X",
+            "impl<'a, T: Into<A>> D for X",
             "impl A for Y",
         ] {
             add_implementation(&mut lines, line.to_owned());
         }
         assert_eq!(
             lines,
-            ["impl A + B for X", "impl<'a> C<'a> for X", "impl A for Y"]
+            [
+                "impl A + B for X",
+                "impl<'a, T: Into<A>> C<'a> + D for X",
+                "impl A for Y"
+            ]
         );
     }
 }
