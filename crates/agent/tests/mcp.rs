@@ -4,9 +4,9 @@
 
 mod config;
 mod http;
+mod names_and_texts;
 mod offer;
 mod reference;
-mod said;
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use http::Responder;
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A directory of a test, and the odd server that notes in it what it hears.
+/// A directory of a test, and the odd server that writes each message it receives to a file there.
 struct Odd {
     directory: tempfile::TempDir,
 }
@@ -48,7 +48,7 @@ impl Odd {
     }
 
     /// Waits until the server has noted such a text.
-    async fn hears(&self, text: &str) {
+    async fn receives(&self, text: &str) {
         let since = Instant::now();
         loop {
             let notes = std::fs::read_to_string(self.notes()).expect("the notes");
@@ -105,7 +105,7 @@ fn config(servers: impl IntoIterator<Item = McpServer>) -> McpConfig {
 
 fn options() -> McpOptions {
     let mut options = McpOptions::default();
-    options.environment = [("PATH", "/usr/bin:/bin"), ("SECRET", "nobody sees it")]
+    options.environment = [("PATH", "/usr/bin:/bin"), ("SECRET", "not inherited")]
         .map(|(name, value)| (name.into(), value.into()))
         .into();
     options
@@ -134,14 +134,14 @@ async fn call(run: &mut Run, name: &str) -> CallResult {
 /// Calls a tool, and looks at what comes back.
 async fn check(run: &mut Run, name: &str, expected: Result<&str, &str>) {
     let result = call(run, name).await;
-    let told = match result.error.as_deref() {
+    let outcome = match result.error.as_deref() {
         Some(error) => Err(error),
         None => Ok(result.output.as_deref().unwrap_or_default()),
     };
-    assert_eq!(told, expected, "{name}");
+    assert_eq!(outcome, expected, "{name}");
 }
 
-/// Whether a process runs. One that has ended and that nobody has asked about yet does not.
+/// Returns whether a process runs. A zombie does not.
 fn is_running(id: &str) -> bool {
     let state = std::fs::read_to_string(Path::new("/proc").join(id.trim()).join("status"));
     state.is_ok_and(|state| !state.contains("State:\tZ"))
@@ -166,13 +166,13 @@ async fn tools_of_a_server() {
     let servers = connect([server]).await;
     let own = Toolbox::new([Tool::new("fail", |(): (), _| async { Ok(String::new()) })]);
     let tools = servers.tools_for(&own.expect("one tool"));
-    let told: Vec<_> = tools
+    let effects: Vec<_> = tools
         .iter()
         .map(|tool| (tool.name(), tool.spec().effect, tool.spec().hinted_effect))
         .collect();
     let writes = |name| (name, Effect::Write, None);
     assert_eq!(
-        told,
+        effects,
         [
             ("who", Effect::Write, Some(Effect::Read)),
             ("echo", Effect::Idempotent, Some(Effect::Idempotent)),
@@ -196,7 +196,7 @@ async fn tools_of_a_server() {
     assert_eq!(skipped.len(), 1);
     assert_eq!(skipped[0].tool, "wrong");
     servers.close().await;
-    odd.hears("closed").await;
+    odd.receives("closed").await;
 }
 
 /// Which tools are included, and what they may do, the configuration of the user decides.
@@ -217,7 +217,7 @@ async fn tools_that_a_file_chooses() {
     let servers = McpServers::connect(config, options()).await;
     assert_eq!(servers.failures(), []);
     let tools = servers.tools_for(&Toolbox::default());
-    let told: Vec<_> = tools
+    let effects: Vec<_> = tools
         .iter()
         .map(|tool| (tool.name(), tool.spec().effect))
         .collect();
@@ -226,7 +226,7 @@ async fn tools_that_a_file_chooses() {
         ("odd_echo", Effect::Idempotent),
         ("odd_hang", Effect::Read),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(effects, expected);
 }
 
 #[tokio::test]
@@ -240,11 +240,13 @@ async fn calls() {
     check(&mut run, "loud", Ok("it was loud")).await;
     check(&mut run, "busy", Ok("it was busy")).await;
     check(&mut run, "ask", Ok("it has asked")).await;
-    odd.hears(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"sampling/createMessage"}"#)
+    odd.receives(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"sampling/createMessage"}"#)
         .await;
-    odd.hears(r#""id":"roots/list","error":{"code":-32601,"message":"roots are not supported"}"#)
-        .await;
-    odd.hears(r#""id":"elicitation/create","result":{"action":"decline"}"#)
+    odd.receives(
+        r#""id":"roots/list","error":{"code":-32601,"message":"roots are not supported"}"#,
+    )
+    .await;
+    odd.receives(r#""id":"elicitation/create","result":{"action":"decline"}"#)
         .await;
     check(&mut run, "change", Err("the MCP server `odd` rejected the call: Unknown tool: change; it reports that its tools have changed, and this conversation still uses the old ones"))
         .await;
@@ -297,7 +299,7 @@ async fn a_server_that_died_unseen_is_started_for_the_next_call() {
     let id = rustix::process::Pid::from_raw(first.trim().parse().expect("a number"));
     rustix::process::kill_process(id.expect("a process"), rustix::process::Signal::KILL)
         .expect("it is ours");
-    // The connection hears of it a moment later; a call in between is told so and not made again.
+    // The connection notices it a moment later; a call in between fails with that reason and is not repeated.
     let second = loop {
         match call(&mut run, "who").await.output {
             Some(second) => break second,
@@ -308,14 +310,14 @@ async fn a_server_that_died_unseen_is_started_for_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_called_off() {
+async fn a_call_without_a_waiting_run_is_cancelled() {
     let odd = Odd::new();
     let mut server = odd.server("odd");
     server.timeout = Some(Duration::from_millis(20));
     let servers = connect([server]).await;
     let mut run = run(servers.tools_for(&Toolbox::default()));
     check(&mut run, "hang", Err("timed out after 20 ms")).await;
-    odd.hears(r#""method":"notifications/cancelled""#).await;
+    odd.receives(r#""method":"notifications/cancelled""#).await;
 }
 
 #[tokio::test]
@@ -362,7 +364,7 @@ async fn servers_that_cannot_be_reached() {
             "did not answer within 0.5 s",
         ),
         (
-            web("nobody", "http://127.0.0.1:1/mcp?key=secret"),
+            web("absent", "http://127.0.0.1:1/mcp?key=secret"),
             "cannot be reached: connection refused",
         ),
     ];
@@ -396,9 +398,9 @@ async fn over_http() {
     let mut run = run(connect([server("/mcp")])
         .await
         .tools_for(&Toolbox::default()));
-    check(&mut run, "json", Ok("[key] said json")).await;
-    check(&mut run, "events", Ok("[key] said events")).await;
-    check(&mut run, "moved", Ok("[key] said moved")).await;
+    check(&mut run, "json", Ok("[key] called json")).await;
+    check(&mut run, "events", Ok("[key] called events")).await;
+    check(&mut run, "moved", Ok("[key] called moved")).await;
     check(
         &mut run,
         "busy",
@@ -416,7 +418,7 @@ async fn over_http() {
     assert_eq!(other.calls("away"), 0);
     let quoted = Err("the MCP server `web` rejected the call: wrong key [key], [key]***");
     check(&mut run, "quote", quoted).await;
-    // What cannot be read fails its call, although the stream goes on.
+    // What cannot be read fails its call, although the stream continues.
     let since = Instant::now();
     let odd = Err(
         "the MCP server `web` sent an invalid answer; the call may have run: its answer is invalid: EOF while parsing a list at line 1 column 45",
@@ -428,7 +430,7 @@ async fn over_http() {
 
     for (path, reason) in [
         (
-            "/nobody",
+            "/unauthorized",
             "requires authentication (status 401); set `Authorization` in `headers`",
         ),
         (
@@ -509,8 +511,8 @@ async fn a_server_that_offers_too_much() {
             taken,
             "{path}"
         );
-        let told: Vec<_> = servers.skipped().map(|tool| tool.reason.as_str()).collect();
-        assert_eq!(told, skipped, "{path}");
+        let reasons: Vec<_> = servers.skipped().map(|tool| tool.reason.as_str()).collect();
+        assert_eq!(reasons, skipped, "{path}");
     }
     let servers = connect([web("web", responder.url("/wrong"))]).await;
     let skipped: Vec<_> = servers.skipped().collect();
@@ -523,7 +525,7 @@ async fn a_server_that_offers_too_much() {
 
 #[tokio::test]
 async fn an_agent_with_servers() {
-    // Without a gate nothing that writes may run, and tools of servers count as that unless the user says otherwise.
+    // Without a gate no tool that writes may run, and tools of servers count as writing unless the user sets another effect.
     let odd = Odd::new();
     let mut server = odd.server("odd");
     server.effects = vec![("echo".into(), McpEffect::Read)];

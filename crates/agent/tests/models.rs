@@ -8,8 +8,8 @@
 
 mod answers;
 mod failures;
-mod heard;
 mod probe;
+mod received;
 mod recorded;
 mod requests;
 mod retries;

@@ -15,13 +15,13 @@ mod live;
 mod neutral;
 mod order;
 mod play;
+mod reported;
 mod scenario;
 mod scripts;
 mod seeds;
 mod sessions;
 mod slow_log;
 mod stage;
-mod told;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn scenarios() {
     let mut failed = Vec::new();
     for (name, playing) in playing {
         if let Err(error) = runtime.block_on(playing) {
-            failed.push(format!("== {name}\n{}", said(&*error.into_panic())));
+            failed.push(format!("== {name}\n{}", panic_text(&*error.into_panic())));
         }
     }
     assert!(
@@ -111,7 +111,7 @@ fn start(runtime: &Runtime, scenario: Arc<Scenario>, syntax: String) -> JoinHand
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The reference in `docs/` says what the command can do.
+//! The reference in `docs/` describes the command.
 
 mod command_line;
 

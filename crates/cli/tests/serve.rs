@@ -1,4 +1,4 @@
-//! `plaincall serve` as a process: what it says, what it answers, how it ends.
+//! `plaincall serve` as a process: its messages, its answers, its end.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -147,7 +147,7 @@ fn the_example_of_the_readme() {
 }
 
 #[test]
-fn what_was_said_is_in_the_log_only_if_asked() {
+fn contents_are_logged_only_with_the_option() {
     let keys = [("PLAINCALL_KEYS", "one, word-of-mine")];
     for with_contents in [false, true] {
         let options: &[&str] = if with_contents {
@@ -184,14 +184,14 @@ fn what_was_said_is_in_the_log_only_if_asked() {
 fn silent() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (told, requests) = mpsc::channel();
+    let (sender, requests) = mpsc::channel();
     thread::spawn(move || {
         let mut open = Vec::new();
         for stream in listener.incoming().flatten() {
             let mut line = String::new();
             let mut reader = BufReader::new(stream);
             let _ = reader.read_line(&mut line);
-            if told.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
             open.push(reader);
@@ -205,8 +205,8 @@ fn how_it_ends() {
     let delay = "--drain-delay";
     let wait = "--drain-timeout";
     let refused = Some("HTTP/1.1 503 Service Unavailable");
-    // Options, signals, the exit status, and what the request hears that is being answered.
-    for (options, signals, status, heard) in [
+    // Options, signals, the exit status, and the response to the request that is in progress.
+    for (options, signals, status, response) in [
         (
             &[delay, "0", wait, "50ms"][..],
             &[Signal::TERM][..],
@@ -234,7 +234,7 @@ fn how_it_ends() {
         while !requests.recv().unwrap().starts_with("POST") {}
         for signal in signals {
             serving.signal(*signal);
-            // The next one comes when this has been heard.
+            // The next one is sent when this one was received.
             let mut note = String::new();
             while !note.contains("shutting down: ")
                 && serving.notes.read_line(&mut note).unwrap() > 0
@@ -242,9 +242,9 @@ fn how_it_ends() {
         }
         let mut answer = String::new();
         let _ = asked.read_to_string(&mut answer);
-        match heard {
-            Some(_) => assert_eq!(answer.lines().next(), heard, "{options:?}"),
-            // Whatever of the process is torn down first: it is no answer.
+        match response {
+            Some(_) => assert_eq!(answer.lines().next(), response, "{options:?}"),
+            // In any order of shutdown, there is no successful response.
             None => assert!(!answer.contains("200 OK"), "{answer}"),
         }
         let (found, lines, notes) = serving.ended();
@@ -255,7 +255,7 @@ fn how_it_ends() {
 }
 
 #[test]
-fn before_it_ends_it_says_so_and_answers() {
+fn it_announces_its_end_and_still_answers() {
     let serving = Serving::start(&replies(), &["--drain-delay", "2s"], &[]);
     serving.signal(Signal::TERM);
     loop {
@@ -270,7 +270,7 @@ fn before_it_ends_it_says_so_and_answers() {
     assert_eq!((status, lines.len()), (Some(0), 1));
 }
 
-/// What is said of wrong usage, and the exit status.
+/// The message about wrong usage, and the exit status.
 fn refused(arguments: &[&str]) -> (String, Option<i32>) {
     let output = plaincall().args(arguments).output().unwrap();
     (
@@ -352,10 +352,10 @@ fn what_it_refuses() {
             "" => "http://127.0.0.1:1/v1",
             upstream => upstream,
         };
-        let (said, found) = refused(&[&["--upstream", upstream], arguments].concat());
-        assert!(said.contains(words), "{words}: {said}");
-        assert!(!said.contains("me:word"), "{said}");
-        assert_eq!(found, Some(status), "{said}");
+        let (message, found) = refused(&[&["--upstream", upstream], arguments].concat());
+        assert!(message.contains(words), "{words}: {message}");
+        assert!(!message.contains("me:word"), "{message}");
+        assert_eq!(found, Some(status), "{message}");
     }
 }
 
@@ -375,9 +375,9 @@ fn a_source_of_keys_that_holds_none_is_refused() {
         ("--secret", &empty, "empty has no secret"),
         ("--secret", &short, "has only 15 bytes"),
     ] {
-        let (said, status) = refused(&[&upstream[..], &[option, file]].concat());
-        assert!(said.contains(words), "{said}");
-        assert_eq!(status, Some(2), "{said}");
+        let (message, status) = refused(&[&upstream[..], &[option, file]].concat());
+        assert!(message.contains(words), "{message}");
+        assert_eq!(status, Some(2), "{message}");
     }
     for (name, value) in [
         ("PLAINCALL_KEYS", ""),
@@ -390,8 +390,8 @@ fn a_source_of_keys_that_holds_none_is_refused() {
             .env(name, value)
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(&format!("{name} has no ")), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains(&format!("{name} has no ")), "{message}");
         assert_eq!(output.status.code(), Some(2));
     }
 }
@@ -426,7 +426,7 @@ fn as_many_files_as_the_system_lets_it_have() {
     command.args(["-c", limits, env!("CARGO_BIN_EXE_plaincall"), "serve"]);
     command.args(["--listen", "127.0.0.1:0", "--upstream", &replies()]);
     let serving = Serving::of(command.env_clear());
-    // Where the system tells of it.
+    // Where the system shows the limits.
     let limits = fs::read_to_string(format!("/proc/{}/limits", serving.process.id()));
     if let Ok(limits) = limits {
         let open = limits
@@ -483,7 +483,7 @@ fn an_announced_body_takes_no_memory() {
     serving.end();
 }
 
-/// A container often has no certificates; only who needs them hears of it.
+/// A container often has no certificates; there is an error only if they are needed.
 #[test]
 fn without_certificates() {
     let none = [
@@ -497,7 +497,7 @@ fn without_certificates() {
     command.args(["--listen", "127.0.0.1:0", "--upstream"]);
     command.arg("https://127.0.0.1:1/v1").envs(none);
     let output = command.output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
-    assert!(told.contains("TLS is not available"), "{told}");
+    assert!(message.contains("TLS is not available"), "{message}");
 }

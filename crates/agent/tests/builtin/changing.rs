@@ -329,7 +329,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
             &["(lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more)"],
         )
         .await;
-    // What cannot stand there is told soon, also of a file that means harm.
+    // An invalid value is reported soon, also for a malicious file.
     scene.file("f", "ab\n".repeat(300_000));
     let old = format!("{}x", "ab\n".repeat(2_000));
     scene
@@ -391,7 +391,7 @@ async fn changes_at_the_same_time() {
 
 /// A call that ends early leaves the file as it was, or has replaced it; never half of either, and nothing beside it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn changes_that_are_called_off() {
+async fn cancelled_changes() {
     let scene = Scene::of(&[("f", "before")]);
     let content = "x".repeat(8 << 20);
     for pause in [0, 1, 4, 16] {
@@ -399,14 +399,14 @@ async fn changes_that_are_called_off() {
         let canceller = run.canceller();
         let mut turn = run.turn();
         turn.feed(call("write_file", &[("path", "f"), ("content", &content)]));
-        let calling_off = async {
+        let cancelling = async {
             tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
             canceller.cancel();
         };
-        let (results, ()) = tokio::join!(turn.finish(Stop::Natural), calling_off);
+        let (results, ()) = tokio::join!(turn.finish(Stop::Natural), cancelling);
         assert_eq!(results.len(), 1);
         drop(run);
-        // The work hears of it at the next piece.
+        // The edit notices it at the next piece.
         let begun = std::time::Instant::now();
         while scene.names(".") != ["f"] {
             assert!(begun.elapsed().as_secs() < 20, "{:?}", scene.names("."));

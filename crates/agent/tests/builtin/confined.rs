@@ -134,7 +134,7 @@ async fn paths_that_stay_inside() {
         .await;
 }
 
-/// Pipes, sockets and devices: nobody writes into the pipe, and nothing waits for it.
+/// Pipes, sockets and devices: no process writes to the pipe, and nothing waits for one.
 #[tokio::test]
 async fn what_is_no_file() {
     let scene = Scene::of(&[("file", "word\n")]);
@@ -208,7 +208,7 @@ async fn links_that_are_swapped() {
     let is_over = Arc::new(AtomicBool::new(false));
     let (place, out, over) = (scene.path(""), scene.outside(), Arc::clone(&is_over));
     let swapping = std::thread::spawn(move || {
-        let (door, spare) = (place.join("door"), place.join("spare"));
+        let (swapped, spare) = (place.join("swapped"), place.join("spare"));
         let mut swaps = 0_u32;
         while !over.load(Ordering::Relaxed) {
             for target in [
@@ -217,7 +217,7 @@ async fn links_that_are_swapped() {
             ] {
                 let _ = fs::remove_file(&spare);
                 std::os::unix::fs::symlink(target, &spare).unwrap();
-                fs::rename(&spare, &door).unwrap();
+                fs::rename(&spare, &swapped).unwrap();
                 swaps += 1;
             }
         }
@@ -225,13 +225,13 @@ async fn links_that_are_swapped() {
     });
     let mut inside = 0;
     for round in 0..60 {
-        let new = format!("door/new-{round}");
+        let new = format!("swapped/new-{round}");
         for (tool, arguments) in [
-            ("read_file", vec![("path", "door/secret")]),
-            ("list_files", vec![("path", "door")]),
+            ("read_file", vec![("path", "swapped/secret")]),
+            ("list_files", vec![("path", "swapped")]),
             (
                 "search_files",
-                vec![("pattern", "secret|inside"), ("path", "door")],
+                vec![("pattern", "secret|inside"), ("path", "swapped")],
             ),
             (
                 "write_file",
@@ -240,7 +240,7 @@ async fn links_that_are_swapped() {
             (
                 "edit_file",
                 vec![
-                    ("path", "door/secret"),
+                    ("path", "swapped/secret"),
                     ("old_text", "outside"),
                     ("new_text", "owned"),
                 ],

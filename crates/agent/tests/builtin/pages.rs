@@ -125,7 +125,7 @@ async fn pages_as_text() {
         "{}",
         &found[..100]
     );
-    // No more of a page is read than can be told.
+    // At most as much of a page is read as a result can contain.
     let long = fetched(vec![page("text/plain", "x".repeat((4 << 20) + 1))]).await;
     assert!(
         long.starts_with("[`URL/a/b?c=d`, text/plain, 4194304 bytes, truncated]\nxxx"),
@@ -138,7 +138,7 @@ async fn pages_as_text() {
     );
 }
 
-/// What a page at this address says: the note about it, and its text.
+/// The result for a page at this address: its note and its text.
 async fn read_at(path: &str, content_type: &str, body: impl Into<Vec<u8>>) -> (String, String) {
     let server = ModelServer::start(vec![page(content_type, body)]).await;
     let scene = Scene::with(private);
@@ -314,7 +314,7 @@ async fn pages_that_do_not_come() {
         "{found}"
     );
 
-    // One that says nothing.
+    // An empty one.
     let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
     let scene = Scene::with(|set| private(set).fetch_timeout(Duration::from_millis(200)));
     let found = scene.call("fetch_url", &[("url", &url(&server))]).await;
@@ -476,7 +476,7 @@ async fn addresses_that_are_nobodys_business() {
 
 /// What is asked, and that it is taken back when the call ends.
 #[tokio::test]
-async fn what_the_server_hears() {
+async fn requests_to_the_server() {
     let server = ModelServer::start(vec![page("text/plain", "a")]).await;
     let scene = Scene::with(private);
     scene

@@ -195,7 +195,7 @@ async fn long_files() {
         .check("read_file", &[("path", "wide")], &expected)
         .await;
 
-    // A file that says it is a terabyte long takes no memory and has an end.
+    // A file that claims to be a terabyte long takes no memory, and reading it ends.
     scene.file("huge", "first\n");
     fs::File::options()
         .write(true)
@@ -340,9 +340,9 @@ async fn searches_that_are_cut() {
     );
 }
 
-/// A search that would take minutes ends soon after its call: nobody has to wait for it at the end of the program.
+/// A search that would take minutes ends soon after its call, so the program does not wait for it when it ends.
 #[test]
-fn searches_that_are_called_off() {
+fn cancelled_searches() {
     let scene = Scene::new();
     // Each of these bytes leads to a state that no other line has seen.
     let mut number = 1_u64;
@@ -361,9 +361,9 @@ fn searches_that_are_called_off() {
         .build()
         .unwrap();
     let searching = scene.call("search_files", &[("pattern", "a[ab]{1500}c")]);
-    let called_off = runtime
+    let cancelled = runtime
         .block_on(async { tokio::time::timeout(Duration::from_millis(20), searching).await });
-    assert!(called_off.is_err(), "{called_off:?}");
+    assert!(cancelled.is_err(), "{cancelled:?}");
     let begun = Instant::now();
     drop(runtime);
     assert!(

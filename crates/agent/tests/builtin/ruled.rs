@@ -112,7 +112,7 @@ async fn a_search_shows_nothing_that_a_rule_keeps_from_the_model() {
 }
 
 #[tokio::test]
-async fn what_somebody_must_be_asked_about_is_not_shown_without_asking() {
+async fn files_that_need_approval_are_not_shown_without_it() {
     let scene = scene();
     let about_files = || Rule::ask(["read_file"]).argument("path", "**/.env");
     let found = |rules, path| {
@@ -124,7 +124,7 @@ async fn what_somebody_must_be_asked_about_is_not_shown_without_asking() {
     assert!(!found_below.contains(".env"), "{found_below}");
     let found_file = found(Rules::new([about_files()]), ".env").await;
     assert!(!found_file.contains("sesame"), "{found_file}");
-    // The gate was asked about this very search, and said yes.
+    // The gate was asked about this very search, and allowed it.
     let asked = Rules::new([Rule::ask(["*"])]);
     assert!(found(asked, ".").await.contains("sesame"));
     let asked = Rules::new([Rule::ask(["*"]).argument("path", "**/.env")]);
@@ -167,16 +167,16 @@ async fn commands_are_compared_word_by_word() {
         Rules::new([
             Rule::deny(["run_*"], "nothing is deleted here").argument("command", "rm *"),
             Rule::allow(["run_*"]).argument("command", "echo *"),
-            Rule::deny(["run_*"], "nobody can be asked"),
+            Rule::deny(["run_*"], "no user is present"),
         ])
     };
     for (command, expected) in [
         ("echo it runs", "it runs\n"),
         ("echo 'it; runs'", "it; runs\n"),
-        ("echo it; echo runs", "nobody can be asked"),
-        ("echo $(touch made)", "nobody can be asked"),
-        ("echo it > made", "nobody can be asked"),
-        ("echo *", "nobody can be asked"),
+        ("echo it; echo runs", "no user is present"),
+        ("echo $(touch made)", "no user is present"),
+        ("echo it > made", "no user is present"),
+        ("echo *", "no user is present"),
         ("rm -rf sub/x", "nothing is deleted here"),
         ("rm\tx", "nothing is deleted here"),
         ("true; rm x", "nothing is deleted here"),

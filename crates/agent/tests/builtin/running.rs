@@ -78,7 +78,7 @@ impl User for Person {
                     "{answer}{}",
                     if answer.is_empty() { "" } else { question }
                 )),
-                None => Err("nobody is there".into()),
+                None => Err("no user is present".into()),
             }
         })
     }
@@ -90,7 +90,7 @@ async fn questions() {
         (Some("to "), " Which?\n", "to Which?"),
         (Some(""), "Which?", "[empty answer; decide yourself]"),
         (Some("x"), " \n", "error: the question is empty"),
-        (None, "Which?", "error: nobody is there"),
+        (None, "Which?", "error: no user is present"),
     ] {
         let scene = Scene::with(|set| set.user(Person(answer)));
         scene

@@ -17,7 +17,7 @@ pub(crate) struct Scene {
     toolbox: Toolbox,
 }
 
-/// What stands in every file outside.
+/// The text of every file outside.
 pub(crate) const SECRET: &str = "outside and secret";
 
 impl Scene {
@@ -116,7 +116,7 @@ impl Scene {
         assert_eq!(found, expected, "{tool} {arguments:?}");
     }
 
-    /// Whether each of the parts stands in what comes of the call.
+    /// Returns whether the outcome of the call contains each of the parts.
     pub(crate) async fn check_parts(&self, tool: &str, arguments: &[(&str, &str)], parts: &[&str]) {
         let found = self.call(tool, arguments).await;
         for part in parts {

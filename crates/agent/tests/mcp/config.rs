@@ -19,7 +19,7 @@ fn read(text: &str) -> McpConfig {
 }
 
 /// A server as one line, for tests.
-fn told(config: &McpConfig) -> Vec<String> {
+fn described(config: &McpConfig) -> Vec<String> {
     let servers = config.servers.iter().map(|server| {
         let reach = match &server.transport {
             McpTransport::Stdio {
@@ -51,7 +51,7 @@ fn forms() {
         "other = 1\n[mcp_servers.a]\ncommand = \"x\"\nargs = [\"1\", \"${HOME}/b\"]\nenv = { K = \"${KEY}\", PORT = 80 }\ncwd = \"sub\"\n[mcp_servers.b]\nurl = \"https://b.example/mcp\"\nhttp_headers.Authorization = \"Bearer ${KEY}\"\n",
         "mcp.servers.a = { command = \"x\", args = [\"1\", \"${HOME}/b\"], env = { K = \"${KEY}\", PORT = 80 }, cwd = \"sub\" }\n[mcp.servers.b]\nurl = \"https://b.example/mcp\"\nheaders = { Authorization = \"Bearer ${KEY}\" }",
     ] {
-        assert_eq!(told(&read(text)), expected, "{text}");
+        assert_eq!(described(&read(text)), expected, "{text}");
     }
 }
 

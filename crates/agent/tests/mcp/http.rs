@@ -15,13 +15,13 @@ const TOOLS: [&str; 10] = [
 /// It listens until it is dropped.
 pub(crate) struct Responder {
     address: String,
-    heard: Arc<Mutex<Heard>>,
+    state: Arc<Mutex<State>>,
     listening: JoinHandle<()>,
 }
 
-/// What it has heard, and what it answers.
+/// What it has state, and what it answers.
 #[derive(Default)]
-struct Heard {
+struct State {
     calls: Vec<String>,
     elsewhere: String,
     /// The names of the tools at `/given`, and what each of them returns.
@@ -33,8 +33,8 @@ impl Responder {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let heard = Arc::<Mutex<Heard>>::default();
-        let notes = Arc::clone(&heard);
+        let state = Arc::<Mutex<State>>::default();
+        let notes = Arc::clone(&state);
         let listening = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, Arc::clone(&notes)));
@@ -42,32 +42,32 @@ impl Responder {
         });
         Self {
             address,
-            heard,
+            state,
             listening,
         }
     }
 
     /// How often a tool was called.
     pub(crate) fn calls(&self, tool: &str) -> usize {
-        let heard = self.heard.lock().expect("nobody panics");
-        heard.calls.iter().filter(|called| *called == tool).count()
+        let state = self.state.lock().expect("no panic");
+        state.calls.iter().filter(|called| *called == tool).count()
     }
 
     /// Sends calls of `away` there.
     pub(crate) fn lead_to(&self, other: &Self) {
-        let mut heard = self.heard.lock().expect("nobody panics");
-        heard.elsewhere = other.url("/mcp");
+        let mut state = self.state.lock().expect("no panic");
+        state.elsewhere = other.url("/mcp");
     }
 
     /// Sets the tools at `/given`.
     pub(crate) fn offer(&self, tools: &[&str]) {
-        let mut heard = self.heard.lock().expect("nobody panics");
-        heard.offered = tools.iter().map(|&name| name.to_owned()).collect();
+        let mut state = self.state.lock().expect("no panic");
+        state.offered = tools.iter().map(|&name| name.to_owned()).collect();
     }
 
     /// Sets what the tools at `/given` return.
     pub(crate) fn give(&self, result: &Value) {
-        self.heard.lock().expect("nobody panics").given = result.clone();
+        self.state.lock().expect("no panic").given = result.clone();
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -82,7 +82,7 @@ impl Drop for Responder {
 }
 
 /// Answers one request, and closes the connection.
-async fn serve(stream: TcpStream, heard: Arc<Mutex<Heard>>) {
+async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
     let mut stream = BufReader::new(stream);
     let (mut first, mut key, mut length) = (String::new(), String::new(), 0);
     if stream.read_line(&mut first).await.is_err() {
@@ -107,7 +107,7 @@ async fn serve(stream: TcpStream, heard: Arc<Mutex<Heard>>) {
     if stream.read_exact(&mut body).await.is_err() {
         return;
     }
-    let answer = answer(&first, &key, &body, &heard);
+    let answer = answer(&first, &key, &body, &state);
     // Who asked may be gone.
     let _ = stream.write_all(answer.as_bytes()).await;
     if answer.contains("event-stream") && !answer.contains("Content-Length") {
@@ -123,7 +123,7 @@ fn response(status: &str, head: &str, body: &str) -> String {
     )
 }
 
-fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
+fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
     const JSON: &str = "Content-Type: application/json\r\n";
     let mut words = first.split_whitespace();
     let method = words.next().unwrap_or_default();
@@ -135,7 +135,7 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             "/mcp" | "/given" | "/other" | "/pages" | "/again" | "/many" | "/giant" | "/much"
             | "/wrong",
         ) => {}
-        ("POST", "/nobody") => {
+        ("POST", "/unauthorized") => {
             return response("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "");
         }
         ("POST", "/page") => return response("200 OK", "Content-Type: text/html\r\n", "<p>Hello"),
@@ -163,7 +163,7 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
         }
         Some("tools/list") => {
             let names = match path {
-                "/given" => heard.lock().expect("nobody panics").offered.clone(),
+                "/given" => state.lock().expect("no panic").offered.clone(),
                 _ => TOOLS.map(str::to_owned).to_vec(),
             };
             let tools = names.iter().map(|name| {
@@ -173,17 +173,17 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             response("200 OK", JSON, &with(json!({"tools": tools})))
         }
         Some("tools/call") if path == "/given" => {
-            let given = heard.lock().expect("nobody panics").given.clone();
+            let given = state.lock().expect("no panic").given.clone();
             response("200 OK", JSON, &with(given))
         }
         Some("tools/call") => {
             let name = message["params"]["name"].as_str().expect("a name");
             let elsewhere = {
-                let mut heard = heard.lock().expect("nobody panics");
-                heard.calls.push(name.to_owned());
-                heard.elsewhere.clone()
+                let mut state = state.lock().expect("no panic");
+                state.calls.push(name.to_owned());
+                state.elsewhere.clone()
             };
-            let text = format!("{key} said {name}");
+            let text = format!("{key} called {name}");
             let result = with(json!({"content": [{"type": "text", "text": text}]}));
             match name {
                 "events" => {
@@ -196,7 +196,7 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
                     let data = if name == "odd" {
                         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":["#)
                     } else {
-                        result.replace("said half", "\\ud83d")
+                        result.replace("called half", "\\ud83d")
                     };
                     format!(
                         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {data}\n\n"

@@ -86,8 +86,8 @@ async fn check(run: &mut Run) {
         let results = turn.finish(Stop::Natural).await;
         let (output, error) = (results[0].output.as_deref(), results[0].error.as_deref());
         let is_right = match expected {
-            Ok(text) => error.is_none() && output.is_some_and(|told| told.starts_with(text)),
-            Err(text) => error.is_some_and(|told| told.starts_with(text)),
+            Ok(text) => error.is_none() && output.is_some_and(|found| found.starts_with(text)),
+            Err(text) => error.is_some_and(|found| found.starts_with(text)),
         };
         assert!(is_right, "{name} {arguments}: {output:?}, {error:?}");
     }
@@ -119,7 +119,7 @@ async fn listening(program: &str) -> (Child, u16) {
 #[tokio::test]
 #[ignore = "it needs Node and a network: `cargo xtask mcp` runs it"]
 async fn the_reference_server() {
-    #[allow(clippy::disallowed_methods, reason = "it says where the server is")]
+    #[allow(clippy::disallowed_methods, reason = "it locates the server")]
     let variable = |name: &str| std::env::var(name).expect("`cargo xtask mcp` sets it");
     let program = variable("MCP_EVERYTHING");
     let mut options = options();

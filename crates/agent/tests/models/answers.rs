@@ -1,4 +1,4 @@
-//! Replies as they come, in whatever form.
+//! Replies of servers, in every form.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use plaincall_agent::model::{Anthropic, Json, Model, OpenAi, Piece, ReplyNext};
 use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then, chunk};
 use serde_json::{Value, json};
 
-use crate::models::heard::{ask, question, told};
+use crate::models::received::{ask, question, summary};
 
-/// What is heard of an answer.
-async fn heard(script: Script) -> String {
+/// What is received of an answer.
+async fn summary_of(script: Script) -> String {
     let server = ModelServer::start(vec![script]).await;
-    told(&ask(&OpenAi::new(server.url(), "m")).await)
+    summary(&ask(&OpenAi::new(server.url(), "m")).await)
 }
 
 fn stream(body: &str) -> Script {
@@ -24,7 +24,7 @@ fn events(events: &[Value]) -> String {
     events.collect()
 }
 
-fn says(text: &str) -> Value {
+fn text(text: &str) -> Value {
     json!({"choices": [{"delta": {"content": text}}]})
 }
 
@@ -45,17 +45,20 @@ async fn reasons_to_end() {
         ("abort", "Broken"),
     ] {
         let script = Script::stream(&["a"], reason);
-        assert_eq!(heard(script).await, format!("()a <{expected} {reason}>"));
+        assert_eq!(
+            summary_of(script).await,
+            format!("()a <{expected} {reason}>")
+        );
     }
     // Where words were set to stop at, the model may have stopped in the middle.
     let server = ModelServer::start(vec![Script::stream(&["a"], "stop")]).await;
     let model = OpenAi::new(server.url(), "m").field("stop", Json::new(&["\n"]));
-    assert_eq!(told(&ask(&model).await), "()a <Broken stop>");
+    assert_eq!(summary(&ask(&model).await), "()a <Broken stop>");
 }
 
 #[tokio::test]
 async fn how_a_stream_ends() {
-    let (a, stop) = (says("a"), ends("stop"));
+    let (a, stop) = (text("a"), ends("stop"));
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2,
         "prompt_tokens_details": {"cached_tokens": 4}}});
     let done = "data: [DONE]\n\n";
@@ -74,7 +77,7 @@ async fn how_a_stream_ends() {
         (String::new(), "() <Broken>"),
         // What comes behind the end counts no more.
         (
-            events(&[a.clone(), stop.clone(), says("b")]) + done,
+            events(&[a.clone(), stop.clone(), text("b")]) + done,
             "()a <Natural stop>",
         ),
         (
@@ -135,23 +138,23 @@ async fn how_a_stream_ends() {
             "() <Refused>",
         ),
     ] {
-        assert_eq!(heard(stream(&body)).await, expected, "{body}");
+        assert_eq!(summary_of(stream(&body)).await, expected, "{body}");
     }
     // The connection is not closed, and nothing more comes. The usage is not waited for so long.
     for then in [Then::Break, Then::Reset] {
-        let told = heard(stream(&events(&begun)).only(1, then)).await;
-        let is_told = told == "()a <Natural stop> {5 4 2}";
+        let summary = summary_of(stream(&events(&begun)).only(1, then)).await;
+        let is_expected = summary == "()a <Natural stop> {5 4 2}";
         // A reset may take all with it.
         assert!(
-            is_told || (then == Then::Reset && told.ends_with("<Broken>")),
-            "{told}"
+            is_expected || (then == Then::Reset && summary.ends_with("<Broken>")),
+            "{summary}"
         );
     }
 }
 
 #[tokio::test]
-async fn whatever_it_is_called() {
-    let streamed = events(&[says("a"), ends("stop")]);
+async fn every_content_type() {
+    let streamed = events(&[text("a"), ends("stop")]);
     let whole = json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]});
     for content_type in [
         "",
@@ -171,7 +174,7 @@ async fn whatever_it_is_called() {
             let pieces = body.chars().map(|one| one.to_string().into_bytes());
             let script = Script::new(head, pieces.collect()).framing(Framing::Close);
             assert_eq!(
-                heard(script).await,
+                summary_of(script).await,
                 "()a <Natural stop>",
                 "{content_type} {body}"
             );
@@ -189,7 +192,11 @@ async fn whatever_it_is_called() {
         ),
         (json!([]), "() <Broken>"),
     ] {
-        assert_eq!(heard(Script::json(200, &body)).await, expected, "{body}");
+        assert_eq!(
+            summary_of(Script::json(200, &body)).await,
+            expected,
+            "{body}"
+        );
     }
 }
 
@@ -240,7 +247,7 @@ async fn messages_as_a_stream() {
         let all = [vec![start.clone(), text.clone()], list].concat();
         let server = ModelServer::start(vec![stream(&events(&all))]).await;
         assert_eq!(
-            told(&ask(&Anthropic::at(server.url(), "m")).await),
+            summary(&ask(&Anthropic::at(server.url(), "m")).await),
             expected
         );
     }
@@ -266,7 +273,7 @@ async fn messages_as_a_stream() {
     ] {
         let server = ModelServer::start(vec![Script::json(status, &body)]).await;
         assert_eq!(
-            told(&ask(&Anthropic::at(server.url(), "m")).await),
+            summary(&ask(&Anthropic::at(server.url(), "m")).await),
             expected
         );
     }
@@ -284,7 +291,7 @@ async fn pieces_come_at_once_and_dropping_takes_the_request_back() {
     assert_eq!(server.seen().requests.len(), 0);
     let first = reply.next().await.expect("a piece").expect("no error");
     assert!(matches!(first, ReplyNext::Piece(Piece::Text(text)) if text == "a"));
-    // A wait that is given up loses nothing.
+    // A dropped wait loses nothing.
     let waited = tokio::time::timeout(Duration::from_millis(20), reply.next()).await;
     assert!(waited.is_err());
     assert_eq!(server.seen().dropped, 0);
@@ -312,6 +319,9 @@ async fn an_emoji_that_was_cut_in_two() {
     ] {
         let body: String = pieces.iter().map(|piece| chunk(piece)).collect();
         let script = stream(&(body + &events(&[ends("stop")])));
-        assert_eq!(heard(script).await, format!("(){expected} <Natural stop>"));
+        assert_eq!(
+            summary_of(script).await,
+            format!("(){expected} <Natural stop>")
+        );
     }
 }

@@ -7,16 +7,16 @@ use plaincall_agent::model::{ModelError, ModelErrorKind, OpenAi};
 use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
 use serde_json::json;
 
-use crate::models::heard::ask;
+use crate::models::received::ask;
 
 use ModelErrorKind::{Broken, Busy, Connect, NotRunning, Refused, Timeout, TooLong};
 
 /// The error of an answer, and the address that it names left out.
 async fn error(script: Script) -> ModelError {
     let server = ModelServer::start(vec![script]).await;
-    let heard = ask(&OpenAi::new(server.url(), "m").key("sk-12345678")).await;
-    assert_eq!((heard.text.as_str(), heard.usage), ("", None));
-    let mut error = heard.error().clone();
+    let received = ask(&OpenAi::new(server.url(), "m").key("sk-12345678")).await;
+    assert_eq!((received.text.as_str(), received.usage), ("", None));
+    let mut error = received.error().clone();
     error.message = error.message.replace(&server.url(), "URL");
     error
 }
@@ -217,7 +217,7 @@ async fn when_to_come_again() {
             vec![("retry-after", "Sun, 06 Nov 1994 08:50:00 GMT")],
             Some(Duration::ZERO),
         ),
-        // What no clock can show is not said.
+        // A time that no clock can represent is left out.
         (
             vec![("retry-after", "-1")],
             Some(Duration::from_millis(30_500)),
@@ -249,37 +249,41 @@ async fn when_to_come_again() {
 async fn wrong_addresses_of_a_server() {
     let server = ModelServer::start(vec![body(404, "text/plain", "404 page not found")]).await;
     let url = format!("http://{}", server.address);
-    let heard = ask(&OpenAi::new(&url, "m")).await;
+    let received = ask(&OpenAi::new(&url, "m")).await;
     let words = format!("; the URL may need to end with /v1: {url}/v1");
-    assert!(heard.error().message.ends_with(&words), "{}", heard.error());
-    server.play([Script::json(401, &json!({"error": "no"}))]);
-    let heard = ask(&OpenAi::new(server.url(), "m")).await;
     assert!(
-        heard
+        received.error().message.ends_with(&words),
+        "{}",
+        received.error()
+    );
+    server.play([Script::json(401, &json!({"error": "no"}))]);
+    let received = ask(&OpenAi::new(server.url(), "m")).await;
+    assert!(
+        received
             .error()
             .message
             .ends_with("requires a key (status 401): no"),
         "{}",
-        heard.error()
+        received.error()
     );
-    // Nobody listens.
-    let nobody = server.address;
+    // No server listens.
+    let absent = server.address;
     drop(server);
     let closed = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    while !std::net::TcpStream::connect(nobody).is_err_and(|error| closed(&error)) {
+    while !std::net::TcpStream::connect(absent).is_err_and(|error| closed(&error)) {
         tokio::task::yield_now().await;
     }
-    let heard = ask(&OpenAi::new(format!("http://{nobody}/v1"), "m")).await;
-    let error = heard.error();
+    let received = ask(&OpenAi::new(format!("http://{absent}/v1"), "m")).await;
+    let error = received.error();
     assert_eq!(error.kind, NotRunning);
     assert_eq!(
         error.message,
         format!(
-            "the model's server at http://{nobody}/v1 cannot be reached: connection refused; is it running?"
+            "the model's server at http://{absent}/v1 cannot be reached: connection refused; is it running?"
         )
     );
-    let heard = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
-    let error = heard.error();
+    let received = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
+    let error = received.error();
     assert_eq!(error.kind, Connect);
     assert!(
         error
@@ -304,10 +308,11 @@ async fn connections_that_break() {
         ),
     ] {
         let server = ModelServer::start(vec![script.clone()]).await;
-        let heard = ask(&OpenAi::new(server.url(), "m")).await;
-        let is_heard = heard.text == text || (script.then == Then::Reset && heard.text.is_empty());
-        assert!(is_heard, "{heard:?}");
-        assert_eq!(heard.error().kind, Broken, "{}", heard.error());
+        let received = ask(&OpenAi::new(server.url(), "m")).await;
+        let is_received =
+            received.text == text || (script.then == Then::Reset && received.text.is_empty());
+        assert!(is_received, "{received:?}");
+        assert_eq!(received.error().kind, Broken, "{}", received.error());
         // No request is retried automatically.
         assert_eq!(server.seen().requests.len(), 1);
     }
@@ -345,10 +350,10 @@ async fn waits_have_an_end() {
         ),
     ] {
         let server = ModelServer::start(vec![script]).await;
-        let heard = ask(&OpenAi::new(server.url(), "m").waits(waits)).await;
-        assert_eq!(heard.error().kind, Timeout);
+        let received = ask(&OpenAi::new(server.url(), "m").waits(waits)).await;
+        assert_eq!(received.error().kind, Timeout);
         let message = format!("the model's server at {} {expected}", server.url());
-        assert_eq!(heard.error().message, message);
+        assert_eq!(received.error().message, message);
         server.until(|seen| seen.dropped == 1).await;
     }
 }
@@ -365,11 +370,15 @@ async fn what_is_too_much() {
             .ends_with("a line of the event stream has more than 4194304 bytes"),
         "{found}"
     );
-    // The body of an error is read no further than it is told.
+    // At most as much of an error's body is read as the message contains.
     let server = ModelServer::start(vec![
         body(500, "text/plain", &"x".repeat(1 << 20)).cut(&[1 << 14]),
     ])
     .await;
-    let heard = ask(&OpenAi::new(server.url(), "m")).await;
-    assert!(heard.error().message.len() < 1000, "{}", heard.error());
+    let received = ask(&OpenAi::new(server.url(), "m")).await;
+    assert!(
+        received.error().message.len() < 1000,
+        "{}",
+        received.error()
+    );
 }

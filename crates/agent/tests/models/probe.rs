@@ -16,7 +16,7 @@ use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, Task, tasks};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the file of the tasks says.
+/// The contents of the task file.
 #[derive(Deserialize)]
 struct Known {
     tasks: Vec<KnownTask>,
@@ -83,17 +83,17 @@ fn end_marker(style: &Style) -> String {
 /// The reply of a model that does what is asked for in this style, if it is asked in it.
 fn good(style: &Style, request: &ModelRequest) -> Option<String> {
     let dialect = style.dialect();
-    let said = |role| {
+    let message = |role| {
         let messages = request.messages.iter();
         messages.filter(move |message| message.role == role)
     };
-    // What it is taught: the end marker of this style, and none that goes on where this one ends.
-    let taught = &said(Role::System).next()?.text;
+    // The prompt teaches the end marker of this style, and no longer one that begins with it.
+    let taught = &message(Role::System).next()?.text;
     let end = end_marker(style);
     let others = Style::all().into_iter().map(|other| end_marker(&other));
     let mut longer = others.filter(|other| *other != end && other.starts_with(&end));
     let is_taught = taught.contains(&end) && !longer.any(|other| taught.contains(&other));
-    let question = &said(Role::User).next()?.text;
+    let question = &message(Role::User).next()?.text;
     let escaper = Escaper::new(&dialect).expect("a dialect");
     let known = known(&end);
     let mut asked = known
@@ -102,7 +102,7 @@ fn good(style: &Style, request: &ModelRequest) -> Option<String> {
         .filter(|task| question.contains(&*escaper.escape(&task.question)));
     let task = asked.next().filter(|_| is_taught)?;
     // Each reply has the calls that can be made then.
-    let replies = said(Role::Assistant).count();
+    let replies = message(Role::Assistant).count();
     let depth = |index: usize| {
         let mut depth = 0;
         let mut at = index;
@@ -245,7 +245,7 @@ async fn the_same_model_the_same_report_however_many_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_is_said() {
+async fn errors_are_described() {
     let task = |name: &str| {
         tasks()
             .into_iter()
@@ -315,7 +315,7 @@ async fn what_is_wrong_is_said() {
         let report = probed(probe).await.report();
         assert_eq!(report.trials.len(), 1);
         assert_eq!(report.trials[0].why.as_deref(), expected, "{name}");
-        // An answer without a call says nothing about calls.
+        // An answer without a call is no evidence about calls.
         let is_good = expected.is_none() && name != "no-call";
         assert_eq!(report.recommended.is_some(), is_good);
     }

@@ -6,12 +6,12 @@ use std::path::Path;
 use plaincall_agent::model::{Anthropic, Model, OpenAi};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 
-use crate::models::heard::{ask, told};
+use crate::models::received::{ask, summary};
 
 const STREAM: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// Checks what is heard of each file of a folder of recorded answers. Errors end with their words.
+/// Checks what is received of each file of a folder of recorded answers. Errors end with their words.
 async fn check<M: Model>(
     folder: &str,
     content_type: &str,
@@ -43,7 +43,7 @@ async fn check<M: Model>(
                 let (_, words) = error.message.split_once(&server.url()).unwrap_or_default();
                 words.to_owned()
             });
-            assert_eq!(format!("{}{words}", told(&reply)), *expected, "{name}");
+            assert_eq!(format!("{}{words}", summary(&reply)), *expected, "{name}");
         }
     }
 }

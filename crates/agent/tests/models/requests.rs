@@ -6,12 +6,12 @@ use plaincall_agent::model::{
 use plaincall_testkit::model_server::{Asked, ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::models::heard::{Heard, ask, question};
+use crate::models::received::{Received, ask, question};
 
 /// What a server sees of a request.
 async fn sent<M: Model>(model: impl FnOnce(String) -> M, request: ModelRequest) -> Asked {
     let server = ModelServer::start(vec![Script::json(500, &Value::Null)]).await;
-    Heard::all(model(server.url()).reply(request)).await;
+    Received::all(model(server.url()).reply(request)).await;
     let mut requests = server.seen().requests;
     assert_eq!(requests.len(), 1);
     requests.remove(0)
@@ -150,7 +150,7 @@ async fn keys_and_headers() {
         !head.contains("2023-06-01") && !head.contains("x-api-key"),
         "{head}"
     );
-    // What stands behind `?` stays there.
+    // The query after `?` stays there.
     let asked = sent(
         |url| OpenAi::new(format!("{url}/?api-version=7"), "m"),
         question(),
@@ -168,12 +168,12 @@ async fn messages_are_arranged() {
     let kept = json!({"type": "ephemeral"});
     let text = |text: &str| json!({"type": "text", "text": text});
     let last = |text: &str| json!({"type": "text", "text": text, "cache_control": kept});
-    let said = |role: &str, content: Value| json!({"role": role, "content": content});
+    let message = |role: &str, content: Value| json!({"role": role, "content": content});
     for (messages, system, turns) in [
         (
             vec![(System, "Be brief."), (User, "Hi.")],
             json!([last("Be brief.")]),
-            json!([said("user", json!([last("Hi.")]))]),
+            json!([message("user", json!([last("Hi.")]))]),
         ),
         (
             // Several of one role are one.
@@ -187,9 +187,9 @@ async fn messages_are_arranged() {
             ],
             json!([text("a"), last("b")]),
             json!([
-                said("user", json!([text("c"), text("d\n")])),
-                said("assistant", json!([text("e \n")])),
-                said("user", json!([last("f")])),
+                message("user", json!([text("c"), text("d\n")])),
+                message("assistant", json!([text("e \n")])),
+                message("user", json!([last("f")])),
             ]),
         ),
         (
@@ -203,15 +203,15 @@ async fn messages_are_arranged() {
                 (User, ""),
             ],
             Value::Null,
-            json!([said("user", json!([text("a"), text("b"), last("c")]))]),
+            json!([message("user", json!([text("a"), text("b"), last("c")]))]),
         ),
         (
-            // The model goes on with what it has written.
+            // The model continues its own text.
             vec![(User, "a"), (Assistant, "b \n "), (User, " ")],
             Value::Null,
             json!([
-                said("user", json!([text("a")])),
-                said("assistant", json!([last("b")]))
+                message("user", json!([text("a")])),
+                message("assistant", json!([last("b")]))
             ]),
         ),
         (vec![], Value::Null, json!([])),

@@ -8,7 +8,7 @@ use plaincall_agent::model::{
 };
 use tokio::time::Instant;
 
-use crate::models::heard::{Heard, ask, question};
+use crate::models::received::{Received, ask, question};
 
 fn busy() -> ModelError {
     ModelError::new(ModelErrorKind::Busy, "busy")
@@ -29,22 +29,22 @@ async fn what_may_pass_is_asked_again() {
     ] {
         let script = Scripted::new([fails(kind), fails(kind), "Hello.".into()]);
         let begin = Instant::now();
-        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
         assert_eq!(
-            (heard.text.as_str(), heard.finish().stop),
+            (received.text.as_str(), received.finish().stop),
             ("Hello.", Stop::Natural)
         );
         assert_eq!(script.requests().len(), 3);
-        let told: Vec<u32> = heard.retries.iter().map(|told| told.attempt).collect();
-        assert_eq!(told, [1, 2]);
+        let attempts: Vec<u32> = received.retries.iter().map(|retry| retry.attempt).collect();
+        assert_eq!(attempts, [1, 2]);
         assert!(
-            heard
+            received
                 .retries
                 .iter()
-                .all(|told| told.max_retries == 4 && told.error.kind == kind)
+                .all(|retry| retry.max_retries == 4 && retry.error.kind == kind)
         );
         // A half of it is chance.
-        let pauses: Vec<Duration> = heard.retries.iter().map(|told| told.delay).collect();
+        let pauses: Vec<Duration> = received.retries.iter().map(|retry| retry.delay).collect();
         assert!(pauses[0] >= second / 2 && pauses[0] <= second, "{pauses:?}");
         assert!(pauses[1] >= second && pauses[1] <= second * 2, "{pauses:?}");
         let waited = begin.elapsed();
@@ -54,12 +54,12 @@ async fn what_may_pass_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_will_not_pass_is_told_at_once() {
+async fn permanent_errors_are_reported_at_once() {
     for kind in [ModelErrorKind::Refused, ModelErrorKind::TooLong] {
         let script = Scripted::new([fails(kind), "Hello.".into()]);
-        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
-        assert_eq!(heard.error().kind, kind);
-        assert_eq!((script.requests().len(), heard.retries.len()), (1, 0));
+        let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(received.error().kind, kind);
+        assert_eq!((script.requests().len(), received.retries.len()), (1, 0));
     }
 }
 
@@ -75,49 +75,49 @@ async fn what_has_begun_is_never_asked_again() {
     ];
     for first in begun {
         let script = Scripted::new([first, "Hello.".into()]);
-        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
-        assert_eq!(heard.error(), &busy());
-        assert_eq!((script.requests().len(), heard.retries.len()), (1, 0));
+        let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(received.error(), &busy());
+        assert_eq!((script.requests().len(), received.retries.len()), (1, 0));
     }
-    // That it has read the question is no beginning, and is told only of the reply that counts.
+    // Usage of the request does not begin a reply, and only the last attempt reports it.
     let read = ScriptedReply::new().usage(Usage::new(3, 0)).fail(busy());
-    let says = ScriptedReply::new().usage(Usage::new(4, 1)).say("Hello.");
-    let heard = ask(&Retrying::new(
-        Scripted::new([read, says]),
+    let writes = ScriptedReply::new().usage(Usage::new(4, 1)).say("Hello.");
+    let received = ask(&Retrying::new(
+        Scripted::new([read, writes]),
         Retries::default(),
     ))
     .await;
     assert_eq!(
-        (heard.text.as_str(), heard.usage),
+        (received.text.as_str(), received.usage),
         ("Hello.", Some(Usage::new(4, 1)))
     );
     // Nor is it asked again because it has nothing to say.
     let script = Scripted::new([ScriptedReply::new(), "Hello.".into()]);
-    let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
-    assert_eq!((heard.text.as_str(), script.requests().len()), ("", 1));
-    assert_eq!(heard.finish(), &Finish::stop().reason("stop"));
+    let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
+    assert_eq!((received.text.as_str(), script.requests().len()), ("", 1));
+    assert_eq!(received.finish(), &Finish::stop().reason("stop"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_gives_up() {
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
-    let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
-    assert_eq!((script.requests().len(), heard.retries.len()), (5, 4));
-    assert_eq!(heard.error().message, "no");
+    let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
+    assert_eq!((script.requests().len(), received.retries.len()), (5, 4));
+    assert_eq!(received.error().message, "no");
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
     let mut none = Retries::default();
     none.max_retries = 0;
     let never = ask(&Retrying::new(script.clone(), none)).await;
     // One that was not started will not come; but it may just be starting.
     let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));
-    let heard = ask(&Retrying::new(absent.clone(), Retries::default())).await;
+    let received = ask(&Retrying::new(absent.clone(), Retries::default())).await;
     assert_eq!(absent.requests().len(), 2);
-    let told: Vec<(u32, u32)> = heard
+    let attempts: Vec<(u32, u32)> = received
         .retries
         .iter()
         .map(|t| (t.attempt, t.max_retries))
         .collect();
-    assert_eq!(told, [(1, 1)]);
+    assert_eq!(attempts, [(1, 1)]);
     assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
     // Each takes its time, and at some moment that is too much.
     let slow = fails(ModelErrorKind::Busy).pause(Duration::from_mins(4));
@@ -127,7 +127,7 @@ async fn it_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_says_when_to_come_again() {
+async fn a_server_can_set_the_delay() {
     let seconds = Duration::from_secs;
     for (after, is_obeyed, words) in [
         (0, true, ""),
@@ -140,7 +140,7 @@ async fn a_server_says_when_to_come_again() {
         let first = ScriptedReply::error(busy().retry_after(seconds(after)));
         let script = Scripted::new([first, "Hello.".into()]);
         let begin = Instant::now();
-        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
         assert_eq!(
             script.requests().len(),
             if is_obeyed { 2 } else { 1 },
@@ -153,9 +153,9 @@ async fn a_server_says_when_to_come_again() {
                 "{waited:?}"
             );
         } else {
-            assert_eq!(heard.error().retry_after, Some(seconds(after)));
-            let told = &heard.error().message;
-            assert!(told.ends_with(words), "{told}");
+            assert_eq!(received.error().retry_after, Some(seconds(after)));
+            let message = &received.error().message;
+            assert!(message.ends_with(words), "{message}");
         }
     }
 }
@@ -165,7 +165,7 @@ async fn a_pause_can_be_cancelled() {
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
     let mut reply = Retrying::new(script.clone(), Retries::default()).reply(question());
     assert!(reply.next().await.unwrap().is_ok());
-    // Nothing happens unless somebody waits for it.
+    // A reply that is not polled does nothing.
     tokio::time::advance(Duration::from_mins(5)).await;
     assert_eq!(script.requests().len(), 1);
     let waited = tokio::time::timeout(Duration::from_millis(1), reply.next()).await;
@@ -178,7 +178,7 @@ async fn a_pause_can_be_cancelled() {
     );
     let stalled = tokio::time::timeout(
         Duration::from_hours(9),
-        Heard::all(waiting.reply(question())),
+        Received::all(waiting.reply(question())),
     );
     assert!(stalled.await.is_err());
 }

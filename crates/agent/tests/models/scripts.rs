@@ -9,7 +9,7 @@ use plaincall_agent::model::{
 };
 use tokio::time::Instant;
 
-use crate::models::heard::{Heard, ask, question};
+use crate::models::received::{Received, ask, question};
 
 #[tokio::test(start_paused = true)]
 async fn a_script_is_played() {
@@ -27,25 +27,31 @@ async fn a_script_is_played() {
     ]);
     assert_eq!(model.requests().len(), 0);
     let begin = Instant::now();
-    let heard = ask(&model).await;
+    let received = ask(&model).await;
     assert_eq!(
-        (heard.text.as_str(), heard.reasoning.as_str()),
+        (received.text.as_str(), received.reasoning.as_str()),
         ("Let me see.\n😀", "hm")
     );
-    assert_eq!((heard.pieces, heard.usage), (15, Some(Usage::new(3, 2))));
-    assert_eq!(heard.finish(), &Finish::stop().reason("stop"));
-    assert_eq!(begin.elapsed(), Duration::from_secs(2));
-    let heard = ask(&model).await;
-    assert_eq!(heard.finish(), &Finish::new(Stop::Length).reason("length"));
-    let heard = ask(&model).await;
     assert_eq!(
-        (heard.text.as_str(), heard.finish().stop),
+        (received.pieces, received.usage),
+        (15, Some(Usage::new(3, 2)))
+    );
+    assert_eq!(received.finish(), &Finish::stop().reason("stop"));
+    assert_eq!(begin.elapsed(), Duration::from_secs(2));
+    let received = ask(&model).await;
+    assert_eq!(
+        received.finish(),
+        &Finish::new(Stop::Length).reason("length")
+    );
+    let received = ask(&model).await;
+    assert_eq!(
+        (received.text.as_str(), received.finish().stop),
         ("", Stop::Broken)
     );
     assert_eq!(model.requests().len(), 3);
-    let heard = ask(&model).await;
+    let received = ask(&model).await;
     assert_eq!(
-        heard.error().message,
+        received.error().message,
         "the script has 3 replies, and this is request 4"
     );
     let requests = model.requests();
@@ -56,15 +62,15 @@ async fn a_script_is_played() {
 }
 
 #[tokio::test]
-async fn what_nobody_reads_was_not_asked() {
+async fn a_reply_that_is_not_read_is_not_requested() {
     let model = Scripted::new(["a", "b"]);
     drop(model.reply(question()));
     assert_eq!(ask(&model).await.text, "a");
     assert_eq!(model.requests().len(), 1);
     let broken = ModelError::new(ModelErrorKind::Broken, "gone");
     let fails = Scripted::new([ScriptedReply::text("a").fail(broken.clone())]);
-    let heard = ask(&fails).await;
-    assert_eq!((heard.text.as_str(), heard.error()), ("a", &broken));
+    let received = ask(&fails).await;
+    assert_eq!((received.text.as_str(), received.error()), ("a", &broken));
 }
 
 #[tokio::test]
@@ -95,8 +101,11 @@ async fn no_piece_is_lost_at_the_end() {
             }
             Ok(Finish::stop())
         });
-        let heard = Heard::all(reply).await;
-        assert_eq!((heard.pieces, heard.finish()), (count, &Finish::stop()));
+        let received = Received::all(reply).await;
+        assert_eq!(
+            (received.pieces, received.finish()),
+            (count, &Finish::stop())
+        );
     }
 }
 
@@ -112,10 +121,13 @@ async fn recorded_replies_by_turn() {
         ("two", Stop::Length),
         ("two", Stop::Length),
     ] {
-        let heard = Heard::all(replay.reply(ModelRequest::new(messages.clone()))).await;
-        assert_eq!((heard.text.as_str(), heard.finish().stop), (expected, stop));
-        assert_eq!(heard.pieces, expected.len().div_ceil(12));
-        messages.push(Message::new(Role::Assistant, heard.text));
+        let received = Received::all(replay.reply(ModelRequest::new(messages.clone()))).await;
+        assert_eq!(
+            (received.text.as_str(), received.finish().stop),
+            (expected, stop)
+        );
+        assert_eq!(received.pieces, expected.len().div_ceil(12));
+        messages.push(Message::new(Role::Assistant, received.text));
         messages.push(Message::new(Role::User, "And?"));
     }
 }

@@ -6,7 +6,7 @@ use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::OpenAi;
 use plaincall_testkit::model_server::{ModelServer, Script};
 
-use crate::models::heard::ask;
+use crate::models::received::ask;
 
 fn through(proxy: Proxy) -> HttpSettings {
     let mut settings = HttpSettings::default();

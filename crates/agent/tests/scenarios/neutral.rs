@@ -89,7 +89,7 @@ fn spelled_call(line: &str, dialect: &Dialect, tools: &Toolbox) -> String {
     call.unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
-/// Whether a text fits a pattern, in which an ellipsis stands for anything.
+/// Returns whether a text matches a pattern, in which an ellipsis matches any text.
 pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.trim_end().split('…');
     let Some(mut rest) = text

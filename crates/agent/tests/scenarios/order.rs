@@ -22,17 +22,17 @@ enum Station {
     Ended,
 }
 
-/// Hears the events of a conversation and complains about those that come at a wrong time.
+/// Observes the events of a conversation, and fails at those that come at a wrong time.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    /// The turn that goes on.
+    /// The current turn.
     turn: Option<u32>,
     /// How many turns have begun.
     turns: u32,
     calls: BTreeMap<u32, Station>,
     /// The calls that were read to their end. Some end before that.
     complete: BTreeSet<u32>,
-    /// The calls of the turn that goes on.
+    /// The calls of the current turn.
     open: Vec<u32>,
     /// Whether something of the reply has come.
     has_begun: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Order {
 pub(crate) struct Counts {
     /// Turns that have ended.
     pub(crate) turns: usize,
-    /// Calls that have ended while somebody listened.
+    /// Calls that ended while the events were read.
     pub(crate) results: usize,
     /// How often the model may have been asked.
     pub(crate) requests: usize,

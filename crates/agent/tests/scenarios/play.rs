@@ -16,10 +16,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::scenarios::neutral::{fits, spelled, with_ids};
 use crate::scenarios::order::Order;
+use crate::scenarios::reported::{check_turns, replies, reported};
 use crate::scenarios::scenario::{Policies, Scenario, Step};
 use crate::scenarios::scripts::script;
 use crate::scenarios::stage::{Stage, WrittenGate, WrittenUser};
-use crate::scenarios::told::{check_turns, replies, told};
 
 /// The longest that is waited for anything. No scenario means to wait so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,9 +47,9 @@ struct Played {
 
 /// What happened while a question was worked on.
 #[derive(Default)]
-struct Heard {
+struct Observed {
     events: Vec<String>,
-    told: Vec<String>,
+    messages: Vec<String>,
     retries: u32,
     shortened: usize,
 }
@@ -130,7 +130,7 @@ fn agent(
     if scenario.user.is_some() {
         agent = agent.user(WrittenUser(Arc::clone(stage)));
     }
-    agent = agent.on_no_tool_call(match scenario.without_call.as_deref() {
+    agent = agent.on_no_tool_call(match scenario.on_no_tool_call.as_deref() {
         None | Some("answer") => OnNoToolCall::Answer,
         Some("ask_back") => OnNoToolCall::AskUser,
         Some("remind") => OnNoToolCall::Remind,
@@ -229,12 +229,12 @@ impl Played {
         let starts: u32 = self.order.starts.values().sum();
 
         let question = spell(&step.ask);
-        let mut heard = Heard::default();
-        let ended = self.ask(&question, step, &mut heard).await;
+        let mut observed = Observed::default();
+        let ended = self.ask(&question, step, &mut observed).await;
         if step.pause.is_some() {
             tokio::time::resume();
         }
-        self.hear().await;
+        self.observe().await;
 
         stage_is_empty(&self.stage).await;
         self.server.until(|seen| seen.busy == 0).await;
@@ -275,17 +275,21 @@ impl Played {
                 .map(|(_, text)| text)
                 .collect::<Vec<_>>(),
         );
-        assert_eq!(heard.retries, step.retries, "retries");
-        assert_eq!(heard.shortened, step.shortened, "shortened results");
-        let told = heard.told.iter().map(String::as_str);
-        self.check_texts("told", &step.told, &told.collect::<Vec<_>>());
+        assert_eq!(observed.retries, step.retries, "retries");
+        assert_eq!(observed.shortened, step.shortened, "shortened results");
+        let messages = observed.messages.iter().map(String::as_str);
+        self.check_texts(
+            "program messages",
+            &step.program_messages,
+            &messages.collect::<Vec<_>>(),
+        );
         if let Some(expected) = &step.events {
-            assert_eq!(heard.events.join(" "), *expected, "events");
+            assert_eq!(observed.events.join(" "), *expected, "events");
         }
     }
 
-    /// Hears what has happened in the run, until all turns have ended.
-    async fn hear(&mut self) {
+    /// Reads the events of the run until all turns have ended.
+    async fn observe(&mut self) {
         loop {
             let next = match self.events.try_next() {
                 None if self.open > 0 => self.events.next().await,
@@ -303,7 +307,7 @@ impl Played {
     }
 
     /// Asks, until there is an answer or the time to cancel or drop it has come.
-    async fn ask(&mut self, question: &str, step: &Step, heard: &mut Heard) -> Ended {
+    async fn ask(&mut self, question: &str, step: &Step, observed: &mut Observed) -> Ended {
         let point = step
             .cancel
             .as_deref()
@@ -343,7 +347,7 @@ impl Played {
             };
             let Some(event) = event else { break };
             self.order.take(&event);
-            if let Some(kind) = heard.take(event)
+            if let Some(kind) = observed.take(event)
                 && kind == point
                 && nth > 0
             {
@@ -416,20 +420,20 @@ impl Played {
     }
 
     fn check_calls(&self, step: &Step, before: &BTreeSet<u32>, is_dropped: bool) {
-        // What came of a dropped question may be heard late.
+        // What came of a dropped question may be observed late.
         let is_new = |call: &u32| self.order.appeared.contains_key(call) && !before.contains(call);
         let found: Vec<String> = self
             .results
             .iter()
             .filter(|result| is_new(&result.call))
             .map(|result| {
-                let said = [&result.error, &result.output, &result.note];
-                let said: Vec<&str> = said.into_iter().flatten().map(|text| &**text).collect();
+                let texts = [&result.error, &result.output, &result.note];
+                let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
                 format!(
                     "{} {}: {}",
                     result.name,
                     result.status.as_str(),
-                    said.join("; ")
+                    texts.join("; ")
                 )
             })
             .collect();
@@ -453,7 +457,7 @@ impl Played {
         let requests: Vec<Vec<Message>> = new.iter().map(|asked| messages(&asked.json())).collect();
         for (request, text) in requests.iter().zip(texts) {
             check_turns(request);
-            // What it wrote before stands there byte for byte; the last may have been cut off.
+            // The requests contain its earlier replies byte for byte; the last may be truncated.
             let read = replies(request);
             let count = self.written.len();
             if let Some((cut, whole)) = self.written.split_last() {
@@ -480,9 +484,9 @@ impl Played {
                     .unwrap_or_default(),
             );
         }
-        if let Some(expected) = &step.hears {
+        if let Some(expected) = &step.last_messages {
             let last: Vec<&str> = last.iter().map(String::as_str).collect();
-            self.check_texts("hears", expected, &last);
+            self.check_texts("last_messages", expected, &last);
         }
         if let (Some(expected), Some(request)) = (&step.messages, requests.last()) {
             let rest = request
@@ -504,18 +508,18 @@ impl Played {
                 assert_eq!(asked.json()[field], *value, "{field} of a request");
             }
         }
-        // Each call that had ended before is told once, and once only.
+        // Each call that ended before is reported exactly once.
         if let Some(request) = requests.last() {
-            let told = told(request);
+            let reported = reported(request);
             let ended = &self.results;
             assert!(
-                told.len() <= ended.len(),
-                "{} calls ended: {told:#?}",
+                reported.len() <= ended.len(),
+                "{} calls ended: {reported:#?}",
                 ended.len()
             );
-            for (told, ended) in told.iter().zip(ended) {
-                let told = (&*told.name, &*told.id, &*told.status);
-                assert_eq!(told, (&*ended.name, &*ended.id, ended.status.as_str()));
+            for (reported, ended) in reported.iter().zip(ended) {
+                let reported = (&*reported.name, &*reported.id, &*reported.status);
+                assert_eq!(reported, (&*ended.name, &*ended.id, ended.status.as_str()));
             }
         }
     }
@@ -531,7 +535,7 @@ impl Played {
     }
 }
 
-impl Heard {
+impl Observed {
     /// Takes an event; its kind, if it is one that scenarios name.
     fn take(&mut self, event: AgentEvent) -> Option<&'static str> {
         let kind = match event {
@@ -540,7 +544,7 @@ impl Heard {
                 self.retries += 1;
                 "retry"
             }
-            // A line end behind a call says nothing.
+            // A line end after a call is no text.
             AgentEvent::Text(text) if text.trim().is_empty() => return None,
             AgentEvent::Text(_) => "text",
             AgentEvent::Reasoning(_) => "reasoning",
@@ -555,8 +559,8 @@ impl Heard {
             },
             AgentEvent::TurnEnd { .. } => "end",
             AgentEvent::Message { text } => {
-                self.told.push(text.to_string());
-                "told"
+                self.messages.push(text.to_string());
+                "message"
             }
             AgentEvent::Shortened { results, .. } => {
                 self.shortened += results;
@@ -567,7 +571,7 @@ impl Heard {
         // How many pieces a text comes in is up to the server.
         let is_piece = matches!(kind, "text" | "reasoning");
         let is_same = self.events.last().is_some_and(|last| last == kind);
-        // Which argument stands on the line and which in the body is up to the syntax.
+        // The syntax decides which argument is on the line and which in the body.
         if kind != "value" && !(is_piece && is_same) {
             self.events.push(kind.to_owned());
         }
@@ -584,7 +588,7 @@ fn messages(request: &serde_json::Value) -> Vec<Message> {
                 Some("system") => Role::System,
                 Some("user") => Role::User,
                 Some("assistant") => Role::Assistant,
-                role => panic!("nobody is called {role:?}"),
+                role => panic!("unknown role {role:?}"),
             };
             Message::new(role, message["content"].as_str().unwrap())
         })

@@ -28,7 +28,7 @@ pub(crate) struct Scenario {
     /// The words of the program.
     #[serde(default)]
     pub(crate) system: String,
-    /// The names of the tools that are there; all if nothing is said.
+    /// The names of the available tools. Default: all.
     pub(crate) tools: Option<Vec<String>>,
     /// What `read` finds. Calls in it are written in the dialect.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub(crate) struct Scenario {
     #[serde(default)]
     pub(crate) rules: Vec<String>,
     /// What a reply without a call means: `answer`, `ask_back`, `remind`.
-    pub(crate) without_call: Option<String>,
+    pub(crate) on_no_tool_call: Option<String>,
     /// What the user answers, one question after another: a text, `error: why`, or `hang`.
     pub(crate) user: Option<Vec<String>>,
     pub(crate) step: Vec<Step>,
@@ -84,7 +84,7 @@ pub(crate) struct Policies {
 pub(crate) struct Step {
     #[serde(default)]
     pub(crate) ask: String,
-    /// The model is to go on without a question.
+    /// The model continues without a question.
     #[serde(default)]
     pub(crate) resume: bool,
     /// What the model's server does with one request after another.
@@ -104,7 +104,7 @@ pub(crate) struct Step {
     pub(crate) answer: Option<String>,
     /// The tool that finished it.
     pub(crate) finished_by: Option<String>,
-    /// The kind of the error, or `one or another`, and behind a colon a part of what it says.
+    /// The kind of the error, or `one or another`, and after a colon a part of its message.
     pub(crate) error: Option<String>,
     /// How its calls ended, in the order in which they were written: `read ok`, and behind a colon a part of the output
     /// or of what went wrong.
@@ -115,13 +115,13 @@ pub(crate) struct Step {
     /// Whether it ran in this order.
     #[serde(default)]
     pub(crate) in_order: bool,
-    /// The last message of one request after another. An ellipsis stands for anything.
-    pub(crate) hears: Option<Vec<String>>,
+    /// The last message of each request, in order. An ellipsis matches any text.
+    pub(crate) last_messages: Option<Vec<String>>,
     /// All messages of the last request but the first, each with its role: `user: …`.
     pub(crate) messages: Option<Vec<String>>,
-    /// What the program tells the model by itself.
+    /// The messages that the agent itself adds.
     #[serde(default)]
-    pub(crate) told: Vec<String>,
+    pub(crate) program_messages: Vec<String>,
     /// What happens, in order.
     pub(crate) events: Option<String>,
     /// How often the server is asked again.
@@ -143,7 +143,7 @@ pub(crate) struct Step {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Reply {
-    /// It says this and stops.
+    /// It writes this and stops.
     Text(String),
     /// More than that.
     More(Box<More>),
@@ -155,7 +155,7 @@ pub(crate) enum Reply {
 pub(crate) struct More {
     #[serde(default)]
     pub(crate) text: String,
-    /// Reasoning that the server tells apart, before the text.
+    /// Reasoning before the text, in its own field.
     #[serde(default)]
     pub(crate) reasoning: String,
     /// How it ends: a finish reason; `none` for `[DONE]` without one, `no done` for a reason without `[DONE]`, `open`
@@ -164,7 +164,7 @@ pub(crate) struct More {
     pub(crate) usage: Option<[u64; 2]>,
     /// How many characters a delta has.
     pub(crate) delta: Option<usize>,
-    /// A status that is no success, and what the server says then.
+    /// An error status, whose body is `body`.
     pub(crate) status: Option<u16>,
     #[serde(default)]
     pub(crate) body: String,

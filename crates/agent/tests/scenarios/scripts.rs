@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::scenarios::scenario::{More, Reply};
 
-/// How many characters a delta has if nothing is said.
+/// The default number of characters of a delta.
 const DELTA: usize = 40;
 
-/// What the server does with a request, and the text that it says, in the dialect.
+/// The server's answer to a request, and its text in the dialect.
 pub(crate) fn script(reply: &Reply, spelled: impl Fn(&str) -> String) -> (Script, String) {
     let plain;
     let more = match reply {

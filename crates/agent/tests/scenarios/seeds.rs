@@ -129,12 +129,12 @@ async fn conversation(seed: u64, tally: &mut Tally) {
             check_nothing_is_left(&world, 0);
             return;
         }
-        // What came of a dropped turn is told with the next.
+        // The results of a dropped turn are reported with the next.
         let has_turn = order.counts().since(before).turns > 0;
         is_whole = ended.is_some() && (!any_dropped || has_turn);
         any_dropped |= ended.is_none();
         world.mark(is_interrupted(&ended));
-        // Nothing of it goes on behind it.
+        // No part of it still runs.
         settle().await;
         // A conversation has one task.
         check_nothing_is_left(&world, 1);
@@ -169,7 +169,7 @@ async fn conversation(seed: u64, tally: &mut Tally) {
 fn check_nothing_is_left(world: &World, tasks: usize) {
     assert_eq!(world.replies.count(), 0, "a reply is still being read");
     assert_eq!(world.tools.count(), 0, "a tool still works");
-    assert_eq!(world.people.count(), 0, "somebody is still asked");
+    assert_eq!(world.people.count(), 0, "a user is still asked");
     let alive = Handle::current().metrics().num_alive_tasks();
     assert_eq!(alive, tasks, "tasks that are alive");
 }
@@ -182,7 +182,7 @@ fn question(world: &World, number: usize) -> String {
     }
 }
 
-/// Time for whatever is to stop.
+/// Time for everything to stop.
 async fn settle() {
     sleep(GRACE + Duration::from_millis(50)).await;
 }
@@ -215,7 +215,7 @@ async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut
         LONGEST * 2
     };
     let is_dropped = world.one_in(2);
-    // Whoever listens may take their time; nothing goes on meanwhile.
+    // An observer may be slow; the run waits for it.
     let is_slow = world.one_in(10);
     let mut asking = if world.one_in(8) {
         talk.resume()

@@ -1,4 +1,4 @@
-//! Conversations that are taken up again from their log.
+//! Conversations that are resumed from their log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -73,9 +73,9 @@ async fn talk(agent: &Agent, path: &Path) -> Conversation {
     talk
 }
 
-/// Wherever the log ends, the conversation is what was said until then, and goes on.
+/// Wherever the log ends, the conversation contains the messages until then, and continues.
 #[tokio::test]
-async fn a_session_goes_on_wherever_it_was_cut() {
+async fn a_session_resumes_wherever_its_log_ends() {
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
     let counts = Counts::default();
@@ -91,26 +91,26 @@ async fn a_session_goes_on_wherever_it_was_cut() {
     for (number, end) in line_ends.enumerate() {
         let cut = folder.path().join(number.to_string());
         std::fs::write(&cut, &text[..end]).unwrap();
-        let said = String::from_utf8_lossy(&text[..end]);
+        let kept = String::from_utf8_lossy(&text[..end]);
         let counts = Counts::default();
-        let again = agent(Scripted::new(["Let us go on."]), &counts, false);
+        let again = agent(Scripted::new(["Let us continue."]), &counts, false);
         let log = Log::resume(&cut).unwrap();
         let mut talk = again.session(log, json!(null)).await.unwrap();
-        // What the model wrote stands there byte for byte, and what was told comes in the same words.
-        let told = talk.messages();
-        let is_whole_turn = !said.contains("\"event\":\"turn\"")
-            || said.rfind("\"event\":\"turn_end\"") > said.rfind("\"event\":\"turn\"");
-        for (told, before) in told.iter().zip(&*messages) {
-            assert_eq!(told.role, before.role, "line {number}");
-            if is_whole_turn || told.role == Role::System {
+        // The model's text is there byte for byte, and results are reported in the same words.
+        let resumed = talk.messages();
+        let is_whole_turn = !kept.contains("\"event\":\"turn\"")
+            || kept.rfind("\"event\":\"turn_end\"") > kept.rfind("\"event\":\"turn\"");
+        for (message, before) in resumed.iter().zip(&*messages) {
+            assert_eq!(message.role, before.role, "line {number}");
+            if is_whole_turn || message.role == Role::System {
                 assert!(
-                    before.text.starts_with(&*told.text),
-                    "line {number}: {told:?}"
+                    before.text.starts_with(&*message.text),
+                    "line {number}: {message:?}"
                 );
             }
         }
         let answer = talk.ask("Well?").await.unwrap();
-        assert_eq!(answer.text, "Let us go on.");
+        assert_eq!(answer.text, "Let us continue.");
         talk.close().await.unwrap();
         assert!(
             counts.writes.load(Ordering::Relaxed) == 0,
@@ -120,25 +120,25 @@ async fn a_session_goes_on_wherever_it_was_cut() {
         // And that is in the log too.
         let once_more = agent(Scripted::new(["Yes."]), &counts, false);
         let log = Log::resume(&cut).unwrap();
-        let told = once_more
+        let messages = once_more
             .session(log, json!(null))
             .await
             .unwrap()
             .messages();
-        let last: Vec<&str> = told
+        let last: Vec<&str> = messages
             .iter()
             .rev()
             .take(2)
             .map(|message| &*message.text)
             .collect();
-        assert_eq!(last[0], "Let us go on.", "line {number}");
+        assert_eq!(last[0], "Let us continue.", "line {number}");
         assert!(last[1].ends_with("Well?"), "line {number}: {}", last[1]);
     }
 }
 
 /// The whole log gives the whole conversation, message for message.
 #[tokio::test]
-async fn a_session_is_told_again_in_the_same_words() {
+async fn a_resumed_session_sends_the_same_messages() {
     for is_keyed in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");

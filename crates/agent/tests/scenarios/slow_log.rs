@@ -10,7 +10,7 @@ use plaincall_agent::model::{Finish, Model, ModelRequest, Reply};
 use plaincall_agent::plaincall::{Log, log::Storage};
 use tokio::time::{sleep, timeout};
 
-/// The first text that it is to write it keeps waiting until somebody lets it go on.
+/// A log whose first write waits until it is released.
 struct Disk(Option<Receiver<()>>);
 
 impl Storage for Disk {
@@ -31,7 +31,7 @@ impl Storage for Disk {
     }
 }
 
-/// Writes without end, as long as somebody reads.
+/// Writes without end while it is read.
 struct Endless(Arc<()>);
 
 impl Model for Endless {
@@ -54,13 +54,13 @@ impl Model for Endless {
 }
 
 #[tokio::test]
-async fn a_request_is_taken_back_whatever_the_log_does() {
+async fn a_request_is_withdrawn_even_if_the_log_blocks() {
     let live = Arc::new(());
     let (release, resume) = channel();
     let agent = Agent::builder(Endless(Arc::clone(&live))).build().unwrap();
     let log = Log::to(Disk(Some(resume)));
     let mut talk = agent.session(log, serde_json::Value::Null).await.unwrap();
-    let mut asking = talk.stream("Go on.");
+    let mut asking = talk.stream("Continue.");
     let cancel = asking.cancellation();
     let ((), is_back) = tokio::join!(async { while asking.next().await.is_some() {} }, async {
         sleep(Duration::from_millis(500)).await;

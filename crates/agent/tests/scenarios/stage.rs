@@ -114,7 +114,7 @@ impl Stage {
                 let lines = (0..big.lines).map(|line| format!("line {line} of a long result\n"));
                 Ok(lines.collect::<Vec<_>>().concat())
             }),
-            // Two of them meet, or none goes on: they run at the same time.
+            // Two of them meet, or neither continues: they run at the same time.
             self.tool("meet", |stage, word: Word, _| async move {
                 stage.both.wait().await;
                 Ok(format!("{} was there", word.word))
@@ -149,7 +149,7 @@ impl Stage {
                 }
             })
             .retry(retry),
-            // What it says depends on what it depends on.
+            // Its output depends on its dependencies.
             self.tool("join", |_, _: Word, context| async move {
                 let outputs = context.dependencies().iter().map(|one| &*one.output);
                 Ok(outputs.collect::<Vec<_>>().join("+"))
@@ -188,7 +188,7 @@ impl Stage {
         .effect(Effect::Read)
     }
 
-    /// What the user says next.
+    /// The user's next answer.
     async fn say(&self, question: &str) -> Result<String, BoxError> {
         let _live = self.people.one();
         let answer = self.user.lock().unwrap().pop_front();

@@ -28,7 +28,7 @@ fn cut_characters_make_no_difference() {
     }
 }
 
-/// Every command reads anything and says something about it, or nothing; none panics.
+/// Every command accepts arbitrary bytes, and none panics.
 #[test]
 fn any_bytes_are_read() {
     let mut noise = Vec::new();

@@ -7,7 +7,7 @@
 //! - `=== stdin`: its standard input,
 //! - `=== status N`, `=== stdout`, `=== stderr`: what came of it. A section that is not there is empty.
 //!
-//! `escaped` at the end of a heading says that `\n`, `\r`, `\t`, `\\` and `\xHH` stand for those bytes and that line
+//! `escaped` at the end of a heading means that `\n`, `\r`, `\t`, `\\` and `\xHH` represent those bytes and that line
 //! ends do not count. What comes out is written so where it is not text that ends with a line end.
 //! With `SNAPSHOTS=overwrite` what came of it is written instead of compared.
 

@@ -79,7 +79,7 @@ fn a_wrong_answer_is_shown() {
 /// Pieces of text may be cut in any way; keys beyond those of the example do not matter; what the example leaves out must be
 /// absent.
 #[test]
-fn answers_are_compared_by_what_the_definition_says() {
+fn answers_are_compared_as_the_definition_requires() {
     let one = ["--id", "block/2.1/1"];
     let events = |call: &str| {
         let text = r#"{"type":"text","text":"I'"'"'ll "},{"type":"text","text":""},{"type":"text","text":"look: "}"#;

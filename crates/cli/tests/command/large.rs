@@ -20,14 +20,14 @@ fn own() -> usize {
     })
 }
 
-/// The command with so much address space, whatever it is given. Its own size and that of the shell are in it.
+/// Runs the command with limited address space, which includes its own size and that of the shell.
 fn run_within(mib: usize, arguments: &str, stdin: &[u8]) -> Ran {
     let program = env!("CARGO_BIN_EXE_plaincall");
     let script = format!("ulimit -v {} && exec '{program}' {arguments}", mib * 1024);
     run_command(Command::new("sh").args(["-c", &script]), stdin)
 }
 
-/// A line of prose in which something that begins like a marker stands now and then.
+/// A line of prose, with some text that begins like a marker now and then.
 fn prose(len: usize) -> Vec<u8> {
     b"the quick brown fox !!! jumps over !!!GADGET_ the lazy dog "
         .iter()
@@ -78,9 +78,9 @@ fn very_long_line() {
     check(1024 * MIB, Duration::from_mins(10));
 }
 
-/// Each remark costs the same wherever it stands on a line of any length.
+/// Each diagnostic costs the same at any place on a line of any length.
 #[test]
-fn many_remarks_on_one_line() {
+fn many_diagnostics_on_one_line() {
     let text = "word !!!GADGET_END ".repeat(20_000);
     let begun = Instant::now();
     let ran = run_within(512, "check", text.as_bytes());

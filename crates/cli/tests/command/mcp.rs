@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const TOOLS: &str = r#"
 [tools.greet]
-description = "Greets somebody."
+description = "Greets a person."
 parameters = { name = "string", times = "integer?", style = { type = "object", optional = true } }
 shell = "printf 'Hello %s' \"{name}\""
 effect = "read"
@@ -94,7 +94,7 @@ fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
     let removed = "note: the run's scratch directory was removed, with `note`; to keep files, use `--run-directory DIR`\n";
     let has_written = calls
         .iter()
-        .any(|(name, _, told)| *name == "put" && told.is_ok());
+        .any(|(name, _, result)| *name == "put" && result.is_ok());
     let stderr = if has_written { removed } else { "" };
     assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), stderr));
     let mut answers: Vec<Value> = ran
@@ -109,12 +109,12 @@ fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
         let texts = result["content"].as_array().into_iter().flatten();
         let text: Vec<&str> = texts.filter_map(|text| text["text"].as_str()).collect();
         let text = text.join("|");
-        let told = match answer["error"]["message"].as_str() {
+        let found = match answer["error"]["message"].as_str() {
             Some(message) => Err(message),
             None if result["isError"] == true => Err(text.as_str()),
             None => Ok(text.as_str()),
         };
-        assert_eq!(told, *expected, "{name} {arguments}");
+        assert_eq!(found, *expected, "{name} {arguments}");
     }
 }
 
@@ -223,16 +223,16 @@ impl Client {
             output,
         };
         client.ask(&initialize());
-        client.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
 
-    fn tell(&mut self, message: &Value) {
+    fn send(&mut self, message: &Value) {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
     fn ask(&mut self, message: &Value) -> Value {
-        self.tell(message);
+        self.send(message);
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
@@ -249,7 +249,7 @@ impl Client {
 
     /// Calls the tool that waits, and returns its process when that is there.
     fn wait(&mut self, directory: &Path) -> String {
-        self.tell(&request(7, "tools/call", &json!({"name": "wait"})));
+        self.send(&request(7, "tools/call", &json!({"name": "wait"})));
         written_id(directory)
     }
 }
@@ -266,7 +266,7 @@ fn written_id(directory: &Path) -> String {
     }
 }
 
-/// Waits until no process of the group runs. One that has ended and that nobody has asked about yet does not run.
+/// Waits until no process of the group runs. A zombie does not run.
 fn is_gone(id: &str) {
     let since = Instant::now();
     let runs = |stat: String| {
@@ -292,7 +292,7 @@ fn a_call_is_cancelled_and_files_are_kept_between_calls() {
     let directory = tools();
     let mut client = Client::start(directory.path());
     let id = client.wait(directory.path());
-    client.tell(
+    client.send(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}),
     );
     is_gone(&id);
@@ -310,7 +310,7 @@ fn a_call_is_cancelled_and_files_are_kept_between_calls() {
 }
 
 #[test]
-fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
+fn progress_and_a_timeout_are_sent_to_the_client() {
     let directory = tools();
     let path = directory.path().join("tools.toml");
     let limited = format!("[run]\nturn_timeout = \"1s\"\n{TOOLS}");
@@ -334,7 +334,7 @@ fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
     assert_eq!(steps, expected);
     assert_eq!(line["result"]["content"][0]["text"], "timed out after 1s");
     is_gone(&written_id(directory.path()));
-    // The connection goes on.
+    // The connection continues.
     let greet = request(
         8,
         "tools/call",
@@ -343,9 +343,9 @@ fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
     assert_eq!(client.ask(&greet)["result"]["isError"], false);
 }
 
-/// A client that wants to be told and closes its end at once still reads the result.
+/// A client that asks for progress and closes its end at once still reads the result.
 #[test]
-fn a_client_that_is_told_and_has_said_all() {
+fn a_client_that_asks_for_progress_and_closes_its_end() {
     let directory = tools();
     let slow = "[tools.slow]\nshell = \"sleep 0.3; echo done\"\neffect = \"read\"\n";
     fs::write(directory.path().join("tools.toml"), slow).unwrap();
@@ -450,13 +450,13 @@ fn tools_of_servers() {
         ran.stdout(),
         "\
 read        one_greet  name: string, times?: integer, style?: object
-            Greets somebody.
+            Greets a person.
 write       one_put  text: string
             (no description)
 idempotent  one_get
             (no description)
 write       two_greet  name: string, times?: integer, style?: object; according to its server, read
-            Greets somebody.
+            Greets a person.
 write       two_put  text: string
             (no description)
 write       two_get; according to its server, idempotent

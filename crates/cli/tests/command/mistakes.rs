@@ -1,7 +1,7 @@
-//! What people get wrong, and what they are told: the table in `mistakes.txt`.
+//! Mistakes of users, and the messages for them: the table in `mistakes.txt`.
 //!
-//! Its cases have the form of `cases.rs`, each behind a line with its title. Every message says what was found, where, and
-//! what to do.
+//! Its cases have the form of `cases.rs`, each after a line with its title. Every message contains the problem, its place
+//! and the fix.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use snapbox::{Data, assert_data_eq};
 
 use crate::command::cases::replayed;
 
-/// What separates the cases.
+/// The separator of the cases.
 const RULE: &str = "----------------------------------------\n";
 
-/// What a run shows, without what depends on the time it took.
-fn without_times(told: &str) -> String {
+/// Returns the output of a run without the parts that depend on its duration.
+fn without_times(output: &str) -> String {
     let mut kept = String::new();
     let mut is_timeline = false;
-    for line in told.split_inclusive('\n') {
+    for line in output.split_inclusive('\n') {
         is_timeline = line == "Timeline\n" || (is_timeline && !line.starts_with("==="));
         if !is_timeline {
             kept.push_str(line);
@@ -33,12 +33,12 @@ fn mistakes() {
     let mut found = Vec::new();
     for case in table.split(RULE) {
         let (title, case) = case.split_once('\n').unwrap();
-        let told = without_times(&replayed(case));
+        let output = without_times(&replayed(case));
         assert!(
-            title.starts_with("# ") && told.contains("=== status"),
+            title.starts_with("# ") && output.contains("=== status"),
             "{title}"
         );
-        found.push(format!("{title}\n{told}"));
+        found.push(format!("{title}\n{output}"));
     }
     assert!(found.len() >= 40, "{}", found.len());
     assert_data_eq!(found.join(RULE), Data::read_from(&path, None).raw());
@@ -50,13 +50,13 @@ fn every_mistake_is_reported() {
     let table = include_str!("mistakes.txt");
     for case in table.split(RULE) {
         let title = case.lines().next().unwrap();
-        let (_, told) = case.split_once("=== status ").unwrap();
+        let (_, output) = case.split_once("=== status ").unwrap();
         assert!(
-            !told.starts_with('0') || told.contains("warning["),
+            !output.starts_with('0') || output.contains("warning["),
             "{title}"
         );
         for word in ["Option<", "Some(", "Err(", "os error", "panicked", "unwrap"] {
-            assert!(!told.contains(word), "{title}: {told}");
+            assert!(!output.contains(word), "{title}: {output}");
         }
     }
 }

@@ -18,8 +18,8 @@ fn started(arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// The standard error of a command that has ended is empty.
-fn assert_said_nothing(child: &mut Child, arguments: &[&str]) {
+/// Asserts that the standard error of a command is empty.
+fn assert_no_errors(child: &mut Child, arguments: &[&str]) {
     let mut stderr = String::new();
     let mut pipe = child.stderr.take().unwrap();
     pipe.read_to_string(&mut stderr).unwrap();
@@ -46,7 +46,7 @@ fn interrupted() {
         }
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
-        assert_said_nothing(&mut child, arguments);
+        assert_no_errors(&mut child, arguments);
     }
 }
 
@@ -78,7 +78,7 @@ fn handles_interrupts(child: &Child) -> bool {
     caught.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// Whoever reads the output may stop at any time; that is no error.
+/// The reader of the output may stop at any time; that is no error.
 #[test]
 fn closed_pipe() {
     let prose = "word !!!GADGET_END ".repeat(200_000);
@@ -98,7 +98,7 @@ fn closed_pipe() {
         stdout.read_exact(&mut first).unwrap();
         drop(stdout);
         assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
-        assert_said_nothing(&mut child, arguments);
+        assert_no_errors(&mut child, arguments);
         // It may have been stopped before it had read all.
         let _ = writer.join().unwrap();
     }

@@ -49,7 +49,7 @@ fn shown(command: &mut Command, text: &str) -> (String, Option<i32>) {
     let mut bytes = Vec::new();
     let mut leader = File::from(leader);
     let mut buffer = [0; 4096];
-    // The last reader of a terminal is told by an error that nobody writes any more.
+    // The last reader of a terminal gets an error when there is no writer left.
     while let Ok(count) = leader.read(&mut buffer) {
         if count == 0 {
             break;

@@ -84,7 +84,7 @@ fn interrupted() {
     }
 }
 
-/// What a tool prints goes on as it is, and errors go elsewhere.
+/// The output of a tool is passed on unchanged, and errors go to standard error.
 #[test]
 fn bytes_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,9 +101,9 @@ fn bytes_of_a_file() {
     assert_eq!((ran.status, ran.stderr()), (Some(0), String::new()));
 }
 
-/// What `docs/writing-tools.md` says of trying tools, with its own files.
+/// The section on trying tools in `docs/writing-tools.md`, with its own files.
 #[test]
-fn as_the_document_says() {
+fn as_documented() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/writing-tools.md");
     let document = fs::read_to_string(path).unwrap();
     let fences = |language: &str, from: &str| -> Vec<String> {

@@ -111,24 +111,24 @@ fn segments_tile_the_text() {
     }
 }
 
-/// What the page about reading shows is what the command says.
+/// The page about reading shows the output of the command.
 #[test]
 fn explanations_on_the_page_are_those_of_the_command() {
     let page = directory().join("../../docs/troubleshooting-replies.md");
     let page = fs::read_to_string(page).unwrap();
     let name = "quotes-the-syntax-and-is-misread.txt";
     assert!(page.contains(name));
-    let said = run(&directory(), &["check", "--explain", name], b"").stdout();
+    let output = run(&directory(), &["check", "--explain", name], b"").stdout();
     let mut shown = 0;
     for fence in page.split("```text\n").skip(1) {
         let fence = fence.split("\n```\n").next().unwrap();
-        assert!(said.contains(&format!("{fence}\n")), "{fence}");
+        assert!(output.contains(&format!("{fence}\n")), "{fence}");
         shown += 1;
     }
     assert_eq!(shown, 2);
 }
 
-/// Each transcript has a row in the table, and nothing stands in the folder that belongs to none.
+/// Each transcript has a row in the table, and the folder contains no other files.
 #[test]
 fn table_names_every_transcript() {
     let table = fs::read_to_string(directory().join("README.md")).unwrap();

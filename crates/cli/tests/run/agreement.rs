@@ -32,7 +32,7 @@ parameters = { text = "string" }
 command = ["true"]
 "#;
 
-/// Findings of `check` that are warnings, and which a run in which nobody can be asked rejects.
+/// Diagnostics of `check` that are warnings, although a run without a terminal rejects the call.
 const REJECTED_WARNINGS: [&str; 2] = ["unknown_id", "end_marker_in_value"];
 
 /// The places of the calls that the run rejected.
@@ -47,7 +47,7 @@ fn rejected(scene: &Scene) -> BTreeSet<u64> {
     rejected.filter_map(|line| line["call"].as_u64()).collect()
 }
 
-/// The places of the calls that `check` says will be rejected, in the calls as a run reads them.
+/// Returns the positions of the calls that `check` reports as rejected, among the calls that a run reads.
 fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
     let arguments = [
         "check",
@@ -175,7 +175,7 @@ fn check_reports_what_run_rejects() {
             ),
             &[0, 1],
         ),
-        (format!("{}{end}", look("a:nobody")), &[0]),
+        (format!("{}{end}", look("a:missing")), &[0]),
         (format!("{}{end}{}{end}", look("a:b"), look("b")), &[]),
         (
             format!("{}{end}{}{end}", call("lok:a:b"), look("b:a")),
@@ -232,7 +232,7 @@ fn check_reports_what_run_rejects() {
     }
 }
 
-/// What a tools file says about calls without an end marker counts for both.
+/// The setting of a tools file for calls without an end marker applies to both.
 #[test]
 fn check_reports_what_run_rejects_where_unclosed_calls_run() {
     let tools = format!("[run]\nunclosed = \"run\"\n{TOOLS}");
@@ -260,7 +260,7 @@ const HEADERS: &[&str] = &[
     "save",
     "undeclared:d",
     "look:a:a",
-    "look:d:nobody",
+    "look:d:missing",
     "lok:e",
     "look:d:b",
 ];

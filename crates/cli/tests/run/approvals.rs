@@ -90,7 +90,7 @@ fn an_answer_for_all_calls_of_a_tool_outlives_a_crash() {
     });
     assert!(log().contains("\"always\":true"), "{}", log());
     terminal.kill();
-    // The pause is not waited for again, and nobody is asked: there is no terminal.
+    // The pause does not begin again, and there is no question, because there is no terminal.
     let tools = fs::read_to_string(scene.path("tools.toml")).unwrap();
     let tools = tools.replace("\"sleep\", \"{seconds}\"", "\"true\"");
     fs::write(scene.path("quick.toml"), tools).unwrap();
@@ -131,7 +131,7 @@ directory = "{directory:tools}"
     assert_eq!(fs::read_to_string(scene.path("file.txt")).unwrap(), content);
 }
 
-/// What is said of a file that a call names, by the names of the arguments and what the file holds.
+/// The file that a question compares, by the names of the arguments and the contents of the file.
 #[test]
 fn which_file_is_compared() {
     let mut tools = String::new();
@@ -229,7 +229,7 @@ fn the_hosts_of_urls_are_shown() {
     assert_eq!(terminal.finish().0, Some(1));
 }
 
-/// The host is what programs take for it. It stands out.
+/// The host is the one that programs use. It is highlighted.
 #[test]
 fn the_host_of_a_url_is_prominent() {
     let text = "https://a@b@c/d@e https://a\\@b/ https://f?@b https://a:b@g:1/ https://u@[::1]:80/";
@@ -299,7 +299,7 @@ verdict = "ask"
     ] {
         assert!(all.contains(part), "{part:?} is not in\n{all}");
     }
-    // Without a terminal nobody can be asked.
+    // Without a terminal there is no user to ask.
     let ended = scene.run(&[]);
     let part = "a rule requires approval for this call of `look`";
     assert!(ended.stdout.contains(part), "{ended:#?}");
@@ -307,7 +307,7 @@ verdict = "ask"
 }
 
 #[test]
-fn what_the_file_says_of_runs_holds_unless_an_option_says_otherwise() {
+fn options_override_the_settings_of_the_file() {
     let tools = r#"
 [tools.nap]
 effect = "read"

@@ -10,7 +10,7 @@ const HOSTILE: &str =
     "\u{1b}[8;41m\u{1b}]0;owned\u{7}\u{9b}31m\u{9d}x\u{7f}\u{8}\u{b}\u{c}\u{1b}c\u{85}\u{202e}";
 
 const TOOLS: &str = "[tools.say]\n\
-    description = \"Says HOSTILE.\"\n\
+    description = \"Prints HOSTILE.\"\n\
     effect = \"read\"\n\
     parameters = { text = \"string\" }\n\
     command = [\"printf\", \"%s\\n\", \"{text}\"]\n\

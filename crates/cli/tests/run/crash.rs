@@ -1,5 +1,5 @@
-//! Runs that are killed again and again, and taken up each time: nothing is started twice, and nothing that was
-//! acknowledged is lost. It stands alone, so that whoever wants more kills than a test can have drives it too.
+//! Runs that are killed again and again, and resumed each time: no call starts twice, and nothing that was acknowledged is
+//! lost. This file depends on no other, so that longer tests can use it too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -49,9 +49,9 @@ pub(crate) struct Crash {
 pub(crate) struct Trace {
     /// How often it was killed while it ran.
     pub(crate) kills: u32,
-    /// How often it was taken up.
+    /// How often it was resumed.
     pub(crate) resumed: u32,
-    /// How often somebody had to say what became of a call.
+    /// How often a user had to give the outcome of a call.
     pub(crate) words: u32,
 }
 
@@ -179,7 +179,7 @@ impl Crash {
         }
     }
 
-    /// The words about the calls that were cut off, as somebody gives them who looks into the journal.
+    /// The answers about interrupted calls, as a user gives them after a look into the journal.
     fn words(&self) -> Result<Vec<String>, String> {
         let log = self.read("log");
         let mut open = BTreeSet::new();
@@ -209,7 +209,7 @@ impl Crash {
         Ok(words)
     }
 
-    /// Whether the tool of a call has done its work. It goes on when its run is killed.
+    /// Returns whether the tool of a call has done its work. It continues when its run is killed.
     fn was_done(&self, id: &str) -> Result<bool, String> {
         let (start, end) = (format!("start {id}\n"), format!("end {id}\n"));
         let begun = Instant::now();
@@ -229,7 +229,7 @@ impl Crash {
         }
     }
 
-    /// What was told on standard output was in the log before.
+    /// Checks that everything on standard output was in the log before.
     fn check_acknowledged(&mut self, output: &str) -> Result<(), String> {
         let text = self.read(output);
         // The last line may have been cut.
@@ -238,14 +238,16 @@ impl Crash {
         self.acknowledged.extend(lines.map(str::to_owned));
         let log = self.read("log");
         let lines: HashSet<&str> = log.lines().collect();
-        let mut told = self.acknowledged.iter();
-        match told.find(|line| !lines.contains(line.as_str())) {
-            Some(line) => Err(format!("{output} says what the log does not: {line}")),
+        let mut lines_of_output = self.acknowledged.iter();
+        match lines_of_output.find(|line| !lines.contains(line.as_str())) {
+            Some(line) => Err(format!(
+                "{output} contains a line that the log does not: {line}"
+            )),
             None => Ok(()),
         }
     }
 
-    /// Every call was started once, and ended, and the log says so.
+    /// Checks that every call started once and ended, also in the log.
     fn check_journal(&self) -> Result<(), String> {
         let mut times: BTreeMap<String, u32> = BTreeMap::new();
         for line in self.read("journal").lines() {

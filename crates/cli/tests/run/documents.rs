@@ -71,12 +71,12 @@ fn every_reply_runs() {
             let (.., tools) = tools
                 .iter()
                 .rfind(before)
-                .expect("a tools file stands before the reply");
+                .expect("a tools file is before the reply");
             let after = |(at, ..): &&(usize, String, String)| *at > line;
             let (.., output) = outputs
                 .iter()
                 .find(after)
-                .expect("the output stands behind the reply");
+                .expect("the output is after the reply");
             let ended = Scene::with_tools(reply, tools).run(&["--full", "--yes"]);
             for expected in output.lines() {
                 assert!(

@@ -12,7 +12,7 @@ fn say(id: &str, text: &str) -> String {
     call(&format!("say:{id}"), &[("text", text)])
 }
 
-/// A reply that says `hello`, as the page asks for, and something else.
+/// A reply with the call of `hello` that the page asks for, and another call.
 fn scene() -> Scene {
     let scene = Scene::new(say("copied", "hello") + &say("own", "good day"));
     let page = say("", "hello").replace('\n', "\n> ");
@@ -27,7 +27,7 @@ const WHY: &str = "this call also appears in untrusted text, `page.html`";
 #[track_caller]
 fn assert_held(ended: &Ended) {
     assert_eq!(ended.status, Some(1), "{ended:#?}");
-    // A run that is taken up again names the whole path.
+    // A resumed run names the whole path.
     let why = "this call also appears in untrusted text, `";
     for part in [
         why,
@@ -89,24 +89,24 @@ fn show(scene: &Scene, options: &[&str]) -> String {
 }
 
 #[test]
-fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
+fn the_log_contains_it_and_a_resumed_run_knows_it() {
     let scene = scene();
     assert_held(&scene.run(&[&UNTRUSTED[..], &["--log", "log", "--run-directory", "."]].concat()));
     let log = fs::read(scene.path("log")).unwrap();
     let events = read_log(&log).unwrap().events;
-    let heard: Vec<String> = events
+    let untrusted: Vec<String> = events
         .iter()
         .filter_map(|event| match event {
-            RunEvent::Untrusted(heard) => Some(format!(
+            RunEvent::Untrusted(untrusted) => Some(format!(
                 "{} {} {}",
-                heard.number,
-                heard.name,
-                heard.text.is_some()
+                untrusted.number,
+                untrusted.name,
+                untrusted.text.is_some()
             )),
             _ => None,
         })
         .collect();
-    assert_eq!(heard, ["0 other.html false", "1 page.html true"]);
+    assert_eq!(untrusted, ["0 other.html false", "1 page.html true"]);
     let shown = show(&scene, &["log"]);
     assert!(
         shown.contains("held       it also appears in untrusted text, `page.html`"),
@@ -114,7 +114,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     );
     assert!(show(&scene, &["log", "--html", "-"]).contains("untrusted text, `page.html`"));
 
-    // Wherever it was cut off, also before all was written down that the model was given.
+    // Wherever the log ends, also before it contains all texts that the model received.
     let ends: Vec<usize> = (1..)
         .zip(&log)
         .filter_map(|(end, byte)| (*byte == b'\n').then_some(end))

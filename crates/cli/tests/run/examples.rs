@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::run::scene::{PLAINCALL, Scene};
 
-/// Runs a scene as its page says, only faster.
+/// Runs a scene as its page describes, but faster.
 fn check(name: &str, status: i32, expected: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scene = Scene::new("");

@@ -1,4 +1,4 @@
-//! Calls that were perhaps not written to their end do not run, whatever was allowed beforehand (`spec/common.md` 10).
+//! Calls that may be incomplete do not run, even if they were allowed beforehand (`spec/common.md` 10).
 
 use std::fs;
 use std::path::Path;
@@ -174,7 +174,7 @@ fn the_policy_in_files() {
     let ended = scene.run(&["--yes", "--json"]);
     assert_eq!(statuses(&ended), ["ok", "ok"], "{ended:?}");
     check_files(&scene, WRITTEN);
-    // The record has the policy, so the run goes on with it.
+    // The log contains the policy, so the resumed run uses it.
     let begin = ended.stdout.lines().next().unwrap();
     assert!(begin.contains(r#""unclosed":"run""#), "{begin}");
 }
@@ -226,7 +226,7 @@ fn in_an_agent() {
     check_files(&scene, WRITTEN);
 }
 
-/// A person is asked about this very call, whatever `--yes` says, and reads why.
+/// A user is asked about this very call, even with `--yes`, and reads the reason.
 #[test]
 fn at_a_terminal() {
     for (key, status, files) in [

@@ -63,7 +63,7 @@ fn nothing_is_left_of_a_log_whose_run_could_not_begin() {
 }
 
 #[test]
-fn what_is_no_good_log_is_not_taken_up() {
+fn invalid_logs_are_not_resumed() {
     let scene = Scene::new(call("say:a", &[("text", "x")]));
     assert_eq!(scene.run(&["--log", "log"]).status, Some(0));
     let log = fs::read_to_string(scene.path("log")).unwrap();
@@ -118,7 +118,7 @@ fn a_log_belongs_to_one_run() {
 }
 
 #[test]
-fn nothing_is_missed_while_nobody_reads() {
+fn nothing_is_lost_while_no_one_reads() {
     // More events than wait for anybody.
     let calls = 40_000;
     let reply: String = (0..calls)
@@ -146,12 +146,12 @@ fn a_log_that_fails_ends_the_run() {
     // More text than the log may be long, with a call before it and one behind it.
     let before = call("deploy:before", &[("host", "h")]);
     let behind = [
-        "A line of text that goes on for a while.\n".repeat(2000),
+        "A line of text that continues for a while.\n".repeat(2000),
         call("deploy:behind:before", &[("host", "h")]),
     ]
     .concat();
     let scene = Scene::new([before.as_str(), &behind].concat());
-    // A file that may not grow any more is like a full disk, and the signal that tells of it ends nothing.
+    // A file that may not grow any more is like a full disk, and its signal ends no process.
     let script = format!("ulimit -f 40; exec {PLAINCALL} run --tools tools.toml --log log --yes");
     let mut child = Command::new("sh")
         .args(["-c", &script])
@@ -180,7 +180,7 @@ fn a_log_that_fails_ends_the_run() {
     ] {
         assert!(ended.stdout.contains(part), "{part:?} is not in {ended:#?}");
     }
-    // What is in it can be read, and the run taken up.
+    // The log is readable, and the run can be resumed.
     let options = ["--resume", "log", "reply.txt"];
     let ended: Ended = scene.command(&options).output().unwrap().into();
     assert_eq!(ended.status, Some(0), "{ended:#?}");

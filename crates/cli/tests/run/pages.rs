@@ -1,4 +1,4 @@
-//! Nobody can allow what they have not been shown.
+//! A user cannot allow a call before every part of it was shown.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -203,7 +203,7 @@ fn what_fits_is_answered_at_once() {
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_shown_whole_before_it_is_run_again() {
+fn an_interrupted_call_is_shown_whole_before_it_runs_again() {
     let script = format!(
         "echo begun > begun; sleep 30\n{}touch made",
         "true\n".repeat(100)

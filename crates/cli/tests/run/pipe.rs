@@ -1,4 +1,4 @@
-//! What stands on the standard output and in the exit status when nobody watches.
+//! The standard output and the exit status of a run without a terminal.
 
 use snapbox::assert_data_eq;
 use snapbox::str;
@@ -130,9 +130,9 @@ fn long_outputs_are_cut_unless_asked_for() {
 
 #[test]
 fn dependents_read_results() {
-    let reply = [call("say:a", &[("text", "alpha")]), call("hear:b:a", &[])].concat();
-    let heard = r#""dependencies":[{"id":"a","name":"say","status":"ok","output":"alpha/n"}]"#;
-    check(&reply, &[], 0, &[&heard.replace("/n", "\\n")]);
+    let reply = [call("say:a", &[("text", "alpha")]), call("listen:b:a", &[])].concat();
+    let received = r#""dependencies":[{"id":"a","name":"say","status":"ok","output":"alpha/n"}]"#;
+    check(&reply, &[], 0, &[&received.replace("/n", "\\n")]);
 }
 
 #[test]
@@ -281,13 +281,13 @@ fn input_of_every_kind() {
     Scene::new(half).run(&[]).assert(0, &["x\u{fffd}"]);
     // A tool that never reads, with an input that fills every pipe.
     let long = "y".repeat(3_000_000);
-    Scene::new(call("hear:d", &[("x", &long)]))
+    Scene::new(call("listen:d", &[("x", &long)]))
         .run(&[])
         .assert(1, &["rejected"]);
     let deaf =
         call("say:a", &[("text", &"z".repeat(70_000))]) + &call("deaf:d:a", &[("text", "x")]);
     Scene::new(deaf).run(&[]).assert(0, &["2 calls: 2 ok"]);
-    // Control characters do nothing to whoever reads the output.
+    // Control characters cannot harm a reader of the output.
     let ended = Scene::new(call("binary:b", &[])).run(&[]);
     ended.assert(0, &["␀\u{fffd}␛[31mred␇"]);
     assert!(!ended.stdout.contains('\u{1b}'));
@@ -373,7 +373,7 @@ fn mistakes() {
         call("say:a:b", &[("text", "x")]),
         call("say:b:a", &[("text", "x")]),
         call("say:c:c", &[("text", "x")]),
-        call("say:d:nobody", &[("text", "x")]),
+        call("say:d:missing", &[("text", "x")]),
         call("sya:e", &[("text", "x")]),
         call("say:f", &[("text", "fine")]),
         call("say:f", &[("text", "x")]),
@@ -381,7 +381,7 @@ fn mistakes() {
     let expected = [
         "7 calls: 1 ok, 6 rejected",
         "these calls wait for each other: `a`, `b`",
-        "`nobody`",
+        "`missing`",
         "unknown tool `sya`; available tools: `say`",
         "fine",
     ];

@@ -31,25 +31,25 @@ fn probe(serving: &Serving, options: &[&str]) -> Ended {
     scene.plaincall(&all).output().unwrap().into()
 }
 
-fn says(text: &str) -> Script {
+fn writes(text: &str) -> Script {
     Script::stream(&[text], "stop")
 }
 
-/// The weather in Oslo, asked for and told.
+/// A question for the weather in Oslo, and its answer.
 fn in_blocks() -> Vec<Script> {
     vec![
-        says(&call("weather", &[("city", "Oslo")])),
-        says("It has 7 degrees."),
+        writes(&call("weather", &[("city", "Oslo")])),
+        writes("It has 7 degrees."),
     ]
 }
 
 fn in_emoji() -> Vec<Script> {
     let call = "\u{1F6E0}\u{FE0F}[weather Oslo]\n\u{1F6E0}\u{FE0F}[/end]\n";
-    vec![says(call), says("It has 7 degrees.")]
+    vec![writes(call), writes("It has 7 degrees.")]
 }
 
 fn guesses() -> Vec<Script> {
-    vec![says("It has 7 degrees, I think.")]
+    vec![writes("It has 7 degrees, I think.")]
 }
 
 #[test]
@@ -102,15 +102,15 @@ fn as_json() {
     let serving = serving([in_blocks(), guesses()].concat());
     let options = ["--dialects", "block,block-angle", "--repeat", "1"];
     let ended = probe(&serving, &[&options[..], &["--json"]].concat());
-    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(told["report"]["recommended"], "block");
+    let output: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(output["report"]["recommended"], "block");
     assert_eq!(
-        (&told["complete"], &told["error"]),
+        (&output["complete"], &output["error"]),
         (&true.into(), &Value::Null)
     );
-    assert_eq!(told["report"]["styles"][0]["right"], 1);
-    assert_eq!(told["report"]["trials"][1]["is_right"], false);
-    let configuration = told["configuration"].as_str().unwrap();
+    assert_eq!(output["report"]["styles"][0]["right"], 1);
+    assert_eq!(output["report"]["trials"][1]["is_right"], false);
+    let configuration = output["configuration"].as_str().unwrap();
     assert!(
         configuration.ends_with("syntax = \"block\"\n"),
         "{configuration}"
@@ -120,7 +120,7 @@ fn as_json() {
 #[test]
 fn a_model_that_fails() {
     // It writes no call, ever.
-    let scripts = (0..2).flat_map(|_| vec![says("I cannot.")]).collect();
+    let scripts = (0..2).flat_map(|_| vec![writes("I cannot.")]).collect();
     let ended = probe(
         &serving(scripts),
         &["--dialects", "block,emoji", "--repeat", "1"],
@@ -134,7 +134,7 @@ fn a_model_that_fails() {
         ended.stderr
     );
     assert!(!ended.stdout.contains("Recommended"), "{}", ended.stdout);
-    // It lets nobody in.
+    // It accepts no client.
     let refused = Script::json(401, &json!({"error": {"message": "no"}}));
     let serving = serving(vec![refused]);
     let ended = probe(&serving, &["--repeat", "9"]);
@@ -166,7 +166,7 @@ fn wrong_usage() {
 }
 
 #[test]
-fn an_interrupt_tells_what_is_known() {
+fn an_interrupt_prints_the_results_so_far() {
     use plaincall_testkit::model_server::Then;
     let stall = Script::nothing(Then::Stall);
     let serving = serving([in_blocks(), vec![stall]].concat());

@@ -64,7 +64,7 @@ fn processes(scene: &Scene) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether the process runs. One that has ended and that nobody has asked about yet does not.
+/// Returns whether the process runs. A zombie does not.
 fn is_alive(process: Pid) -> bool {
     if test_kill_process(process).is_err() {
         return false;
@@ -188,7 +188,7 @@ fn a_second_signal_ends_it_at_once() {
         let begun = Instant::now();
         send(&child, second);
         let ended: Ended = child.wait_with_output().unwrap().into();
-        // The tool would have two seconds to end by itself.
+        // The tool would have two seconds to end.
         assert!(begun.elapsed().as_millis() < 1500, "{:?}", begun.elapsed());
         let status = if first.is_some() { 130 } else { 131 };
         assert_eq!(ended.status, Some(status), "{ended:?}");
@@ -229,7 +229,7 @@ fn one_signal_ends_it_while_the_output_is_not_read() {
     let mut child = start(&scene, &["--full"]);
     let mut first = [0; 10];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    // By now the pipe is full and the command waits for somebody to read.
+    // By now the pipe is full, and the command waits for a reader.
     pause(std::time::Duration::from_millis(700));
     send(&child, Signal::INT);
     wait_until("the command has ended", || {

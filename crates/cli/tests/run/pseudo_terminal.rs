@@ -95,7 +95,7 @@ impl Terminal {
         Self { pty, child, seen }
     }
 
-    /// What stands on the screen now.
+    /// The current text on the screen.
     pub(crate) fn screen(&self) -> String {
         self.seen.lock().unwrap().screen.screen().contents()
     }
@@ -207,7 +207,7 @@ impl Terminal {
         String::from_utf8(self.seen.lock().unwrap().raw.clone()).unwrap()
     }
 
-    /// Waits for the end of the command; returns its status and all that stands on the screen and above it.
+    /// Waits for the end of the command. Returns its status, and the text on the screen and above it.
     pub(crate) fn finish(mut self) -> (Option<i32>, String) {
         wait_until("the command has ended", || {
             self.child.try_wait().unwrap().is_some()

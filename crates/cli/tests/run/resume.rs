@@ -1,4 +1,4 @@
-//! Runs that were cut off and are taken up again.
+//! Runs that were interrupted and are resumed.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,8 +16,8 @@ use crate::run::crash::Crash;
 use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, PLAINCALL, Scene, call, wait_until};
 
-/// A tool that appends a line, and stays at work if it is told to; one that appends a line whenever it is started, and
-/// may be started again.
+/// A tool that appends a line, and keeps running if `stays` is set; one that appends a line at every start, and may be
+/// started again.
 const TOOLS: &str = r#"
 [tools.append]
 description = "Appends a line to a file."
@@ -61,7 +61,7 @@ fn interrupted(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool)
     ]
     .concat();
     let mut child = scene.command(&all).spawn().unwrap();
-    wait_until("the run is where it is to be killed", || {
+    wait_until("the run reaches the point where it is killed", || {
         // What only reads may be at work before its line is in the log.
         let log = fs::read_to_string(scene.path("log")).unwrap_or_default();
         log.contains("\"start\"") && is_at_work(&lines(&scene))
@@ -72,8 +72,8 @@ fn interrupted(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool)
     scene
 }
 
-/// A run whose second call was cut off.
-fn cut_off_in_second() -> Scene {
+/// A run whose second call was interrupted.
+fn interrupted_in_second() -> Scene {
     let scene = interrupted(&reply(), &[], |lines| lines.contains("two"));
     assert_eq!(lines(&scene), "one\ntwo\n");
     scene
@@ -91,7 +91,7 @@ fn end_tool(scene: &Scene) {
         let number = fs::read_to_string(scene.path("process")).unwrap_or_default();
         number.trim().parse().ok().and_then(Pid::from_raw)
     };
-    wait_until("the tool has said its number", || number().is_some());
+    wait_until("the tool has written its number", || number().is_some());
     // It may have seen that it need not stay.
     let _ = kill_process_group(number().unwrap(), Signal::KILL);
 }
@@ -110,10 +110,10 @@ fn check(ended: &Ended, status: i32, expected: &[&str]) {
     }
 }
 
-/// How often runs are to be killed at least, if somebody wants more of it than a test can have.
+/// The minimum number of kills, for longer tests.
 #[allow(
     clippy::disallowed_methods,
-    reason = "whoever wants more says so in the environment"
+    reason = "the environment sets the number of kills"
 )]
 fn wanted_kills() -> u32 {
     let wanted = std::env::var("KILLS").ok();
@@ -135,7 +135,7 @@ fn moments() -> impl Iterator<Item = [u64; 3]> {
 }
 
 #[test]
-fn killed_runs_go_on_and_start_nothing_twice() {
+fn killed_runs_resume_and_start_nothing_twice() {
     let wanted = wanted_kills();
     let (mut kills, mut resumed, mut words) = (0, 0, 0);
     for (round, moments) in moments().enumerate() {
@@ -162,14 +162,14 @@ fn killed_runs_go_on_and_start_nothing_twice() {
         }
     }
     println!(
-        "killed {kills} times, taken up {resumed} times, with {words} words: nothing was started twice, and nothing that was told is lost"
+        "killed {kills} times, resumed {resumed} times, with {words} answers: no call started twice, and no output is lost"
     );
-    assert!(resumed >= 4, "taken up {resumed} times");
+    assert!(resumed >= 4, "resumed {resumed} times");
 }
 
 #[test]
 fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
-    let scene = cut_off_in_second();
+    let scene = interrupted_in_second();
     for _ in 0..2 {
         let ended = resume(&scene, &[]);
         check(
@@ -206,7 +206,7 @@ fn words() {
             "one\ntwo\n",
         ),
     ] {
-        let scene = cut_off_in_second();
+        let scene = interrupted_in_second();
         check(&resume(&scene, &[word, "second"]), status, &[expected]);
         assert_eq!(lines(&scene), left, "{word}");
     }
@@ -214,7 +214,7 @@ fn words() {
 
 #[test]
 fn wrong_words() {
-    let scene = cut_off_in_second();
+    let scene = interrupted_in_second();
     for (options, part) in [
         (
             &["--again", "third"][..],
@@ -237,10 +237,10 @@ fn wrong_words() {
     check(&ended, 2, &["needs recovery"]);
 }
 
-/// Whoever ends a run that was cancelled at once leaves such a log.
+/// The log of a cancelled run that was killed at once.
 #[test]
-fn a_run_that_was_called_off_and_then_cut_off() {
-    let scene = cut_off_in_second();
+fn a_cancelled_and_then_killed_run() {
+    let scene = interrupted_in_second();
     let mut events = read_log(&fs::read(scene.path("log")).unwrap())
         .unwrap()
         .events;
@@ -266,7 +266,7 @@ fn a_run_that_was_called_off_and_then_cut_off() {
 /// A temporary directory does not outlive every crash.
 #[test]
 fn a_directory_that_is_gone() {
-    let scene = cut_off_in_second();
+    let scene = interrupted_in_second();
     let log = fs::read(scene.path("log")).unwrap();
     let Some(RunEvent::Run(begin)) = read_log(&log).unwrap().events.into_iter().next() else {
         panic!("the log does not say how its run began");
@@ -307,7 +307,7 @@ fn a_run_that_is_over_is_shown_and_not_run() {
 }
 
 /// A run of which the end of the reply is unread: the whole reply, the scene, the log, and how much was read.
-fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
+fn interrupted_while_reading() -> (String, Scene, Vec<u8>, usize) {
     let end = call("append:last", &[("text", "last")]);
     let whole = [&reply(), &*"More text.\n".repeat(2000), &end].concat();
     // The pace sees to it.
@@ -326,7 +326,7 @@ fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
 
 #[test]
 fn the_rest_of_the_reply_is_read() {
-    let (whole, scene, log, _) = cut_off_while_reading();
+    let (whole, scene, log, _) = interrupted_while_reading();
     for (changed, part) in [
         (
             whole.replacen("two", "TWO", 1),
@@ -363,7 +363,7 @@ fn the_rest_of_the_reply_is_read() {
 
 #[test]
 fn the_rest_of_the_reply_can_be_piped_in() {
-    let (whole, scene, _, read) = cut_off_while_reading();
+    let (whole, scene, _, read) = interrupted_while_reading();
     let options = ["--resume", "log", "-", "--done", "second", "--complete"];
     let pipe = |text: &str| {
         let mut command = scene.command(&options);
@@ -404,7 +404,7 @@ fn the_rest_of_a_pipe_is_lost() {
 
 #[test]
 fn the_tools_must_be_the_same() {
-    let scene = cut_off_in_second();
+    let scene = interrupted_in_second();
     let changed = format!("{TOOLS}\n# A remark.\n");
     fs::write(scene.path("tools.toml"), changed).unwrap();
     let ended = resume(&scene, &["--done", "second"]);
@@ -456,7 +456,7 @@ fn what_became_of_it_is_asked_on_the_terminal() {
         ),
         ("l", None, 1, "1 ok, 1 skipped, 1 unknown", "one\ntwo\n"),
     ] {
-        let scene = cut_off_in_second();
+        let scene = interrupted_in_second();
         let options = Options {
             arguments: &["--resume", "log"],
             rows: 40,
@@ -494,9 +494,9 @@ fn what_became_of_it_is_asked_on_the_terminal() {
 }
 
 #[test]
-fn whoever_quits_leaves_it_open() {
+fn quitting_leaves_the_call_open() {
     for (key, status) in [("q", 1), ("\u{3}", 130)] {
-        let scene = cut_off_in_second();
+        let scene = interrupted_in_second();
         let options = Options {
             arguments: &["--resume", "log"],
             rows: 40,

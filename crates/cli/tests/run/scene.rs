@@ -67,12 +67,12 @@ impl Scene {
     }
 
     /// `plaincall run` with these options, and neither a terminal nor an input. It runs in the background of
-    /// whatever terminal the tests run on, so that it cannot ask there.
+    /// the terminal of the tests, so that it cannot ask there.
     pub(crate) fn command(&self, options: &[&str]) -> Command {
         self.plaincall(&[&["run"], options].concat())
     }
 
-    /// Any command, in the same surroundings.
+    /// Any command, in the same environment.
     pub(crate) fn plaincall(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PLAINCALL);
         command

@@ -92,7 +92,7 @@ fn questions() {
 }
 
 #[test]
-fn a_question_says_all() {
+fn a_question_shows_everything() {
     let scene = Scene::new(ask_reply());
     let terminal = Terminal::start(&scene, Options::default());
     terminal.wait_for("[q]uit");
@@ -147,7 +147,7 @@ fn only_a_single_key_answers_and_only_after_the_question() {
 }
 
 #[test]
-fn others_go_on_while_a_question_is_open() {
+fn other_calls_continue_while_a_question_is_open() {
     let save = [("file", "made"), ("text", "x")];
     let reply = [
         call("deploy:one", &[("host", "h")]),
@@ -319,7 +319,7 @@ fn more_calls_than_rows() {
 #[test]
 fn a_terminal_that_is_resized() {
     let reply = call("nap:slow", &[("seconds", "1.5")])
-        + &"Some more text that goes on and on. ".repeat(20)
+        + &"Some more text that does not end. ".repeat(20)
         + "\nThe end.\n";
     let scene = Scene::new(reply);
     let terminal = Terminal::start(

@@ -177,7 +177,7 @@ fn dependencies_and_the_critical_path() {
         "0 <-\n1 <- 0\n2 <-\n3 <- 2\n4 <- 3\n5 <-\n6 <-\n7 <- critical\n8 <- 0 critical",
     );
     check(
-        "cut-off",
+        "interrupted",
         "0 <-  running\n1 <-  back_off\n2 <-  running\n3 <- 0 waiting\n4 <-  ready\n5 <- 0,4 writing",
     );
     check("hostile", "0 <- critical\n1 <- 0,null");
@@ -259,7 +259,7 @@ shell = "echo no reason >&2; exit 7"
     for (number, call) in data["calls"].as_array().unwrap().iter().enumerate() {
         check_call("a real run", &events, number, call);
     }
-    let told: Vec<String> = data["calls"]
+    let statuses: Vec<String> = data["calls"]
         .as_array()
         .unwrap()
         .iter()
@@ -271,7 +271,10 @@ shell = "echo no reason >&2; exit 7"
             )
         })
         .collect();
-    assert_eq!(told, ["a ok", "b error", "c skipped", "gadget_1 rejected"]);
+    assert_eq!(
+        statuses,
+        ["a ok", "b error", "c skipped", "gadget_1 rejected"]
+    );
     assert_eq!(data["turns"][0]["is_exact"], true);
     let segments = data["turns"][0]["segments"].as_array().unwrap();
     let shape: Vec<String> = segments

@@ -60,7 +60,7 @@ fn torn_and_damaged() {
         &["3 calls: 3 ok", "is incomplete"],
         &["note: run.log: the last line"],
     );
-    // Something has changed a byte in the middle: what stands before it is shown.
+    // A byte in the middle was changed: the lines before it are shown.
     let damaged = whole.replacen("2 words", "3 words", 1);
     let shown = check(
         &damaged,
@@ -88,7 +88,7 @@ fn not_to_be_read() {
     assert!(shown.stderr.contains("no such file"), "{shown:?}");
 }
 
-/// The logs of all versions that are kept, whatever stands in them.
+/// The kept logs of all versions.
 #[test]
 fn kept_logs() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../plaincall/tests/log/kept");
@@ -112,10 +112,10 @@ fn kept_logs() {
     assert!(count >= 3, "the logs were not found");
 }
 
-/// A reply is read as its run read it: the markers may be others, and the syntax may have been said.
+/// A reply is read as its run read it, with its own markers and the chosen syntax.
 #[test]
 fn a_reply_with_its_own_markers() {
-    const TOOLS: &str = "[tools.say]\neffect = \"read\"\ncommand = [\"echo\", \"said\"]\n";
+    const TOOLS: &str = "[tools.say]\neffect = \"read\"\ncommand = [\"echo\", \"x\"]\n";
     let check = |reply: &str, options: &[&str], expected: &str| {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("reply.txt"), reply).unwrap();
@@ -186,8 +186,8 @@ fn a_log_cut_behind_any_line() {
 }
 
 #[test]
-fn what_was_called_off_is_not_taken_up() {
-    let mut off = events("cut-off");
+fn cancelled_calls_are_not_resumed() {
+    let mut off = events("interrupted");
     let cancel =
         r#"{"event":"cancel","reason":"the run was cancelled","timed_out":false,"t_ms":400}"#;
     off.push(serde_json::from_str(cancel).unwrap());
@@ -219,13 +219,13 @@ fn attempts_that_all_failed() {
 }
 
 #[test]
-fn a_run_that_was_taken_up_again() {
-    let mut again = events("cut-off");
+fn a_resumed_run() {
+    let mut again = events("interrupted");
     let more = [
         r#"{"event":"resumed","t_ms":400}"#,
         r#"{"event":"start","call":0,"id":"a","name":"look","attempt":2,"t_ms":410}"#,
         r#"{"event":"result","call":0,"id":"a","name":"look","status":"ok","output":"x","t_ms":450}"#,
-        r#"{"event":"result","call":2,"id":"c","name":"deploy","status":"unknown","error":"nobody knows","t_ms":460}"#,
+        r#"{"event":"result","call":2,"id":"c","name":"deploy","status":"unknown","error":"not known","t_ms":460}"#,
     ];
     again.extend(more.iter().map(|line| serde_json::from_str(line).unwrap()));
     check(

@@ -71,7 +71,7 @@ fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// What a browser may run in the page is what the policy names, whatever the record holds.
+/// A browser may run only the scripts that the policy names, for every record.
 #[test]
 fn only_our_own_scripts() {
     for name in names() {
@@ -190,9 +190,9 @@ fn where_it_is_written() {
     );
 }
 
-/// What is wrong with the record stands on the page too.
+/// The page shows the diagnostics of the record.
 #[test]
-fn damage_is_told() {
+fn damage_is_shown() {
     let record = log(&events("three-calls")).replacen("2 words", "3 words", 1);
     let shown = show(record, &["--html", "-"]);
     assert_eq!(shown.status, Some(1));

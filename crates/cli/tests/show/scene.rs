@@ -53,7 +53,7 @@ pub(crate) struct Shown {
     pub(crate) stderr: String,
 }
 
-/// Shows a log, which stands in the file `run.log` of a directory of its own.
+/// Shows a log, as the file `run.log` of its own directory.
 pub(crate) fn show(log: impl AsRef<[u8]>, options: &[&str]) -> Shown {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("run.log"), log).unwrap();

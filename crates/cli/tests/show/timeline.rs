@@ -70,7 +70,7 @@ fn pictures() {
     );
 }
 
-/// A later turn begins at its own opening, and what the record does not end goes on to where the record does.
+/// A later turn begins at its own opening, and calls without an end extend to the end of the record.
 #[test]
 fn a_turn_without_an_end() {
     let mut events = record(

@@ -1,4 +1,4 @@
-//! A model that writes what chance says.
+//! A model that writes random replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Model for Chance {
         let (steps, is_whole) = steps(&world);
         let mut end = end(&world);
         if !is_whole && end.as_ref().is_ok_and(|end| end.stop == Stop::Natural) {
-            // Only a reply that is whole is said to be: half a value would be taken for the whole.
+            // Only a complete reply is marked as complete: half a value would be taken for the whole.
             end = Ok(Finish::new(Stop::Length));
         }
         Reply::new(move |out| async move {
@@ -78,7 +78,7 @@ fn error(world: &World) -> ModelError {
         ModelErrorKind::Timeout,
         ModelErrorKind::Broken,
     ]);
-    let error = ModelError::new(kind, "chance says no");
+    let error = ModelError::new(kind, "failed at random");
     if world.one_in(3) {
         error.retry_after(Duration::from_millis(world.below(3000) as u64))
     } else {
@@ -222,7 +222,7 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
         let mut dependencies = Vec::new();
         for _ in 0..world.pick(&[0, 0, 1, 2]) {
             dependencies.push(match world.below(24) {
-                0 => "nobody".to_owned(),
+                0 => "missing".to_owned(),
                 1 => format!("id{}", world.below(1000)),
                 2 => id.clone().unwrap_or_default(),
                 _ if ids.is_empty() => continue,

@@ -5,9 +5,9 @@ use plaincall_agent::model::Message;
 use plaincall_agent::plaincall::CallResult;
 
 use super::world::World;
-use crate::scenarios::told::{check_turns, replies, told};
+use crate::scenarios::reported::{check_turns, replies, reported};
 
-/// What the model has read: every request holds what was written and told before it.
+/// What the model has read: every request holds what was written and reported before it.
 pub(super) fn check_messages(
     world: &World,
     talk: &Conversation,
@@ -18,12 +18,12 @@ pub(super) fn check_messages(
     let mut expected: Vec<String> = Vec::new();
     for (place, request) in asked.iter().enumerate() {
         check_turns(&request.messages);
-        check_told(&request.messages, results);
+        check_reported(&request.messages, results);
         let Some(before) = place.checked_sub(1).map(|before| &asked[before]) else {
             continue;
         };
         let read = replies(&request.messages);
-        // What came of a reply that was cut off is whatever was read of it.
+        // The text of a truncated reply is the part that was read.
         let last = read.get(expected.len()).copied().unwrap_or_default();
         assert!(
             before.text.starts_with(last),
@@ -36,25 +36,25 @@ pub(super) fn check_messages(
         expected.extend((!last.trim().is_empty()).then(|| last.to_owned()));
         assert_eq!(read, expected, "the model's own words have changed");
     }
-    let told = check_told(&talk.messages(), results);
+    let reported = check_reported(&talk.messages(), results);
     if is_whole {
-        assert_eq!(told, results.len(), "a call is not told");
+        assert_eq!(reported, results.len(), "a call is not reported");
     }
 }
 
-/// Asserts that each call is told once, in order; says how many are.
-pub(super) fn check_told(messages: &[Message], results: &[CallResult]) -> usize {
-    let told = told(messages);
-    assert!(told.len() <= results.len(), "{told:#?}");
-    for (told, result) in told.iter().zip(results) {
-        let told = (plain(&told.name), &*told.id, &*told.status);
+/// Asserts that each call is reported once, in order. Returns their number.
+pub(super) fn check_reported(messages: &[Message], results: &[CallResult]) -> usize {
+    let reported = reported(messages);
+    assert!(reported.len() <= results.len(), "{reported:#?}");
+    for (reported, result) in reported.iter().zip(results) {
+        let reported = (plain(&reported.name), &*reported.id, &*reported.status);
         let result = (plain(&result.name), &*result.id, result.status.as_str());
-        assert_eq!(told, result, "{:#?}", &messages[1..]);
+        assert_eq!(reported, result, "{:#?}", &messages[1..]);
     }
-    told.len()
+    reported.len()
 }
 
-/// A name without what may be written otherwise where it is told.
+/// A name without what may be written otherwise where it is reported.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }

@@ -1,5 +1,5 @@
-//! Random conversations that are written to a log, and taken up again from there: where they ended, or where the log was
-//! cut off. Logs are written by threads, so real time passes, and nobody takes much of it.
+//! Random conversations that are written to a log and resumed from it, where they ended or where the log was truncated.
+//! Logs are written by threads, so real time passes, but little of it.
 
 use std::fs;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::question;
-use super::reading::check_told;
+use super::reading::check_reported;
 use super::settings::{agent, limits};
 use super::tools::ATTEMPTS;
 use super::world::World;
-use crate::scenarios::told::{check_turns, replies};
+use crate::scenarios::reported::{check_turns, replies};
 
 #[test]
 fn random_sessions() {
@@ -82,7 +82,7 @@ async fn session(seed: u64) {
 
     let is_torn = world.one_in(2);
     if is_torn {
-        // The first line says how the run began; a log without it is none.
+        // The first line describes the run; a log without it is invalid.
         let log = fs::read(&path).unwrap();
         let first = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         fs::write(&path, &log[..first + world.below(log.len() - first + 1)]).unwrap();
@@ -103,7 +103,7 @@ async fn session(seed: u64) {
     }
     talk.close().await.unwrap();
 
-    // The log holds all of it: each call ends once, and is told once.
+    // The log holds all of it: each call ends once, and is reported once.
     let log = Log::resume(&path).unwrap();
     let ended = log.history().iter().filter_map(|event| match event {
         RunEvent::Result(result) => Some(result.clone()),
@@ -115,8 +115,8 @@ async fn session(seed: u64) {
         assert_eq!(result.call as usize, place, "each call ends once");
     }
     let talk = agent.session(log, Value::Null).await.unwrap();
-    let told = check_told(&talk.messages(), &ended);
-    assert_eq!(told, ended.len(), "a call is not told");
+    let reported = check_reported(&talk.messages(), &ended);
+    assert_eq!(reported, ended.len(), "a call is not reported");
     talk.close().await.unwrap();
     world.check_starts(ATTEMPTS);
 }

@@ -26,7 +26,7 @@ pub(super) fn limits(world: &World) -> AgentLimits {
     limits
 }
 
-/// An agent with a model, tools, a gate and a user that do what chance says.
+/// An agent with a model, tools, a gate and a user that act at random.
 pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     let policy = Policy {
         concurrent: world.pick(&[0, 1, 2, 32]),

@@ -1,4 +1,4 @@
-//! Tools that do what chance says, gates and users too.
+//! Tools, gates and users that act at random.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const NAMES: &[&str] = &[
 /// How often a call of `retried` is started at most.
 pub(super) const ATTEMPTS: u32 = 3;
 
-/// How long `stubborn` may go on when it is to stop.
+/// How long `stubborn` may run after it is cancelled.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 
 /// Does something.
@@ -54,7 +54,7 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
                     "stubborn" => {
                         context.cancellation().cancelled().await;
                         sleep(world.pause()).await;
-                        Ok("I was told to stop".to_owned())
+                        Ok("I was cancelled".to_owned())
                     }
                     "retried" if nth <= world.pick(&[0, 1, 2, 3]) => Err("not yet".into()),
                     _ => chance(&world).await,
@@ -117,8 +117,8 @@ impl Gate for ChanceGate {
             let _live = world.people.one();
             sleep(world.pause()).await;
             match world.below(30) {
-                0 => Ok(Decision::deny("chance says no")),
-                1 => Err("nobody is there".into()),
+                0 => Ok(Decision::deny("denied at random")),
+                1 => Err("no user is present".into()),
                 2 => {
                     world.hang().await;
                     Ok(Decision::Allow)
@@ -150,7 +150,7 @@ impl User for ChanceUser {
                     Ok("At last.".to_owned())
                 }
                 2 => Ok(String::new()),
-                _ => Ok("Go on.".to_owned()),
+                _ => Ok("Continue.".to_owned()),
             }
         })
     }

@@ -73,7 +73,7 @@ fn the_answer_is_alone_on_the_standard_output() {
 }
 
 #[test]
-fn without_an_answer_the_status_says_why() {
+fn the_status_without_an_answer() {
     let tools = ["--tools", "tools.toml", "--model", MODEL];
     let on = |options: &[&'static str]| [&tools[..], options].concat();
     let again = two_notes();
@@ -150,13 +150,13 @@ fn documents_are_given_as_texts_from_outside() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let told: Vec<&str> = events
+    let messages: Vec<&str> = events
         .iter()
         .filter(|event| event["event"] == "message")
         .map(|event| event["text"].as_str().unwrap())
         .collect();
-    let [letter, more, question] = told.as_slice() else {
-        panic!("{told:?}");
+    let [letter, more, question] = messages.as_slice() else {
+        panic!("{messages:?}");
     };
     assert!(
         letter.contains("the file letter.txt") && letter.contains("!!!GADGET_START\\:write"),
@@ -182,7 +182,7 @@ fn documents_are_given_as_texts_from_outside() {
 }
 
 #[test]
-fn a_record_without_an_answer_says_so_at_its_end() {
+fn a_record_without_an_answer_ends_with_the_reason() {
     let scene = scene(&[&two_notes(), "Never."]);
     let limits = ["--tools", "tools.toml", "--max-turns", "1", "--json"];
     let question = ["ask", "how", "are", "you", "--model", MODEL];
@@ -286,7 +286,7 @@ fn an_end_that_is_none_is_remarked() {
     }
 }
 
-/// What an MCP server says of its tools is told to the model, and a call that the model copies from it is held.
+/// The model receives an MCP server's descriptions of its tools, and a call that it copies from them is held.
 #[test]
 fn a_call_in_a_definition_of_a_server_does_not_run() {
     let write = call("write", &[("name", "new"), ("text", "one")]);
@@ -338,11 +338,11 @@ fn a_call_in_a_definition_of_a_server_does_not_run() {
     assert!(!scene.path("new.txt").exists());
 }
 
-/// What keeps a model from answering is told with what can be done about it.
+/// An error of a model contains the fix.
 #[test]
-fn an_error_says_what_can_be_set() {
+fn an_error_names_the_setting() {
     let scene = scene(&[]);
-    // A call that is cut off is no answer.
+    // A truncated call is no answer.
     let reply = call("read", &[("name", "apples")]);
     let reply = &reply[..reply.len() / 2];
     let reply = serde_json::json!({"content": reply, "finish_reason": "length"});
@@ -353,7 +353,7 @@ fn an_error_says_what_can_be_set() {
     );
     assert_eq!(ended.status, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("set `max_tokens` in"), "{ended:?}");
-    // Nobody listens at this port of one's own machine.
+    // No server listens on this port of localhost.
     let ended = run(
         &scene,
         &[
@@ -374,9 +374,9 @@ fn an_error_says_what_can_be_set() {
     assert!(ended.stderr.contains("(1 of 1)"), "{ended:?}");
 }
 
-/// A reply that breaks off is no end of a conversation that is kept.
+/// A truncated reply does not end a saved conversation.
 #[test]
-fn how_to_go_on_after_a_broken_connection() {
+fn how_to_continue_after_a_broken_connection() {
     let scene = scene(&[]);
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());
@@ -397,7 +397,7 @@ fn how_to_go_on_after_a_broken_connection() {
             let _ = connection.read_to_end(&mut Vec::new());
         }
     });
-    for (session, told) in [
+    for (session, messages) in [
         (&[][..], "save it with `--session NAME`"),
         (&["--session", "a"][..], "`plaincall ask --continue"),
     ] {
@@ -408,7 +408,7 @@ fn how_to_go_on_after_a_broken_connection() {
             ended.stderr.contains("ended its response early"),
             "{ended:?}"
         );
-        assert!(ended.stderr.contains(told), "{ended:?}");
+        assert!(ended.stderr.contains(messages), "{ended:?}");
     }
     serving.join().unwrap();
 }

@@ -152,7 +152,7 @@ fn a_project_cannot_open_what_is_closed() {
             "{verdict}: {ended:?}"
         );
     }
-    // Trusted, it may say yes where the user says nothing.
+    // A trusted file may allow calls for which the user has no setting.
     user(&scene, "");
     let ended = ask(tools);
     assert!(ended.stderr.contains("+ write"), "{ended:?}");
@@ -170,7 +170,7 @@ fn a_project_cannot_open_what_is_closed() {
 }
 
 #[test]
-fn what_other_programs_call_otherwise_is_told() {
+fn names_of_other_programs_are_suggested() {
     let scene = scene(&["Hello."]);
     for (text, part) in [
         (
@@ -417,7 +417,7 @@ fn what_a_reply_without_a_call_means() {
         let (answer, ended) = ask(limits, variable);
         assert_eq!(answer, expected, "{limits}: {ended:?}");
     }
-    // Nobody is there to be asked.
+    // There is no user to ask.
     let (_, ended) = ask("on_no_tool_call = 'ask'", None);
     assert!(ended.stderr.contains("requires a user"), "{ended:?}");
     let (_, ended) = ask("", Some("reminded"));

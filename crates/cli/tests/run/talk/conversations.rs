@@ -75,7 +75,7 @@ fn another_model_answers_from_now_on() {
 }
 
 #[test]
-fn what_is_said_to_the_program() {
+fn commands_to_the_program() {
     let scene = scene(&[&two_notes(), "Done."]);
     let arguments = ["chat", "--model", MODEL, "--tools", "tools.toml"];
     let input = "What?\n/show\n/show 2\n/show 3\n/model\n/save talk.txt\n/save talk.txt\n";

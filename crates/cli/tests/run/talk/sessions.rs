@@ -8,7 +8,7 @@ use super::{MODEL, at_home, scene, two_notes};
 use crate::run::scene::wait_until;
 
 #[test]
-fn a_session_goes_on() {
+fn a_session_continues() {
     let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
     let ask = |options: &[&str], status: i32| {
         let ended = at_home(&scene, &[&["ask", "What?"], options].concat());
@@ -31,10 +31,10 @@ fn a_session_goes_on() {
         0,
     );
     assert_eq!(first.stdout, "Apples.\n");
-    // The model is the one that it began with, and knows what was said.
+    // The model is the one that it began with, and gets the earlier messages.
     let second = ask(&[&tools[..], &["--continue"]].concat(), 0);
     assert_eq!(second.stdout, "Pears.\n");
-    // Without its tools it does not go on.
+    // Without its tools it does not continue.
     let without = ask(&["--session", "notes"], 1);
     assert!(without.stderr.contains("no longer exists"), "{without:?}");
     let wrong = ask(&["--session", "../notes", "--model", MODEL], 2);

@@ -75,7 +75,7 @@ fn without_colours_there_are_lines() {
 }
 
 #[test]
-fn waiting_for_the_model_is_said_once() {
+fn waiting_for_the_model_is_shown_once() {
     // A server that never answers.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());
@@ -191,7 +191,7 @@ fn nothing_of_a_stopped_answer_is_left_below() {
     terminal.wait_for("read_result (read)");
     terminal.type_keys("/help\r");
     terminal.wait_for("Ctrl-C stops an answer.\n>");
-    // What stands on a line only goes; after that the first of two is one.
+    // Ctrl-C first clears the line; the next one counts as the first of two.
     terminal.type_keys("half a question");
     terminal.wait_for("> half a question");
     terminal.type_keys("\u{3}");
@@ -224,7 +224,7 @@ fn lines_that_come_at_once_are_all_asked() {
 }
 
 #[test]
-fn a_tool_that_does_not_end_holds_up_nobody() {
+fn a_tool_that_does_not_end_delays_nothing() {
     let scene = scene(&[&call("stay", &[])]);
     let terminal = chat(&scene, &[]);
     terminal.type_keys("Stay!\r");

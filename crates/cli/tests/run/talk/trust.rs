@@ -11,7 +11,7 @@ use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, call};
 
 #[test]
-fn what_is_not_trusted_stops_nobody() {
+fn an_untrusted_file_does_not_stop_the_command() {
     let scene = scene(&["Hello.", "Hello.", "Hello.", "Hello.", "Hello.", "Hello."]);
     let ask = |status: i32, part: &str| {
         let options = ["ask", "What?", "--model", MODEL, "--tools", "tools.toml"];
@@ -200,7 +200,7 @@ fn a_project_takes_no_variables() {
 }
 
 #[test]
-fn what_is_to_be_trusted_shows_no_secrets() {
+fn files_to_trust_show_no_secrets() {
     const SECRETS: [&str; 8] = [
         "tulip",
         "rose",
@@ -226,7 +226,7 @@ fn what_is_to_be_trusted_shows_no_secrets() {
     .unwrap();
     fs::write(
         scene.path("words"),
-        "You know that the key is sk-proj-1234567890abc. Don't tell.",
+        "You know that the key is sk-proj-1234567890abc. Keep it secret.",
     )
     .unwrap();
     let ended = at_home(&scene, &["config", "--trust"]);
@@ -240,7 +240,7 @@ fn what_is_to_be_trusted_shows_no_secrets() {
         "'--api-key', '(not shown)'",
         "MODE = 'seen'",
         "'shown'",
-        "Don't tell.",
+        "Keep it secret.",
         "\"command\": \"y\"",
     ] {
         assert!(ended.stdout.contains(part), "{part}: {ended:?}");
@@ -301,7 +301,7 @@ fn what_is_trusted_is_what_was_seen() {
 #[test]
 fn what_was_trusted_is_what_is_used() {
     let tools = |word: &str| {
-        format!("[tools.say]\ncommand = ['echo', 'it says {word}']\neffect = 'read'\n")
+        format!("[tools.say]\ncommand = ['echo', 'it prints {word}']\neffect = 'read'\n")
     };
     let scene = scene(&[&call("say", &[]), "Done."]);
     fs::write(scene.path("tools.toml"), tools("one")).unwrap();
@@ -318,6 +318,6 @@ fn what_was_trusted_is_what_is_used() {
     drop(document);
     let ended: Ended = child.wait_with_output().unwrap().into();
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("it says one"), "{ended:?}");
-    assert!(!ended.stdout.contains("it says two"), "{ended:?}");
+    assert!(ended.stdout.contains("it prints one"), "{ended:?}");
+    assert!(!ended.stdout.contains("it prints two"), "{ended:?}");
 }

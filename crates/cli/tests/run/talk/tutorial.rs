@@ -17,7 +17,7 @@ const TEXT: &str = "\n```text\n";
 const END: &str = "\n```\n";
 
 #[test]
-fn the_tutorial_says_what_happens() {
+fn the_tutorial_matches_the_commands() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = root.join("docs/tutorial.md");
     let text = fs::read_to_string(&page).unwrap();
@@ -52,7 +52,7 @@ fn the_tutorial_says_what_happens() {
     assert_data_eq!(found, Data::read_from(&page, None).raw());
 }
 
-/// All that the commands print, as it would be at the home of whoever reads the page.
+/// The output of the commands, as in the home directory of a reader.
 fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
     let binaries = Path::new(PLAINCALL).parent().unwrap().display();
     let [(_, path), _] = scene.environment();
@@ -65,7 +65,7 @@ fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
         .env("PATH", format!("{binaries}:{}", path.display()))
         .env("HOME", scene.path("home/you"))
         .stdin(Stdio::null())
-        // In the background of whatever terminal the tests run on, so that nothing asks there.
+        // In the background of the tests' terminal, so that nothing asks there.
         .process_group(0)
         .output()
         .unwrap();

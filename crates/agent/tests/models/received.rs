@@ -1,13 +1,13 @@
-//! What comes of a reply.
+//! Collected replies.
 
 use plaincall_agent::model::{
     Finish, Message, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext, RetryEvent, Role,
     Usage,
 };
 
-/// All that a reply told.
+/// Everything that a reply contained.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) pieces: usize,
@@ -16,18 +16,18 @@ pub(crate) struct Heard {
     pub(crate) end: Option<Result<Finish, ModelError>>,
 }
 
-impl Heard {
+impl Received {
     /// Reads a reply to its end.
     pub(crate) async fn all(mut reply: Reply) -> Self {
-        let mut heard = Self::default();
+        let mut received = Self::default();
         while let Some(next) = reply.next().await {
             match next {
-                Ok(ReplyNext::Piece(piece)) => heard.take(piece),
-                Ok(ReplyNext::Finish(finish)) => heard.end = Some(Ok(finish)),
-                Err(error) => heard.end = Some(Err(error)),
+                Ok(ReplyNext::Piece(piece)) => received.take(piece),
+                Ok(ReplyNext::Finish(finish)) => received.end = Some(Ok(finish)),
+                Err(error) => received.end = Some(Err(error)),
             }
         }
-        heard
+        received
     }
 
     fn take(&mut self, piece: Piece) {
@@ -41,7 +41,7 @@ impl Heard {
                 self.reasoning += &text;
             }
             Piece::Usage(usage) => self.usage = Some(usage),
-            Piece::Retry(told) => self.retries.push(told),
+            Piece::Retry(retry) => self.retries.push(retry),
             other => panic!("what is {other:?}?"),
         }
     }
@@ -64,21 +64,21 @@ pub(crate) fn question() -> ModelRequest {
 }
 
 /// Asks it.
-pub(crate) async fn ask(model: &impl Model) -> Heard {
-    Heard::all(model.reply(question())).await
+pub(crate) async fn ask(model: &impl Model) -> Received {
+    Received::all(model.reply(question())).await
 }
 
-/// What was heard, in one line: thoughts in (), the text, the end in <>, the tokens read, cached and written in {}.
-pub(crate) fn told(heard: &Heard) -> String {
-    let usage = heard.usage.map_or(String::new(), |usage| {
+/// Returns a reply on one line: reasoning in (), the text, the end in <>, the tokens read, cached and written in {}.
+pub(crate) fn summary(received: &Received) -> String {
+    let usage = received.usage.map_or(String::new(), |usage| {
         format!(" {{{} {} {}}}", usage.input, usage.cached, usage.output)
     });
-    let end = match heard.end.as_ref().expect("an end") {
+    let end = match received.end.as_ref().expect("an end") {
         Ok(finish) => {
             let reason = finish.reason.as_deref().unwrap_or("-");
             format!("<{:?} {reason}>", finish.stop)
         }
         Err(error) => format!("<{:?}>", error.kind),
     };
-    format!("({}){} {end}{usage}", heard.reasoning, heard.text)
+    format!("({}){} {end}{usage}", received.reasoning, received.text)
 }

@@ -1,39 +1,39 @@
-//! What a model is told, read from its messages.
+//! The results that messages report to a model.
 
 use plaincall_agent::model::{Message, Role};
 
 /// How a call ended, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ToldCall {
+pub(crate) struct ReportedCall {
     pub(crate) name: String,
     pub(crate) id: String,
     pub(crate) status: String,
 }
 
-/// All calls that messages of the user tell about, in order. What stands in a fence is an output.
-pub(crate) fn told(messages: &[Message]) -> Vec<ToldCall> {
-    let mut told = Vec::new();
+/// Returns all calls that messages of the user report, in order. Fenced text is output.
+pub(crate) fn reported(messages: &[Message]) -> Vec<ReportedCall> {
+    let mut reported = Vec::new();
     for message in messages {
         let mut fence = None;
         for line in message.text.lines() {
             let is_fence = line.len() >= 3 && line.bytes().all(|byte| byte == b'`');
             match fence {
                 None if is_fence => fence = Some(line),
-                None if message.role == Role::User => told.extend(told_call(line)),
+                None if message.role == Role::User => reported.extend(reported_call(line)),
                 Some(opened) if opened == line => fence = None,
                 _ => {}
             }
         }
     }
-    told
+    reported
 }
 
 /// `Result 1 of 2: tool read, id r, status ok`.
-fn told_call(line: &str) -> Option<ToldCall> {
+fn reported_call(line: &str) -> Option<ReportedCall> {
     let (_, call) = line.strip_prefix("Result ")?.split_once(": tool ")?;
     let (call, status) = call.rsplit_once(", status ")?;
     let (name, id) = call.split_once(", id ")?;
-    Some(ToldCall {
+    Some(ReportedCall {
         name: name.to_owned(),
         id: id.to_owned(),
         status: status.to_owned(),

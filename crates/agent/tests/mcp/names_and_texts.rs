@@ -50,7 +50,7 @@ async fn names_of_one_server() {
         (&["a_x", "x"], &["x"], &["a_x_2"]),
         (&[], &["a b", "a:b"], &["a_a_b", "a_a_b_2"]),
         (&[], &["é[1]", ":"], &["a_é_1_", "a__"]),
-        // Characters that nobody sees, and such that turn what stands behind them.
+        // Invisible characters, and characters that reverse the text after them.
         (
             &[],
             &["wri\u{200b}te", "\u{202e}etirw", "write"],
@@ -167,7 +167,7 @@ async fn results() {
     }
 }
 
-/// What a server was told in confidence is left out of what it says.
+/// Secrets that a server received are redacted from its texts.
 #[tokio::test]
 async fn secrets() {
     let odd = Odd::new();
@@ -189,7 +189,7 @@ async fn secrets() {
         ];
         args.extend(more.map(str::to_owned));
     }
-    for (said, expected) in [
+    for (text, expected) in [
         (
             "tulip-rose garden-rose lily rose production /home/me/key /home/me/keys /home/me/folder-1234567890 dandelion",
             "[key] [key] [key] production /home/me/key [key] /home/me/folder-1234567890 [key]",
@@ -200,7 +200,7 @@ async fn secrets() {
         ("wrong: sk-proj-12345***", "wrong: [key]***"),
         ("sk-proj begins like it", "sk-proj begins like it"),
     ] {
-        odd.say(said);
+        odd.say(text);
         let servers = connect([server.clone()]).await;
         let mut run = run(servers.tools_for(&Toolbox::default()));
         super::check(&mut run, "give", Ok(expected)).await;
@@ -213,8 +213,8 @@ async fn secrets() {
         .with("Authorization", "Bearer chrysanthemum")
         .with("X-Place", "production");
     let mut run = run(connect([server]).await.tools_for(&Toolbox::default()));
-    let said = "Bearer chrysanthemum: chrysanthemum dande tulip dande%20tulip weather production";
-    responder.give(&json!({"content": [{"type": "text", "text": said}]}));
+    let text = "Bearer chrysanthemum: chrysanthemum dande tulip dande%20tulip weather production";
+    responder.give(&json!({"content": [{"type": "text", "text": text}]}));
     let expected = "[key]: [key] [key] [key] weather production";
     super::check(&mut run, "x", Ok(expected)).await;
 }
