@@ -1,4 +1,4 @@
-//! Every way to cut a text into chunks that is worth trying: its events must be the same for all.
+//! Splits of a text into chunks: its events must be the same for all of them.
 
 use plaincall_syntax::{ByteParser, Dialect, Parser};
 
@@ -6,21 +6,21 @@ use crate::agreement::{Agreement, agrees, bytes_agree};
 use crate::arbitrary_texts::Random;
 use crate::merged::{Merged, merge, merged};
 
-/// Up to this length a text is cut at pairs of places, in bytes; longer ones are cut at random.
+/// The maximum length, in bytes, of texts that are split at pairs of places. Longer ones are split at random.
 pub const LONG: usize = 512;
 
-/// How many of the ways are tried.
+/// The share of the splits that is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Of the pairs of places of a short text, one of so many; 1 is each.
+    /// One of this many pairs of places of a short text; 1 is each.
     pub pairs: usize,
-    /// Of the places of a long text, one of so many.
+    /// One of this many places of a long text.
     pub places: usize,
-    /// Random ways to cut a long text.
+    /// Random ways to split a long text.
     pub random: usize,
 }
 
-/// How many ways to cut a text were tried.
+/// The numbers of splits that were tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ways {
     /// In two, at each place between characters.
@@ -34,7 +34,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// Both together.
+    /// Adds the numbers of the other.
     pub fn add(&mut self, other: Self) {
         self.single += other.single;
         self.bytes += other.bytes;
@@ -43,7 +43,17 @@ impl Ways {
     }
 }
 
-/// Checks that a text gives the same events for every way to cut it, `share` of each kind.
+/// Splits the text into chunks of `size` bytes, or slightly more to keep characters whole.
+pub fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        rest = behind;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// Checks that a text gives the same events for every split, `share` of each kind.
 ///
 /// # Panics
 /// When they are not the same, or when spans do not tile.

@@ -21,8 +21,8 @@ fn parser(dialect: &Dialect) -> Parser {
     Parser::new(dialect).expect("the dialect works")
 }
 
-/// How a text is cut into chunks makes no difference. `ORACLE_SPLITS` is how many random ways to cut a long text are
-/// tried; where it is set, all pairs of places of a short text are, and all texts of the repository.
+/// The split of a text into chunks makes no difference. `ORACLE_SPLITS` is the number of random ways to split a long text.
+/// If it is set, short texts are split at all pairs of places, and all texts of the repository are tested.
 #[test]
 fn cuts_make_no_difference() {
     let random = setting("ORACLE_SPLITS", 0);
@@ -101,14 +101,14 @@ fn an_iterator_dropped_early_changes_nothing_later() {
                 let mut dropped = parser(&example.dialect);
                 let _: Vec<_> = dropped.feed(&text[..at]).take(taken).collect();
                 let found: Vec<_> = dropped.feed(&text[at..]).collect();
-                assert_eq!(found, expected, "{}: cut at {at}", example.place);
+                assert_eq!(found, expected, "{}: split at {at}", example.place);
             }
         }
     }
 }
 
-/// What is held back at a chunk's end is a line end, a beginning of a marker, a mid-line end marker with what may
-/// follow it, one backslash, or the line being collected; nothing else.
+/// At the end of a chunk, the parser holds back only a line end, the start of a marker, a mid-line end marker with the text
+/// that may follow it, one backslash, or the line being collected.
 #[test]
 fn what_cannot_belong_to_a_marker_is_delivered_at_once() {
     let mut count = 0;
@@ -134,7 +134,7 @@ fn what_cannot_belong_to_a_marker_is_delivered_at_once() {
     assert!(count > 1000, "the examples were not found");
 }
 
-/// What has no width is not held back either.
+/// Text without width is not held back either.
 #[test]
 fn a_call_that_closes_itself_ends_at_once() {
     let mut parser = parser(&Dialect::emoji().self_closing());
@@ -193,7 +193,7 @@ fn limits_hold_for_every_chunking() {
     let check = |text: &str, dialect: &Dialect| {
         let whole = merged(text, dialect).expect("the dialect works");
         for size in [1, 7, 64, 4095, 4096, 4097, 4200] {
-            let chunks: Vec<&str> = cut(text, size).collect();
+            let chunks: Vec<&str> = split::chunks(text, size).collect();
             let found = merged_of_chunks(chunks, dialect).expect("the dialect works");
             assert_eq!(found, whole, "chunks of {size}");
         }
@@ -249,7 +249,7 @@ fn limits_hold_for_every_chunking() {
     assert_eq!(check(&text, &block), "pointer_too_long");
 }
 
-/// A line that has no end is held only while the longest marker may still end it within its limit.
+/// A line without an end is buffered only while the longest marker may still end it within its limit.
 #[test]
 fn a_line_without_end_is_not_buffered_forever() {
     let line = "x".repeat(LINE_LIMIT + MARKER_LIMIT + 2);
@@ -262,16 +262,7 @@ fn a_line_without_end_is_not_buffered_forever() {
     }
 }
 
-fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
-        rest = behind;
-        (!chunk.is_empty()).then_some(chunk)
-    })
-}
-
-/// A value that is cut in the middle of a character, and bytes that are no characters, in every state.
+/// A value that is split in the middle of a character, and bytes that are not UTF-8, in every state.
 #[test]
 fn bytes_that_are_not_utf_8_are_replaced_and_counted() {
     let text = b"a\xFF!!!GADGET_START:A\xF0\x9F\n!!!ARG:x\xC0\n\xED\xA0\x80\n!!!GADGET_END\xE2\x82";
@@ -307,7 +298,7 @@ fn one_long_line_is_delivered_in_pieces() {
     let line = "!!! no marker here ".repeat(1 << 16);
     let mut parser = parser(&Dialect::auto());
     let mut events = Vec::new();
-    for chunk in cut(&line, 4096) {
+    for chunk in split::chunks(&line, 4096) {
         events.extend(parser.feed(chunk));
         assert!(line.len() >= parser.position());
     }

@@ -12,6 +12,7 @@ use plaincall_call::{
     repair::repair_reply,
     untrusted::EchoGuard,
 };
+use plaincall_oracle::split::chunks;
 use plaincall_syntax::{
     ByteParser, Call, Dialect, Escaper, Event, Parser, Syntax, near_misses, render,
 };
@@ -103,7 +104,7 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
     let builder = PromptTextBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
     let prompt_text = move |input: &Input| {
         let mut builder = builder.clone();
-        for chunk in cut(&input.text, size) {
+        for chunk in chunks(&input.text, size) {
             builder.untrusted(&Untrusted::new(chunk));
         }
     };
@@ -137,7 +138,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         subject("a prompt text of many parts", move |input| {
             let mut builder = builder.clone();
             builder.untrusted(&Untrusted::new(&*input.text));
-            for text in cut(&input.text, 1) {
+            for text in chunks(&input.text, 1) {
                 builder.untrusted(&Untrusted::new(text)).trusted(":");
             }
         }),
@@ -225,19 +226,9 @@ fn call() -> ToolCall {
     document.calls().next().expect("a call").clone()
 }
 
-/// Splits the text into chunks of `size` bytes, or slightly more to keep characters whole.
-fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
-        rest = behind;
-        (!chunk.is_empty()).then_some(chunk)
-    })
-}
-
 fn read(fresh: &Parser, text: &str, size: usize, mut take: impl FnMut(&Event<'_>)) {
     let mut parser = fresh.clone();
-    for chunk in cut(text, size) {
+    for chunk in chunks(text, size) {
         for event in parser.feed(chunk) {
             take(&event);
         }

@@ -49,7 +49,7 @@ struct Attack {
     definition: Option<Where>,
     /// The text of SECURITY.md about it.
     #[serde(default)]
-    says: String,
+    documented: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -294,7 +294,7 @@ impl Attack {
                     .split_once("## What Plaincall does not defend against")
                     .expect("a section on what is not defended");
                 assert!(
-                    !self.says.is_empty() && plainly.contains(&self.says),
+                    !self.documented.is_empty() && plainly.contains(&self.documented),
                     "{id}"
                 );
             }
