@@ -75,6 +75,7 @@ const CLEAN: &[&str] = &[
     "conformance",
     "crates/agent/src",
     "crates/agent/tests",
+    "crates/cli/tests",
     "crates/http/src",
     "crates/plaincall/src/driver",
     "crates/plaincall/src/driver.rs",
@@ -102,7 +103,7 @@ const CLEAN: &[&str] = &[
     "testing/interleave",
     "testing/messages",
     "testing/oracle/src",
-    "testing/testkit/src",
+    "testing/testkit",
     "testing/tokio-model",
     "xtask/src",
 ];
