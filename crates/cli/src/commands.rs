@@ -1,6 +1,6 @@
 //! The commands.
 //!
-//! The comments on the commands and their options are the help that people read.
+//! The doc comments on commands and options are their help texts.
 #![allow(
     clippy::doc_markdown,
     reason = "help is plain text, so proper names have no markup"
@@ -32,9 +32,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::options::Color;
-use crate::output::{Output, say};
+use crate::output::{Output, write_stderr};
+use crate::sanitize::{is_invisible, sanitize};
 use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status};
-use crate::visible::{harmless, is_invisible};
 
 /// Tool calling for any model that can write text.
 ///
@@ -86,37 +86,37 @@ pub(crate) enum Command {
 
 /// Returns the command line with all its options.
 pub fn command() -> clap::Command {
-    let mut all = Cli::command();
-    all.build();
-    all
+    let mut command_line = Cli::command();
+    command_line.build();
+    command_line
 }
 
-/// Runs the command line that the process was started with, and returns its exit status.
+/// Runs the command line of the process and returns its exit status.
 pub fn main() -> ExitCode {
     let parsed = command().try_get_matches();
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            let error = advised(error);
+            let error = with_tip(error);
             if !error.use_stderr() {
                 error.exit();
             }
             return wrong_usage(&error);
         }
     };
-    exit_status(start(cli)).unwrap_or_else(|message| {
-        let mut all = command();
+    exit_status(run_command(cli)).unwrap_or_else(|message| {
+        let mut command_line = command();
         let name = matches.subcommand_name().unwrap_or_default();
-        // It has the form of other wrong usage.
-        wrong_usage(&match all.find_subcommand_mut(name) {
+        // Formatted like other usage errors.
+        wrong_usage(&match command_line.find_subcommand_mut(name) {
             Some(command) => command.error(ErrorKind::ValueValidation, message),
-            None => all.error(ErrorKind::ValueValidation, message),
+            None => command_line.error(ErrorKind::ValueValidation, message),
         })
     })
 }
 
-/// What a required option takes, for a message that it is missing.
+/// Tips for required options that are missing.
 const TIPS: [(&str, &str); 2] = [
     (
         "--tools",
@@ -128,12 +128,12 @@ const TIPS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Adds a tip to the message that a required option is missing.
-fn advised(mut error: clap::Error) -> clap::Error {
+/// Adds a tip to an error about a missing required option.
+fn with_tip(mut error: clap::Error) -> clap::Error {
     let tip = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(lacking)) => {
-            let is_lacking = |name: &str| lacking.iter().any(|it| it.starts_with(name));
-            TIPS.iter().find(|(name, _)| is_lacking(name))
+        Some(ContextValue::Strings(missing)) => {
+            let is_missing = |name: &str| missing.iter().any(|it| it.starts_with(name));
+            TIPS.iter().find(|(name, _)| is_missing(name))
         }
         _ => None,
     };
@@ -146,45 +146,45 @@ fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Prints a usage error. The command line may contain file names that others have chosen.
+/// Prints a usage error. It may contain file names from untrusted sources.
 fn wrong_usage(error: &clap::Error) -> ExitCode {
     let styled = error.render();
     let plain = styled.to_string();
     if plain.contains(|c| is_invisible(c) && c != '\n') {
-        say(format_args!("{}", harmless(&plain)));
+        write_stderr(format_args!("{}", sanitize(&plain)));
     } else {
-        say(format_args!("{}", styled.ansi()));
+        write_stderr(format_args!("{}", styled.ansi()));
     }
     ExitCode::from(WRONG_USAGE)
 }
 
-fn start(cli: Cli) -> Outcome {
+fn run_command(cli: Cli) -> Outcome {
     let color = cli.color;
     match cli.command {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
-        // It writes on its own threads, and handles signals itself.
+        // Writes on its own threads and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),
         Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
-        // It handles signals itself.
+        // Handles signals itself.
         Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
-        // It handles signals itself.
+        // Handles signals itself.
         Command::Conform(options) => conform::conform(&options, &mut Output::new(color)),
-        // It writes on its own thread, and handles signals itself.
+        // Writes on its own thread and handles signals itself.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),
-        // Some of its commands handle signals themselves.
+        // Some subcommands handle signals themselves.
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
-        // It handles signals itself.
+        // Handles signals itself.
         Command::Mcp(command) => mcp::mcp(&command),
     }
 }
 
-/// The standard output of a command that nothing but a signal interrupts.
+/// Returns standard output for a command that any signal ends.
 fn output(color: Color) -> Output {
     end_at_signals();
     Output::new(color)

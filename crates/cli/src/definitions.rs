@@ -17,8 +17,8 @@ use crate::status::Failure;
 use crate::tools_file::{self, invalid_file};
 
 impl SchemaOption {
-    /// The tools, if a file is named, and what a run of them does with calls without an end marker. `texts` are the files
-    /// that the command also reads, if it reads any. Mistakes are shown on standard error.
+    /// Loads the tools, if a file is set, and the handling of calls without an end marker. `texts` are the other files
+    /// that the command reads, if any. Prints errors to standard error.
     pub(crate) fn load(
         &self,
         texts: Option<&[PathBuf]>,
@@ -28,7 +28,7 @@ impl SchemaOption {
             return Ok((None, unclosed));
         }
         if let Some(texts) = texts {
-            self.refuse_one_input_for_two(texts)?;
+            self.check_standard_input(texts)?;
         }
         let mut set = ToolSet::default();
         let mut files: HashMap<String, &Path> = HashMap::new();
@@ -43,7 +43,7 @@ impl SchemaOption {
                 let name = tool.name.clone();
                 if set.add(tool).is_err() {
                     let other = files.get(&name).copied().unwrap_or(path);
-                    return Err(Failure::Broken(format!(
+                    return Err(Failure::Runtime(format!(
                         "duplicate tool `{name}` in {} and {}; remove one of them",
                         other.display(),
                         path.display()
@@ -53,13 +53,13 @@ impl SchemaOption {
             }
         }
         if has_tools_file {
-            // A run of these tools has it too. It is refused if there is one of this name.
+            // Running these tools also provides `read_result`. Adding fails if the file defines a tool with this name.
             let _ = set.add(Tool::read_result().spec().clone());
         }
         Ok((Some(set), unclosed))
     }
 
-    fn refuse_one_input_for_two(&self, texts: &[PathBuf]) -> Result<(), Failure> {
+    fn check_standard_input(&self, texts: &[PathBuf]) -> Result<(), Failure> {
         let standard = Path::new("-");
         let count = |paths: &[PathBuf]| paths.iter().filter(|path| *path == standard).count();
         let is_text = texts.is_empty() || count(texts) > 0;
@@ -71,30 +71,30 @@ impl SchemaOption {
     }
 }
 
-/// The definitions in a file.
-pub(crate) struct Found {
-    /// What messages call the file.
+/// A file with tool definitions.
+pub(crate) struct DefinitionFile {
+    /// The name of the file in messages.
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) tools: Vec<ToolSpec>,
-    /// The rules, if the file is a `tools.toml`, whose tools can be run.
+    /// The rules, if the file is a `tools.toml` (whose tools can run).
     pub(crate) rules: Option<Rules>,
-    /// The parameters of these tools whose texts become programs.
+    /// The parameters of these tools whose values are interpreted as code.
     pub(crate) interpreted: Vec<(String, Interpreted)>,
-    /// What a run of its tools does with calls without an end marker.
+    /// The handling of calls without an end marker.
     pub(crate) unclosed: Unclosed,
 }
 
-/// A text is not JSON from a line and a column on, both from 1, the column in bytes.
+/// Returns an error for text that is not valid JSON. Line and column start at 1; the column counts bytes.
 fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: String) -> FileError {
     let lines = text.split_inclusive('\n');
     let before: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();
     let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
-    let passed = text.get(before..at).unwrap_or_default();
+    let before_column = text.get(before..at).unwrap_or_default();
     let next = text.get(at..).and_then(|rest| rest.chars().next());
     let problem = Problem {
         line,
-        column: passed.chars().count() + 1,
+        column: before_column.chars().count() + 1,
         span: at..at + next.map_or(0, char::len_utf8),
         pointer: String::new(),
         message,
@@ -106,18 +106,18 @@ fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: Str
     }
 }
 
-/// Reads a file with definitions. Shows its errors.
-pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
-    let (name, whole) = tools_file::read(path)?;
-    let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
+/// Reads a file with definitions and prints its errors.
+pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
+    let (name, contents) = tools_file::read(path)?;
+    let text = contents.strip_prefix('\u{feff}').unwrap_or(&contents);
     if text.trim().is_empty() {
-        return Err(Failure::Broken(format!(
+        return Err(Failure::Runtime(format!(
             "{name} is empty; it must define at least one tool"
         )));
     }
     if !is_json(text) {
         let file = tools_file::parse(&name, text, path)?;
-        return Ok(Found {
+        return Ok(DefinitionFile {
             tools: file.tools.iter().map(Tool::spec).cloned().collect(),
             rules: Some(file.rules),
             interpreted: file.tools.iter().flat_map(interpreted).collect(),
@@ -139,9 +139,9 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
         })
         .map_err(|error| invalid_file(&name, text, &error))?;
     if tools.is_empty() {
-        return Err(Failure::Broken(format!("{name} defines no tools")));
+        return Err(Failure::Runtime(format!("{name} defines no tools")));
     }
-    Ok(Found {
+    Ok(DefinitionFile {
         tools,
         rules: None,
         interpreted: Vec::new(),
@@ -156,15 +156,15 @@ fn interpreted(tool: &Tool) -> impl Iterator<Item = (String, Interpreted)> {
     all.map(|one| (tool.name().to_owned(), one.clone()))
 }
 
-/// Whether a text is JSON, or was probably meant as such. What begins with `{` is no TOML, and what begins with `[` is
-/// the head of a table there if a name follows.
+/// Returns whether a text is JSON or probably meant as JSON. TOML cannot start with `{`; text that starts with `[` is a
+/// TOML table header if a name follows.
 fn is_json(text: &str) -> bool {
-    let begin = text.trim_ascii_start();
+    let start = text.trim_ascii_start();
     let is_list_of_objects = || {
-        let inside = begin.strip_prefix('[').map(str::trim_ascii_start);
+        let inside = start.strip_prefix('[').map(str::trim_ascii_start);
         inside.is_some_and(|inside| inside.starts_with('{'))
     };
-    begin.starts_with('{')
+    start.starts_with('{')
         || is_list_of_objects()
         || serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

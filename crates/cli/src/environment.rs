@@ -1,11 +1,11 @@
-//! The environment of the process. This is the only place that reads it.
+//! The environment of the process. No other module reads it.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// The variables as they were when the command began.
+/// The environment variables at startup.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -14,7 +14,7 @@ pub(crate) struct Environment {
 impl Environment {
     #[allow(
         clippy::disallowed_methods,
-        reason = "the command line reads the environment here, and hands it on"
+        reason = "the command line reads the environment here and passes it on"
     )]
     pub(crate) fn read() -> Self {
         Self {
@@ -22,35 +22,35 @@ impl Environment {
         }
     }
 
-    /// The value of a variable that is set, also to nothing.
+    /// Returns the value of a variable that is set, even to the empty string.
     pub(crate) fn get_set(&self, name: &str) -> Option<&OsStr> {
         let value = self.variables.get(OsStr::new(name));
         value.map(OsString::as_os_str)
     }
 
-    /// The value of a variable that is set and not empty.
+    /// Returns the value of a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.get_set(name).filter(|value| !value.is_empty())
     }
 
-    /// The names of the variables that begin with `prefix`, as far as they are texts.
+    /// Returns the names of the variables that start with `prefix`. Names that are not UTF-8 are skipped.
     pub(crate) fn names_with<'e>(&'e self, prefix: &'e str) -> impl Iterator<Item = &'e str> {
         let names = self.variables.keys().filter_map(|name| name.to_str());
         names.filter(move |name| name.starts_with(prefix))
     }
 
-    /// Where temporary directories are made.
+    /// Returns the directory for temporary files.
     pub(crate) fn temporary_directory(&self) -> PathBuf {
         self.get("TMPDIR")
             .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
     }
 
-    /// Whether the terminal can move its cursor.
+    /// Returns whether the terminal can move its cursor.
     pub(crate) fn has_capable_terminal(&self) -> bool {
         self.get("TERM").is_some_and(|name| name != "dumb")
     }
 
-    /// Whether the terminal can show more than ASCII. Without a locale, it can.
+    /// Returns whether the terminal can show more than ASCII: yes, unless the locale is not UTF-8.
     pub(crate) fn has_unicode(&self) -> bool {
         if self.get("TERM").is_some_and(|name| name == "linux") {
             return false;

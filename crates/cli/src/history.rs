@@ -1,4 +1,4 @@
-//! The history of a run in its log, for the command that resumes it.
+//! The events of a logged run, for commands that resume it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use plaincall::{
     log::TornTail,
 };
 
-/// The events of a log; none for a run that begins anew.
+/// The events of a log. Empty for a new run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) events: Vec<RunEvent>,
 }
 
-/// A call of a tool that may change something, which was interrupted while it ran.
+/// An interrupted call of a tool that may change something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// When it was started, from the beginning of the run.
+    /// Start time since the beginning of the run.
     pub(crate) started: Duration,
 }
 
 impl History {
-    /// How the run began, if it has.
+    /// Returns the first event, if the run has started.
     pub(crate) fn begin(&self) -> Option<&RunBegin> {
         match self.events.first() {
             Some(RunEvent::Run(begin)) => Some(begin),
@@ -33,13 +33,13 @@ impl History {
         }
     }
 
-    /// When the last event happened.
+    /// Returns the time of the last event.
     pub(crate) fn at(&self) -> Duration {
         let times = self.events.iter().map(RunEvent::at);
         times.max().unwrap_or_default()
     }
 
-    /// The events of the last turn.
+    /// Returns the events of the last turn.
     fn last_turn(&self) -> &[RunEvent] {
         let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
         let first = self.events.iter().rposition(is_turn);
@@ -48,7 +48,7 @@ impl History {
             .unwrap_or_default()
     }
 
-    /// What was read of the reply.
+    /// Returns the text of the last reply so far.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for event in self.last_turn() {
@@ -59,13 +59,13 @@ impl History {
         text
     }
 
-    /// How many untrusted texts the model was given.
+    /// Returns the number of untrusted texts that the model received.
     pub(crate) fn untrusted(&self) -> usize {
         let is_untrusted = |event: &&RunEvent| matches!(event, RunEvent::Untrusted(_));
         self.events.iter().filter(is_untrusted).count()
     }
 
-    /// How the reply ended, if it was over.
+    /// Returns why the reply ended, if it did.
     pub(crate) fn stop(&self) -> Option<Stop> {
         self.last_turn().iter().find_map(|event| match event {
             RunEvent::ReplyEnd(over) => Some(over.stop),
@@ -73,7 +73,7 @@ impl History {
         })
     }
 
-    /// The end of the run, if it had come to it.
+    /// Returns the end of the last turn, if it ended.
     pub(crate) fn end(&self) -> Option<&TurnEnd> {
         self.last_turn().iter().find_map(|event| match event {
             RunEvent::TurnEnd(end) => Some(end),
@@ -81,7 +81,7 @@ impl History {
         })
     }
 
-    /// Whether all calls had been cancelled. Nothing is started any more then.
+    /// Returns whether all calls were cancelled. No call starts after that.
     pub(crate) fn was_cancelled(&self) -> bool {
         self.last_turn()
             .iter()
@@ -117,7 +117,7 @@ impl History {
                     may_start.remove(&result.call);
                     all.remove(&result.call);
                 }
-                // It was to be started again, and was not.
+                // The retry may not have started.
                 RunEvent::Retry(moment) => {
                     if let Some(call) = all.remove(&moment.call) {
                         may_start.insert(moment.call, call);
@@ -131,8 +131,8 @@ impl History {
     }
 }
 
-/// What is done with the end of a log that is resumed.
-pub(crate) fn what_became_of(torn: &TornTail) -> &'static str {
+/// Describes how resuming a log handles its damaged end.
+pub(crate) fn torn_tail_outcome(torn: &TornTail) -> &'static str {
     if torn.may_be_start {
         "kept, because it may be the start of a call of a tool that writes; such a call counts as started"
     } else {

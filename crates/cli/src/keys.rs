@@ -1,4 +1,4 @@
-//! Where keys and secrets come from: a file, or the environment.
+//! Sources of keys and secrets: files and environment variables.
 //!
 //! An empty source is an error: without keys, the server would accept every client.
 
@@ -10,10 +10,10 @@ use plaincall_gateway::Secret;
 use crate::environment::Environment;
 use crate::status::Failure;
 
-/// The shortest secret, in bytes: 128 bits, if they are random.
-const SHORTEST_SECRET: usize = 16;
+/// The minimum length of a secret, in bytes: 128 bits if they are random.
+const MIN_SECRET: usize = 16;
 
-/// A text with keys, and its name.
+/// Text with keys or a secret.
 pub(crate) struct Source {
     name: String,
     text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The file, if one is named; else the variable, if it is set.
+    /// Reads the file if one is set, else the variable if it is set.
     pub(crate) fn of(
         file: Option<&Path>,
         variable: &str,
@@ -31,10 +31,10 @@ impl Source {
         let name = file.map_or(variable.to_owned(), |file| file.display().to_string());
         let text = match (file, environment.get_set(variable)) {
             (Some(file), _) => fs::read_to_string(file)
-                .map_err(|error| Failure::Broken(format!("cannot read {name}: {error}")))?,
+                .map_err(|error| Failure::Runtime(format!("cannot read {name}: {error}")))?,
             (None, Some(value)) => {
-                let no_text = || Failure::Usage(format!("{variable} is not valid UTF-8"));
-                value.to_str().ok_or_else(no_text)?.to_owned()
+                let not_utf8 = || Failure::Usage(format!("{variable} is not valid UTF-8"));
+                value.to_str().ok_or_else(not_utf8)?.to_owned()
             }
             (None, None) => return Ok(None),
         };
@@ -46,20 +46,20 @@ impl Source {
         Ok(Some(source))
     }
 
-    /// The only word in it.
-    pub(crate) fn word(&self, what: &str) -> Result<String, Failure> {
+    /// Returns the trimmed text. `what` names it in the error for empty text.
+    pub(crate) fn value(&self, what: &str) -> Result<String, Failure> {
         match self.text.trim() {
-            "" => Err(self.nothing(what)),
-            word => Ok(word.to_owned()),
+            "" => Err(self.empty(what)),
+            value => Ok(value.to_owned()),
         }
     }
 
-    /// The secret in it.
+    /// Returns the secret.
     pub(crate) fn secret(&self) -> Result<Secret, Failure> {
-        let secret = self.word("secret")?;
-        if secret.len() < SHORTEST_SECRET {
+        let secret = self.value("secret")?;
+        if secret.len() < MIN_SECRET {
             return Err(Failure::Usage(format!(
-                "the secret in {} has only {} bytes; use at least {SHORTEST_SECRET} random bytes",
+                "the secret in {} has only {} bytes; use at least {MIN_SECRET} random bytes",
                 self.name,
                 secret.len()
             )));
@@ -67,17 +67,17 @@ impl Source {
         Ok(Secret::new(secret))
     }
 
-    /// The keys in it: one a line in a file, with commas between in a variable.
+    /// Returns the keys: one per line in a file, separated by commas or line breaks in a variable.
     pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
         let is_end = |character| character == '\n' || (character == ',' && !self.is_file);
         let keys = self.text.split(is_end).map(str::trim);
         let keys = keys.filter(|key| !key.is_empty()).map(str::to_owned);
         let keys: Vec<String> = keys.collect();
         let found = (!keys.is_empty()).then_some(keys);
-        found.ok_or_else(|| self.nothing("key"))
+        found.ok_or_else(|| self.empty("key"))
     }
 
-    fn nothing(&self, what: &str) -> Failure {
+    fn empty(&self, what: &str) -> Failure {
         let name = &self.name;
         let instead = if self.is_file {
             "omit the option"

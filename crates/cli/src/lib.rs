@@ -1,6 +1,6 @@
-//! The `plaincall` command: what can be asked for, and what is done about it.
+//! The `plaincall` command-line interface.
 //!
-//! This library exists for the binary of the same package and for its tests; its items are no interface to build on.
+//! This library serves the binary of this package and its tests. It is not a public API.
 
 mod commands;
 mod definitions;
@@ -12,12 +12,12 @@ mod outcome;
 mod output;
 mod report;
 mod runtime;
+mod sanitize;
 mod session;
 mod settings;
 mod status;
 mod terminal;
 mod text;
 mod tools_file;
-mod visible;
 
 pub use commands::{command, main};

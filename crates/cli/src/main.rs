@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Each request to the gateway makes some hundred small texts. With this allocator it takes a sixth less processor time.
+/// A gateway request makes hundreds of small allocations; mimalloc saves a sixth of its CPU time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

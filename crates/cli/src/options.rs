@@ -1,4 +1,4 @@
-//! Groups of options that several commands have.
+//! Groups of options that several commands share.
 //!
 //! This module does not depend on the commands.
 #![allow(

@@ -1,58 +1,66 @@
-//! How a command ends.
+//! The outcome of a command.
 
 use std::io;
 
-/// How a command that did its work ended.
+use plaincall_syntax::DialectError;
+
+/// The outcome of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// All is well: exit status 0.
-    Good,
-    /// Something is wrong, and it has been named: exit status 1.
-    Wrong,
-    /// The time was over: exit status 124.
+    /// Success: exit status 0.
+    Success,
+    /// A problem was found and reported: exit status 1.
+    Failed,
+    /// The time limit was reached: exit status 124.
     TimedOut,
-    /// A signal cancelled it. The value is the exit status.
+    /// A signal cancelled the command. The value is the exit status.
     Interrupted(u8),
 }
 
 impl Status {
-    /// Wrong if this or `other` is.
+    /// Combines two outcomes: the first that is not a success.
     pub(crate) fn and(self, other: Self) -> Self {
-        if self == Self::Good { other } else { self }
+        if self == Self::Success { other } else { self }
     }
 }
 
-/// Why a command stopped.
+/// An error that stops a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line asks for something that does not go together: exit status 2.
+    /// Invalid usage: exit status 2.
     Usage(String),
-    /// The configuration asks for something that cannot be: exit status 2.
+    /// Invalid configuration: exit status 2.
     Configuration(String),
-    /// Something outside did not work, in one sentence: exit status 1.
-    Broken(String),
-    /// The reader closed the output, which is not an error.
+    /// Any other error, such as failed I/O: exit status 1.
+    Runtime(String),
+    /// The reader closed standard output. Not an error.
     ClosedPipe,
 }
 
 impl Failure {
-    /// The message, for a command that continues.
+    /// Returns the message.
     pub(crate) fn message(&self) -> &str {
         match self {
-            Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,
+            Self::Usage(message) | Self::Configuration(message) | Self::Runtime(message) => message,
             Self::ClosedPipe => "the output was closed",
         }
     }
 
-    /// Standard output could not be written to.
+    /// Returns the failure for a write error of standard output.
     pub(crate) fn output(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::ClosedPipe
         } else {
-            Self::Broken(format!("cannot write to standard output: {error}"))
+            Self::Runtime(format!("cannot write to standard output: {error}"))
         }
     }
 }
 
-/// What a command comes to.
+impl From<DialectError> for Failure {
+    fn from(error: DialectError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+/// The result of a command.
 pub(crate) type Outcome = Result<Status, Failure>;

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::options::Color;
 use crate::outcome::Failure;
-use crate::visible::{guarded, harmless, json};
+use crate::sanitize::{sanitize, sanitize_json, sanitize_styled};
 
 /// Standard output, buffered.
 pub(crate) struct Output {
     writer: BufWriter<StdoutLock<'static>>,
-    /// Whether what is written for people may have colours.
+    /// Whether text for people may have colors.
     pub(crate) has_color: bool,
     /// Whether standard output is a terminal.
     pub(crate) is_terminal: bool,
@@ -34,18 +34,18 @@ impl Output {
         }
     }
 
-    /// Writes what comes from elsewhere: as it is, but on a terminal so that it can be seen and does nothing.
+    /// Writes external data: unchanged, but sanitized on a terminal.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.is_terminal {
-            return self.all(harmless(&String::from_utf8_lossy(bytes)).as_bytes());
+            return self.write_all(sanitize(&String::from_utf8_lossy(bytes)).as_bytes());
         }
-        self.all(bytes)
+        self.write_all(bytes)
     }
 
-    /// Writes text of our own, with its styles.
+    /// Writes text of this program, with its styles.
     pub(crate) fn text(&mut self, text: fmt::Arguments<'_>) -> Result<(), Failure> {
         if self.is_terminal {
-            return self.all(guarded(&text.to_string()).as_bytes());
+            return self.write_all(sanitize_styled(&text.to_string()).as_bytes());
         }
         self.writer
             .write_fmt(text)
@@ -57,32 +57,31 @@ impl Output {
         if self.is_terminal {
             let line = serde_json::to_string(value);
             let line = line.map_err(|error| Failure::output(&error.into()))?;
-            self.all(json(&line).as_bytes())?;
+            self.write_all(sanitize_json(&line).as_bytes())?;
         } else {
             serde_json::to_writer(&mut self.writer, value)
                 .map_err(|error| Failure::output(&error.into()))?;
         }
-        self.all(b"\n")
+        self.write_all(b"\n")
     }
 
-    fn all(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.writer
             .write_all(bytes)
             .map_err(|error| Failure::output(&error))
     }
 
-    /// Hands on what has been written.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.writer.flush().map_err(|error| Failure::output(&error))
     }
 }
 
-/// Writes to standard error. Errors are ignored, because there is no other place to report them.
-pub(crate) fn say(text: fmt::Arguments<'_>) {
-    let _ = anstream::stderr().write_all(guarded(&text.to_string()).as_bytes());
+/// Writes to standard error. Write errors are ignored, because they cannot be reported anywhere else.
+pub(crate) fn write_stderr(text: fmt::Arguments<'_>) {
+    let _ = anstream::stderr().write_all(sanitize_styled(&text.to_string()).as_bytes());
 }
 
-/// Standard output for lines of JSON that are written one by one.
+/// Standard output for JSON lines, unbuffered.
 pub(crate) struct JsonOutput {
     is_terminal: bool,
 }
@@ -99,7 +98,7 @@ impl Write for JsonOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_terminal {
             let text = String::from_utf8_lossy(bytes);
-            io::stdout().write_all(json(&text).as_bytes())?;
+            io::stdout().write_all(sanitize_json(&text).as_bytes())?;
             return Ok(bytes.len());
         }
         io::stdout().write(bytes)

@@ -1,4 +1,4 @@
-//! The record of a run, as text and as a page.
+//! Reports about logged runs, as text and as an HTML page.
 
 pub(crate) mod lines;
 pub(crate) mod page;

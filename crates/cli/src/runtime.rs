@@ -1,4 +1,4 @@
-//! Where async code runs, and how it ends.
+//! The async runtime.
 
 use std::time::Duration;
 
@@ -6,22 +6,19 @@ use tokio::runtime::Builder;
 
 use crate::status::Failure;
 
-/// How long what still runs may take to go away when a command ends.
-pub(crate) const LAST_TASKS: Duration = Duration::from_secs(1);
+/// How long tasks may take to end after the command.
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs this on the thread of the command.
+/// Runs a future on the current thread.
 ///
-/// With the runtime all that still runs is dropped, and what it has started is killed. What runs on a thread of its own
-/// and cannot be cancelled, such as a long search, is not waited for.
-///
-/// # Errors
-/// Its own, or that it cannot begin.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+/// Dropping the runtime cancels its tasks and kills the processes that they started. Blocking tasks that cannot be
+/// cancelled, such as a long search, are abandoned.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(work);
-    runtime.shutdown_timeout(LAST_TASKS);
-    ended
+    let runtime = runtime.map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    result
 }
 
 #[cfg(test)]
@@ -36,16 +33,16 @@ mod tests {
     fn blocking_work_is_not_waited_for() {
         let (end, ended) = channel::<()>();
         let (sender, started) = oneshot::channel();
-        let worked = block_on(async move {
+        let result = block_on(async move {
             tokio::task::spawn_blocking(move || {
                 let _ = sender.send(());
-                // It ends with the test alone.
+                // Ends when the test ends.
                 let _ = ended.recv();
             });
             let _ = started.await;
             Ok(())
         });
-        assert!(worked.is_ok());
+        assert!(result.is_ok());
         drop(end);
     }
 }

@@ -10,24 +10,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall::{Log, log::LogError};
 
-use crate::history::{History, what_became_of};
+use crate::history::{History, torn_tail_outcome};
 use crate::options::SessionOptions;
 use crate::settings::Configuration;
-use crate::status::{Failure, remark};
+use crate::status::{Failure, print_note};
 
 pub(crate) use note::Note;
 
-/// How a log is called behind the name of its session.
-const ENDING: &str = ".jsonl";
-/// How long a name may be, in bytes.
-const LONGEST_NAME: usize = 100;
+/// The extension of a session's log.
+const EXTENSION: &str = ".jsonl";
+/// The maximum length of a session name, in bytes.
+const MAX_NAME: usize = 100;
 
-/// A session that continues or starts.
+/// An open session.
 pub(crate) struct Session {
     pub(crate) log: Log,
-    /// The history in its log; empty for a new session.
-    pub(crate) past: History,
-    /// What it was begun with.
+    /// The events in its log. Empty for a new session.
+    pub(crate) history: History,
+    /// The note at the beginning of its log. None for a new session.
     pub(crate) note: Option<Note>,
 }
 
@@ -43,7 +43,7 @@ impl Session {
         };
         let name = match &options.session {
             Some(name) => name.clone(),
-            None => match all(folder)?.into_iter().next() {
+            None => match list_sessions(folder)?.into_iter().next() {
                 Some(last) => last.name,
                 None => {
                     return Err(Failure::Configuration(
@@ -54,9 +54,9 @@ impl Session {
             },
         };
         check_name(&name)?;
-        let path = folder.join(format!("{name}{ENDING}"));
+        let path = folder.join(format!("{name}{EXTENSION}"));
         let failed = |error: LogError| {
-            Failure::Broken(match error {
+            Failure::Runtime(match error {
                 LogError::InUse { .. } => {
                     format!("the session `{name}` is in use by another process")
                 }
@@ -68,78 +68,78 @@ impl Session {
             .mode(0o700)
             .create(folder)
             .map_err(|error| {
-                Failure::Broken(format!("cannot create {}: {error}", folder.display()))
+                Failure::Runtime(format!("cannot create {}: {error}", folder.display()))
             })?;
         let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
-            remark(&format!(
+            print_note(&format!(
                 "the session `{name}` ends with {} incomplete or damaged bytes, which were {}",
                 torn.bytes,
-                what_became_of(torn)
+                torn_tail_outcome(torn)
             ));
         }
-        let past = History {
+        let history = History {
             events: log.history().to_vec(),
         };
-        let note = match past.begin() {
+        let note = match history.begin() {
             None => None,
             Some(begin) => Some(Note::of(begin).ok_or_else(|| {
-                Failure::Broken(format!(
+                Failure::Runtime(format!(
                     "the session `{name}` was not written by this version of `plaincall ask` or `plaincall chat`"
                 ))
             })?),
         };
-        Ok(Some(Self { log, past, note }))
+        Ok(Some(Self { log, history, note }))
     }
 }
 
-/// A name is that of a file, and nothing else.
+/// Checks that a name is a plain file name.
 fn check_name(name: &str) -> Result<(), Failure> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_good = !name.is_empty()
-        && name.len() <= LONGEST_NAME
+    let is_valid = !name.is_empty()
+        && name.len() <= MAX_NAME
         && !name.starts_with('.')
         && name.chars().all(is_plain);
-    if is_good {
+    if is_valid {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "invalid session name `{name}`: use letters, digits, `-`, `_` and `.`, no leading `.`, and at most {LONGEST_NAME} bytes"
+        "invalid session name `{name}`: use letters, digits, `-`, `_` and `.`, no leading `.`, and at most {MAX_NAME} bytes"
     )))
 }
 
-pub(crate) struct Known {
+pub(crate) struct SavedSession {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) used: SystemTime,
 }
 
-/// All sessions of a directory, the one used last first.
-pub(crate) fn all(folder: &Path) -> Result<Vec<Known>, Failure> {
+/// Lists the sessions of a directory, most recently used first.
+pub(crate) fn list_sessions(folder: &Path) -> Result<Vec<SavedSession>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Broken(format!("cannot read {}: {error}", folder.display()))
+        Failure::Runtime(format!("cannot read {}: {error}", folder.display()))
     };
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(failed)?,
     };
-    let mut known = Vec::new();
+    let mut sessions = Vec::new();
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let file = entry.file_name();
-        let name = file.to_str().and_then(|file| file.strip_suffix(ENDING));
-        // One that is removed meanwhile is not there.
-        if let (Some(name), Ok(about)) = (name, entry.metadata())
-            && about.is_file()
+        let name = file.to_str().and_then(|file| file.strip_suffix(EXTENSION));
+        // A session that was removed in the meantime is skipped.
+        if let (Some(name), Ok(metadata)) = (name, entry.metadata())
+            && metadata.is_file()
             && check_name(name).is_ok()
         {
-            known.push(Known {
+            sessions.push(SavedSession {
                 name: name.to_owned(),
                 path: entry.path(),
-                used: about.modified().unwrap_or(UNIX_EPOCH),
+                used: metadata.modified().unwrap_or(UNIX_EPOCH),
             });
         }
     }
-    known.sort_by(|one, other| other.used.cmp(&one.used).then(one.name.cmp(&other.name)));
-    Ok(known)
+    sessions.sort_by(|a, b| b.used.cmp(&a.used).then(a.name.cmp(&b.name)));
+    Ok(sessions)
 }

@@ -1,6 +1,7 @@
-//! The settings of `ask` and `chat`: of users, projects, the environment and options, one over the other.
+//! The settings of `ask` and `chat`, merged from the configuration of user and project, the environment and the
+//! options.
 //!
-//! A project's file comes from the author of the project, and applies only as far as it is [trusted](trust).
+//! The project configuration comes from the author of the project. Until it is [trusted](trust), most of it is ignored.
 
 mod model;
 mod project;
@@ -26,12 +27,12 @@ pub(crate) use project::Project;
 pub(crate) use tool_setup::ToolSetup;
 pub(crate) use trust::{distrust, trust};
 
-/// The first letters of all variables.
+/// The prefix of all environment variables.
 const PREFIX: &str = "PLAINCALL_";
-/// The variable that names the user's file.
+/// The environment variable with the path of the user configuration.
 const USER_FILE: &str = "PLAINCALL_CONFIG";
-/// Variables that set nothing here: the key of a model without a table, and those of other commands.
-const OTHERS: [&str; 5] = [
+/// Variables that are not keys of the configuration.
+const OTHER_VARIABLES: [&str; 5] = [
     USER_FILE,
     model::KEY,
     "PLAINCALL_KEYS",
@@ -39,39 +40,38 @@ const OTHERS: [&str; 5] = [
     "PLAINCALL_SECRET",
 ];
 
+/// The merged configuration.
 #[derive(Debug)]
 pub(crate) struct Configuration {
     pub(crate) settings: Settings,
-    /// The same with the origin of each value.
+    /// The settings with the origin of each value.
     pub(crate) tree: Node,
-    /// The user's file, whether it is there or not.
+    /// The path of the user configuration. The file may not exist.
     pub(crate) user_file: Option<PathBuf>,
     pub(crate) project: Option<Project>,
-    /// Where Plaincall keeps its state.
+    /// The state directory.
     pub(crate) state: Option<PathBuf>,
 }
 
 impl Configuration {
-    /// Merges the layers. With `is_about_project`, errors in the project's file are shown and do not fail.
-    ///
-    /// # Errors
-    /// A file has mistakes, which are shown; or a variable has a value that cannot be meant.
+    /// Loads and merges the layers. With `is_about_project`, errors in the project configuration are printed but do not
+    /// fail. Prints the errors of all other files.
     pub(crate) fn load(
         files: &FileOptions,
         options: Node,
         is_about_project: bool,
         environment: &Environment,
     ) -> Result<Self, Failure> {
-        let here = std::path::absolute(".").map_err(|error| {
-            Failure::Broken(format!("cannot find the working directory: {error}"))
+        let cwd = std::path::absolute(".").map_err(|error| {
+            Failure::Runtime(format!("cannot find the working directory: {error}"))
         })?;
         let home = environment.get("HOME").map(Path::new);
-        let named = environment.get(USER_FILE).map(PathBuf::from);
-        let named = files.config.clone().or(named);
-        let is_named = named.is_some();
-        let user_file = named.or_else(|| {
-            let folder = directory(environment, "XDG_CONFIG_HOME", ".config");
-            Some(folder?.join("config.toml"))
+        let explicit = environment.get(USER_FILE).map(PathBuf::from);
+        let explicit = files.config.clone().or(explicit);
+        let is_explicit = explicit.is_some();
+        let user_file = explicit.or_else(|| {
+            let parent = directory(environment, "XDG_CONFIG_HOME", ".config");
+            Some(parent?.join("config.toml"))
         });
         let state = directory(environment, "XDG_STATE_HOME", ".local/state");
         let mut layers = Layers {
@@ -81,7 +81,7 @@ impl Configuration {
             ..Layers::default()
         };
         if let Some(path) = &user_file
-            && (is_named || path.exists())
+            && (is_explicit || path.exists())
         {
             let (name, text) = tools_file::read(path)?;
             layers.user = read_settings(&name, &text, None).map_err(|error| {
@@ -89,7 +89,7 @@ impl Configuration {
                 Failure::Configuration(format!("{name} has {count}"))
             })?;
         }
-        let project_file = (!files.no_project).then(|| project::find(&here)).flatten();
+        let project_file = (!files.no_project).then(|| project::find(&cwd)).flatten();
         let mut project = None;
         if let Some(path) = project_file.filter(|path| Some(path) != user_file.as_ref()) {
             let (found, layer) = Project::read(path, home, state.as_deref(), is_about_project)?;
@@ -97,16 +97,16 @@ impl Configuration {
             project = Some(found);
         }
         let tree = layers.merge();
-        let wrong = |pointer: &str, message: &str| {
+        let invalid = |pointer: &str, message: &str| {
             Failure::Configuration(format!("`{}`: {message}", dotted(pointer)))
         };
         let mut settings: Settings = tree.read().map_err(|problems: Vec<_>| {
             let (pointer, message) = problems.into_iter().next().unwrap_or_default();
-            wrong(&pointer, &message)
+            invalid(&pointer, &message)
         })?;
-        // Layers that are right each may still not go together.
-        if let Some((place, message)) = settings.problems().first() {
-            return Err(wrong(place.pointer(), message));
+        // Layers that are valid on their own may still conflict.
+        if let Some((location, message)) = settings.problems().first() {
+            return Err(invalid(location.pointer(), message));
         }
         let mut configuration = Self {
             settings: Settings::default(),
@@ -115,19 +115,16 @@ impl Configuration {
             project,
             state,
         };
-        let folder = |pointer: &str| configuration.folder(pointer);
+        let directory_of = |pointer: &str| configuration.directory_of(pointer);
         settings.resolve(
-            |pointer| folder(pointer).unwrap_or_else(|| here.clone()),
+            |pointer| directory_of(pointer).unwrap_or_else(|| cwd.clone()),
             home,
         );
         configuration.settings = settings;
         Ok(configuration)
     }
 
-    /// The layers with the options of an agent.
-    ///
-    /// # Errors
-    /// See [`load`](Self::load).
+    /// Loads the configuration for the options of an agent.
     pub(crate) fn of(options: &AgentOptions, environment: &Environment) -> Result<Self, Failure> {
         let mut configuration = Self::load(&options.files, options.layer(), false, environment)?;
         if options.no_tools {
@@ -139,21 +136,21 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// What set a value.
+    /// Returns the origin of a value.
     pub(crate) fn origin(&self, pointer: &str) -> &Origin {
         let node = self.tree.get(pointer);
         node.map_or(&Origin::Default, |node| &node.origin)
     }
 
-    /// Whether a project's file set a value.
+    /// Returns whether the project configuration set a value.
     pub(crate) fn is_of_project(&self, pointer: &str) -> bool {
         self.project.as_ref().is_some_and(|project| {
             matches!(self.origin(pointer), Origin::File { file, .. } if **file == *project.name)
         })
     }
 
-    /// The folder of the file that set a value.
-    fn folder(&self, pointer: &str) -> Option<PathBuf> {
+    /// Returns the directory of the file that set a value.
+    fn directory_of(&self, pointer: &str) -> Option<PathBuf> {
         let Origin::File { .. } = self.origin(pointer) else {
             return None;
         };
@@ -164,26 +161,20 @@ impl Configuration {
         Some(std::path::absolute(file).ok()?.parent()?.to_owned())
     }
 
-    /// Where sessions are kept.
-    ///
-    /// # Errors
-    /// There is no place for them.
+    /// Returns the directory of sessions.
     pub(crate) fn session_directory(&self) -> Result<&Path, Failure> {
-        let nowhere = "no directory for sessions; set `HOME`, or `sessions` in the configuration";
+        let missing = "no directory for sessions; set `HOME`, or `sessions` in the configuration";
         let directory = self.settings.sessions.as_ref().map(|path| &*path.0);
-        directory.ok_or_else(|| Failure::Configuration(nowhere.to_owned()))
+        directory.ok_or_else(|| Failure::Configuration(missing.to_owned()))
     }
 
-    /// The warning about a project's file of which something does not count.
+    /// Returns the warning about ignored parts of the project configuration.
     pub(crate) fn warning(&self) -> Option<String> {
         self.project.as_ref()?.warning()
     }
 
-    /// The name of a file for messages, and its text: that of a trusted project's file is the very text that is trusted,
-    /// even if the file has changed since.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no text.
+    /// Reads a file. Returns its name in messages and its text. For files of a trusted project, the text is the one
+    /// that was checked for trust, even if the file has changed since.
     fn text(&self, path: &Path) -> Result<(String, String), Failure> {
         let project = self.project.as_ref();
         let Some(bytes) = project.and_then(|project| project.texts.get(path)) else {
@@ -195,7 +186,7 @@ impl Configuration {
     }
 }
 
-/// The defaults that do not depend on other files.
+/// Returns the default values.
 fn defaults(state: Option<&Path>) -> Node {
     let limits = AgentLimits::default();
     let sessions = state.map(|state| state.join("sessions"));
@@ -213,18 +204,18 @@ fn defaults(state: Option<&Path>) -> Node {
     Node::new(values, Origin::Default)
 }
 
-/// A directory of Plaincall's own below the one that the variable names, or below the home.
+/// Returns the directory of Plaincall in the directory of a variable, or in `otherwise` below the home directory.
 fn directory(environment: &Environment, variable: &str, otherwise: &str) -> Option<PathBuf> {
-    // A path that is not absolute means nothing there.
-    let named = environment.get(variable).map(Path::new);
-    let base = match named.filter(|path| path.is_absolute()) {
+    // The XDG specification ignores relative paths.
+    let value = environment.get(variable).map(Path::new);
+    let base = match value.filter(|path| path.is_absolute()) {
         Some(path) => path.to_owned(),
         None => Path::new(environment.get("HOME")?).join(otherwise),
     };
     Some(base.join("plaincall"))
 }
 
-/// The layer of the environment: `PLAINCALL_MODEL`, `PLAINCALL_LIMITS_TURNS` and their like.
+/// Returns the layer of the environment variables, such as `PLAINCALL_MODEL` and `PLAINCALL_LIMITS_TURNS`.
 fn from_variables(environment: &Environment) -> Result<Node, Failure> {
     let name_of =
         |pointer: &String| format!("PLAINCALL{}", pointer.replace('/', "_")).to_uppercase();
@@ -232,7 +223,7 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
     let names: Vec<String> = pointers.iter().map(name_of).collect();
     let mut layer = Node::default();
     for name in environment.names_with(PREFIX) {
-        if OTHERS.contains(&name) {
+        if OTHER_VARIABLES.contains(&name) {
             continue;
         }
         let Some(at) = names.iter().position(|known| known == name) else {
@@ -243,28 +234,28 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
             )));
         };
         let Some(text) = environment.get(name) else {
-            // Set to nothing is not set.
+            // An empty variable counts as unset.
             continue;
         };
         let Some(text) = text.to_str() else {
             return Err(Failure::Configuration(format!("{name} is not valid UTF-8")));
         };
         let read = |value: Value| {
-            let mut one = Node::default();
+            let mut single = Node::default();
             let pointer = pointers.get(at).map_or("", String::as_str);
-            one.set(pointer, Node::new(value, Origin::Variable(name.into())));
-            match one.read::<Settings>() {
-                Ok(_) => Ok(one),
+            single.set(pointer, Node::new(value, Origin::Variable(name.into())));
+            match single.read::<Settings>() {
+                Ok(_) => Ok(single),
                 Err(problems) => Err(problems.into_iter().next().unwrap_or_default().1),
             }
         };
-        // What is no text for the key may be a number.
-        let one = match text.parse::<u64>() {
+        // If the key does not accept text, try a number.
+        let single = match text.parse::<u64>() {
             Ok(number) => read(text.into()).or_else(|_| read(number.into())),
             Err(_) => read(text.into()),
         };
         let problem = |problem| Failure::Configuration(format!("{name}: {problem}"));
-        layer.overlay(one.map_err(problem)?);
+        layer.overlay(single.map_err(problem)?);
     }
     Ok(layer)
 }

@@ -1,4 +1,4 @@
-//! The exit status of a command, and its messages.
+//! Exit statuses and messages on standard error.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -11,75 +11,75 @@ use plaincall::{
 };
 
 pub(crate) use crate::outcome::{Failure, Outcome, Status};
-use crate::output::say;
-use crate::visible::harmless;
+use crate::output::write_stderr;
+use crate::sanitize::sanitize;
 
-/// The exit status when the time is over, as `timeout` has it.
+/// The exit status after a timeout, as in `timeout`.
 const TIMED_OUT: u8 = 124;
-/// The exit status of wrong usage.
+/// The exit status for invalid usage.
 pub(crate) const WRONG_USAGE: u8 = 2;
 
-/// Returns the exit status of a command and prints its error. Wrong usage is returned, for the caller to print.
+/// Returns the exit status of a command and prints its error. Usage errors are returned for the caller to print.
 pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
     Ok(match outcome {
-        Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
-        Ok(Status::Wrong) => ExitCode::FAILURE,
+        Ok(Status::Success) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Status::Failed) => ExitCode::FAILURE,
         Ok(Status::TimedOut) => ExitCode::from(TIMED_OUT),
         Ok(Status::Interrupted(status)) => ExitCode::from(status),
-        Err(Failure::Broken(message)) => {
-            complain(&message);
+        Err(Failure::Runtime(message)) => {
+            print_error(&message);
             ExitCode::FAILURE
         }
         Err(Failure::Configuration(message)) => {
-            complain(&message);
+            print_error(&message);
             ExitCode::from(WRONG_USAGE)
         }
         Err(Failure::Usage(message)) => return Err(message),
     })
 }
 
-pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
+pub(crate) fn print_error(message: &(impl fmt::Display + ?Sized)) {
     let error = anstyle::AnsiColor::Red.on_default().bold();
-    let message = harmless(&message.to_string());
-    say(format_args!("{error}error:{error:#} {message}\n"));
+    let message = sanitize(&message.to_string());
+    write_stderr(format_args!("{error}error:{error:#} {message}\n"));
 }
 
-/// Lists the files that were removed with the scratch directory; `advice` explains how to keep them.
+/// Reports the files that were removed with the scratch directory. `advice` explains how to keep them.
 pub(crate) fn report_removed_files(closed: Result<Option<RemovedFiles>, CloseError>, advice: &str) {
     match closed {
         Ok(None) => {}
-        Ok(Some(files)) => remark(&format!("{files}; {advice}")),
-        Err(error) => complain(&error),
+        Ok(Some(files)) => print_note(&format!("{files}; {advice}")),
+        Err(error) => print_error(&error),
     }
 }
 
-/// Notes where the tools of a resumed run work, if that is not the current directory.
+/// Notes the working directory of the tools of a resumed run, if it is not the current directory.
 pub(crate) fn report_directory(directories: &Directories) {
     let current = &directories.current;
     let is_here = std::env::current_dir().is_ok_and(|here| here == *current);
     if !current.as_os_str().is_empty() && !is_here {
-        remark(&format!(
+        print_note(&format!(
             "tools run in {}, where the run began",
             current.display()
         ));
     }
 }
 
-/// How to keep the files of a conversation.
+/// Explains how to keep the files of a conversation.
 pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool in the tools file";
 
-pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
+pub(crate) fn print_note(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
-    let message = harmless(&message.to_string());
-    say(format_args!("{note}note:{note:#} {message}\n"));
+    let message = sanitize(&message.to_string());
+    write_stderr(format_args!("{note}note:{note:#} {message}\n"));
 }
 
-/// Makes signals end the process, with 128 and their number as its status.
+/// Makes SIGINT and SIGTERM exit with status 128 plus the signal number.
 pub(crate) fn end_at_signals() {
     use signal_hook::consts::{SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM] {
         let always = Arc::new(AtomicBool::new(true));
-        // Without the handler the signal itself ends the process, or the command ends when its output is written.
+        // If the handler cannot be registered, the default action of the signal ends the process.
         let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
     }
 }

@@ -1,7 +1,7 @@
-//! What people see on a terminal, and what they are asked there.
+//! Output to the terminal, and questions to the user.
 //!
-//! `run`, `ask` and `chat` send [UI events](event::UiEvent) to [displays](displays). A display shows them: one that
-//! [draws in place](live), or one [in lines](plain); both write the same [transcript](transcript) from the same
+//! `run`, `ask` and `chat` send [UI events](event::UiEvent) to [displays](displays). A display either
+//! [draws in place](live) or [prints lines](plain). Both write the same [transcript](transcript) and use the same
 //! [table of calls](call_table).
 
 mod address;
@@ -14,6 +14,7 @@ pub(crate) mod displays;
 pub(crate) mod event;
 pub(crate) mod excerpt;
 pub(crate) mod glyphs;
+pub(crate) mod human;
 pub(crate) mod interrupts;
 pub(crate) mod line;
 pub(crate) mod listing;
@@ -34,4 +35,3 @@ mod timeline;
 mod transcript;
 pub(crate) mod tty;
 pub(crate) mod user;
-pub(crate) mod words;

@@ -1,4 +1,4 @@
-//! The tools' definitions, from a file.
+//! Reading of tools files.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile, tools_file::FileError};
 
 use crate::status::Failure;
 use crate::terminal::problems;
-use crate::text::input::read_whole;
+use crate::text::input::read_input;
 
-/// The definitions of tools, by name.
+/// The tools of a file, with its policy and rules.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     toolbox: Toolbox,
@@ -21,31 +21,31 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// All of them.
+    /// Returns the tools of the file.
     pub(crate) fn toolbox(&self) -> &Toolbox {
         &self.toolbox
     }
 
-    /// All of them, and the built-in tool that reads on in long results, unless the file defines one of its name.
+    /// Returns the tools of the file and the built-in `read_result`, unless the file defines a tool with this name.
     pub(crate) fn toolbox_for_running(&self) -> Toolbox {
         let mut toolbox = self.toolbox.clone();
-        // It is refused if there is one of this name.
+        // Fails if the file defines a tool with this name.
         let _ = toolbox.add(Tool::read_result());
         toolbox
     }
 }
 
-/// Reads a tools file. Shows its errors in the source.
+/// Reads a tools file. Prints its errors with source excerpts.
 pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
     let (name, text) = read(path)?;
     load_text(&name, &text, path)
 }
 
-/// Parses a tools file. Shows its errors in the source.
+/// Parses a tools file. Prints its errors with source excerpts.
 pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Failure> {
     let file = parse(name, text, path)?;
     let toolbox =
-        Toolbox::new(file.tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
+        Toolbox::new(file.tools).map_err(|error| Failure::Runtime(format!("{name}: {error}")))?;
     Ok(Tools {
         toolbox,
         policy: file.policy,
@@ -54,36 +54,34 @@ pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Fa
     })
 }
 
-/// What messages call a file, and its text.
+/// Returns the name of a file in messages, and its text.
 pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
-    let (name, bytes) = read_whole(path)?;
+    let (name, bytes) = read_input(path)?;
     let text = text(&name, bytes)?;
     Ok((name, text))
 }
 
-/// What a file holds, as text.
+/// Converts the bytes of a file to text.
 pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = error.as_bytes().iter().take(valid);
         let line = before.filter(|&&byte| byte == b'\n').count() + 1;
-        Failure::Broken(format!(
+        Failure::Runtime(format!(
             "cannot read {name}: line {line} is not UTF-8 text; save the file as UTF-8"
         ))
     })
 }
 
-/// Parses a `tools.toml`. Shows its errors.
+/// Parses a `tools.toml` and prints its errors.
 pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Failure> {
-    // The folder of the file has a meaning in it, so the path has to be a whole one.
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    plaincall::read_tools(text, whole).map_err(|error| invalid_file(name, text, &error))
+    // Paths in the file are relative to its directory, so the path must be absolute.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    plaincall::read_tools(text, absolute).map_err(|error| invalid_file(name, text, &error))
 }
 
-/// Shows the errors of a tools file.
+/// Prints the errors of a tools file and returns the failure.
 pub(crate) fn invalid_file(name: &str, text: &str, error: &FileError) -> Failure {
-    let mistakes = problems::show(name, text, error);
-    Failure::Broken(format!(
-        "{name} has {mistakes}, so its tools cannot be used"
-    ))
+    let errors = problems::show(name, text, error);
+    Failure::Runtime(format!("{name} has {errors}, so its tools cannot be used"))
 }

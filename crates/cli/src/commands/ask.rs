@@ -1,4 +1,4 @@
-//! `plaincall ask`: a question and its answer.
+//! `plaincall ask`: answer a question.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,18 @@ use rustix::fs::FileType;
 use serde_json::json;
 
 use crate::commands::conversation::{
-    Built, Ended, Wanted, build, explained, kind, play, status, warning,
+    Built, Ended, Setup, build, explained, kind, play, status, warning,
 };
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
 use crate::runtime::block_on;
 use crate::settings::Configuration;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, report_removed_files};
+use crate::status::{
+    Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
+};
 use crate::terminal::displays::Displays;
-use crate::text::input::standard_kind;
+use crate::text::input::stdin_type;
 use crate::tools_file;
 
 /// Ask a model a question, with tools.
@@ -68,24 +70,24 @@ pub(crate) struct AskOptions {
     agent: AgentOptions,
 }
 
-/// The name of standard input for the model.
+/// The document name of standard input.
 const STANDARD_INPUT: &str = "standard input";
 
-/// What the model is given.
-struct Given {
+/// The input for the model.
+struct Input {
     question: String,
-    /// Documents by their names.
+    /// Name and text of each document.
     documents: Vec<(String, String)>,
 }
 
 pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
-    let given = given(options)?;
-    let answer = answer(options, color, &configuration, &environment, &given);
+    let input = input(options)?;
+    let answer = answer(options, color, &configuration, &environment, &input);
     let (status, leftover) = block_on(answer)?;
     if let Some(displays) = leftover {
-        displays.leave();
+        displays.close_now();
     }
     Ok(status)
 }
@@ -95,16 +97,16 @@ async fn answer(
     color: Color,
     configuration: &Configuration,
     environment: &Environment,
-    given: &Given,
+    input: &Input,
 ) -> Result<(Status, Option<Displays>), Failure> {
-    let wanted = Wanted {
+    let setup = Setup {
         agent: &options.agent,
         session: &options.session,
         is_record: options.json,
         is_verbose: options.verbose,
         color,
     };
-    let (built, mut interrupts) = match build(&wanted, configuration, environment).await? {
+    let (built, mut interrupts) = match build(&setup, configuration, environment).await? {
         Ok(built) => built,
         Err(interrupt) => return Ok((Status::Interrupted(interrupt.status()), None)),
     };
@@ -112,27 +114,27 @@ async fn answer(
         mut conversation,
         mut displays,
         servers,
-        is_kept,
+        is_saved,
         ..
     } = built;
-    for (name, text) in &given.documents {
+    for (name, text) in &input.documents {
         conversation.attach(name, text);
     }
     let ended = play(
-        conversation.stream(&given.question),
+        conversation.stream(&input.question),
         &mut displays,
         &mut interrupts,
     )
     .await;
     let (ended, interrupt) = match ended {
-        Ended::AtOnce(interrupt) => {
+        Ended::Aborted(interrupt) => {
             return Ok((Status::Interrupted(interrupt.status()), Some(displays)));
         }
-        Ended::Settled(ended, interrupt) => (ended, interrupt),
+        Ended::Finished(ended, interrupt) => (ended, interrupt),
     };
     let written = displays.close().await;
-    let last = if options.json {
-        last_line(&ended, configuration)
+    let outcome = if options.json {
+        write_outcome(&ended, configuration)
     } else {
         Ok(())
     };
@@ -144,17 +146,17 @@ async fn answer(
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
         (None, Ok(answer)) => {
             if let Some(warning) = warning(&answer) {
-                remark(&warning);
+                print_note(&warning);
             }
-            Status::Good
+            Status::Success
         }
         (None, Err(error)) => {
             if !matches!(error.kind, AgentErrorKind::Cancelled) {
-                complain(&explained(&error, configuration));
+                print_error(&explained(&error, configuration));
                 if let AgentErrorKind::Model(_) = error.kind
                     && error.progress.turns > 0
                 {
-                    remark(if is_kept {
+                    print_note(if is_saved {
                         "the conversation is saved; to continue it, run `plaincall ask --continue \"Continue.\"`"
                     } else {
                         "to continue a conversation after such an error, save it with `--session NAME`"
@@ -165,15 +167,15 @@ async fn answer(
         }
     };
     report_removed_files(closed, KEEP_FILES);
-    let written = written.or(last.err());
+    let written = written.or(outcome.err());
     match (status, written) {
-        (Status::Good, Some(failure)) => Err(failure),
+        (Status::Success, Some(failure)) => Err(failure),
         (status, _) => Ok((status, None)),
     }
 }
 
-/// Writes how it ended, behind the record (spec/agent.md, 8).
-fn last_line(
+/// Writes the outcome as the last line (spec/agent.md, 8).
+fn write_outcome(
     ended: &Result<Answer, AgentError>,
     configuration: &Configuration,
 ) -> Result<(), Failure> {
@@ -193,8 +195,8 @@ fn last_line(
     writeln!(JsonOutput::new(), "{line}").map_err(|error| Failure::output(&error))
 }
 
-/// What the model is given: the question, and the documents beside it.
-fn given(options: &AskOptions) -> Result<Given, Failure> {
+/// Reads the question and the attached documents.
+fn input(options: &AskOptions) -> Result<Input, Failure> {
     let standard = Path::new("-");
     let mut documents = Vec::new();
     for path in &options.file {
@@ -226,13 +228,13 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
             "missing question: pass it as an argument or on standard input".to_owned(),
         ));
     }
-    Ok(Given {
+    Ok(Input {
         question,
         documents,
     })
 }
 
-/// Whether standard input is a pipe or a file, and not a terminal, a socket or `/dev/null`.
+/// Returns whether standard input is a pipe or a file, and not a terminal, a socket or `/dev/null`.
 fn has_document() -> bool {
-    matches!(standard_kind(), FileType::Fifo | FileType::RegularFile)
+    matches!(stdin_type(), FileType::Fifo | FileType::RegularFile)
 }

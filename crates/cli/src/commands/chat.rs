@@ -1,4 +1,4 @@
-//! `plaincall chat`: a conversation at the terminal.
+//! `plaincall chat`: hold a conversation.
 
 mod command;
 mod lines;
@@ -12,23 +12,23 @@ use tokio::time::sleep;
 
 use crate::commands::chat::command::{Command, HELP};
 use crate::commands::chat::lines::{Line, Lines};
-use crate::commands::conversation::{
-    Built, Ended, Wanted, build, chosen, explained, play, warning,
-};
-use crate::commands::tools::effect_word;
+use crate::commands::conversation::{Built, Ended, Setup, build, chosen, explained, play, warning};
+use crate::commands::tools::effect_name;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
-use crate::output::say;
+use crate::output::write_stderr;
 use crate::runtime::block_on;
+use crate::sanitize::sanitize;
 use crate::settings::Configuration;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, report_removed_files};
-use crate::terminal::call_line::verb;
+use crate::status::{
+    Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
+};
+use crate::terminal::call_line::status_word;
+use crate::terminal::human::count;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
-use crate::terminal::words::count;
-use crate::visible::harmless;
 
 /// How long closing may take before a note is shown.
-const SOON: Duration = Duration::from_millis(500);
+const CLOSING_NOTE_AFTER: Duration = Duration::from_millis(500);
 
 /// Chat with a model, with tools.
 ///
@@ -60,16 +60,17 @@ pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     block_on(conversation(options, color, &configuration, &environment))
 }
 
+/// The step after a line.
 enum Next {
-    /// The next line is asked for. `is_answered` is whether there was an answer, if it was a question.
+    /// Read the next line. `is_answered` is false if a question got no answer or a command failed.
     Line { is_answered: bool },
-    /// The program ends.
+    /// End the program.
     End(Option<Interrupt>),
 }
 
 struct Chat<'c> {
     built: Built,
-    /// Whether the lines are typed.
+    /// Whether the lines come from a terminal.
     is_typed: bool,
     options: &'c AgentOptions,
     configuration: &'c Configuration,
@@ -82,14 +83,14 @@ async fn conversation(
     configuration: &Configuration,
     environment: &Environment,
 ) -> Outcome {
-    let wanted = Wanted {
+    let setup = Setup {
         agent: &options.agent,
         session: &options.session,
         is_record: false,
         is_verbose: options.verbose,
         color,
     };
-    let (built, mut interrupts) = match build(&wanted, configuration, environment).await? {
+    let (built, mut interrupts) = match build(&setup, configuration, environment).await? {
         Ok(built) => built,
         Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
@@ -105,16 +106,16 @@ async fn conversation(
     if is_typed {
         chat.greet();
     }
-    let mut status = Status::Good;
+    let mut status = Status::Success;
     let interrupt = loop {
         let line = {
-            // Until the line is there, nothing else writes on the terminal.
+            // Nothing else writes to the terminal while a line is edited.
             let _quiet = chat.built.displays.prompter.pause().await;
             tokio::select! {
                 line = lines.next() => line?,
                 interrupt = interrupts.next() => {
                     // The line editor reads Ctrl-C as a key; this signal comes from another process.
-                    if interrupt.is_typed() && is_typed {
+                    if interrupt.is_from_keyboard() && is_typed {
                         continue;
                     }
                     break Some(interrupt);
@@ -127,7 +128,7 @@ async fn conversation(
         };
         match next {
             Next::Line { is_answered } if is_answered || is_typed => {}
-            Next::Line { .. } => status = Status::Wrong,
+            Next::Line { .. } => status = Status::Failed,
             Next::End(interrupt) => break interrupt,
         }
     };
@@ -147,48 +148,48 @@ impl Chat<'_> {
             ..
         } = &self.built;
         let tools = count(conversation.tools().len(), "tool");
-        let again = match conversation.turns() {
+        let resumed = match conversation.turns() {
             0 => String::new(),
             turns => format!(", continuing after {}", count(turns as usize, "turn")),
         };
-        remark(&format!(
-            "{model}, {tools}{again}; /help for help, Ctrl-D to exit"
+        print_note(&format!(
+            "{model}, {tools}{resumed}; /help for help, Ctrl-D to exit"
         ));
     }
 
     async fn line(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
-        let done = Next::Line { is_answered: true };
+        let next_line = Next::Line { is_answered: true };
         if text.trim().is_empty() {
-            return done;
+            return next_line;
         }
         match Command::read(text) {
             None => return self.question(text, interrupts).await,
             Some(Err(message)) => {
-                complain(&message);
+                print_error(&message);
                 return Next::Line { is_answered: false };
             }
             Some(Ok(Command::End)) => return Next::End(None),
-            Some(Ok(Command::Help)) => say(format_args!("{HELP}")),
+            Some(Ok(Command::Help)) => write_stderr(format_args!("{HELP}")),
             Some(Ok(Command::Tools)) => self.tools(),
             Some(Ok(Command::Model(None))) => self.models(),
             Some(Ok(Command::Model(Some(name)))) => {
                 if let Err(failure) = self.set_model(&name) {
-                    complain(&failure.message());
+                    print_error(&failure.message());
                     return Next::Line { is_answered: false };
                 }
             }
             Some(Ok(Command::Show(back))) => return self.show(back),
             Some(Ok(Command::Save(path))) => {
                 match save::save(&path, &self.built.conversation.messages()) {
-                    Ok(()) => remark(&format!("saved to {}", path.display())),
+                    Ok(()) => print_note(&format!("saved to {}", path.display())),
                     Err(message) => {
-                        complain(&message);
+                        print_error(&message);
                         return Next::Line { is_answered: false };
                     }
                 }
             }
         }
-        done
+        next_line
     }
 
     async fn question(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
@@ -199,39 +200,39 @@ impl Chat<'_> {
             ..
         } = &mut self.built;
         match play(conversation.stream(text), displays, interrupts).await {
-            Ended::Settled(Ok(answer), _) => {
+            Ended::Finished(Ok(answer), _) => {
                 if let Some(warning) = warning(&answer) {
                     let _quiet = displays.prompter.pause().await;
-                    remark(&warning);
+                    print_note(&warning);
                 }
                 Next::Line { is_answered: true }
             }
-            Ended::Settled(Err(error), interrupt) => {
-                // What is shown before comes first.
+            Ended::Finished(Err(error), interrupt) => {
+                // Let pending output finish first.
                 let _quiet = displays.prompter.pause().await;
                 match interrupt {
-                    // Who gives questions through a pipe has no prompt to come back to.
-                    Some(interrupt) if !interrupt.is_typed() || !is_typed => {
+                    // A conversation through a pipe has no prompt to return to.
+                    Some(interrupt) if !interrupt.is_from_keyboard() || !is_typed => {
                         Next::End(Some(interrupt))
                     }
                     Some(_) => {
-                        remark("stopped");
+                        print_note("stopped");
                         Next::Line { is_answered: true }
                     }
                     None => {
-                        complain(&explained(&error, self.configuration));
+                        print_error(&explained(&error, self.configuration));
                         Next::Line { is_answered: false }
                     }
                 }
             }
-            Ended::AtOnce(interrupt)
-                if is_typed && interrupt.is_typed() && !interrupt.is_urgent() =>
+            Ended::Aborted(interrupt)
+                if is_typed && interrupt.is_from_keyboard() && !interrupt.is_urgent() =>
             {
                 let _quiet = displays.prompter.pause().await;
-                remark("stopped; a running tool may need some time to exit");
+                print_note("stopped; a running tool may need some time to exit");
                 Next::Line { is_answered: true }
             }
-            Ended::AtOnce(interrupt) => Next::End(Some(interrupt)),
+            Ended::Aborted(interrupt) => Next::End(Some(interrupt)),
         }
     }
 
@@ -253,11 +254,11 @@ impl Chat<'_> {
         let mut closing = pin!(closing);
         tokio::select! {
             () = &mut closing => {}
-            () = sleep(SOON) => {
-                remark("waiting for stopped tools to exit; press Ctrl-C to kill them");
+            () = sleep(CLOSING_NOTE_AFTER) => {
+                print_note("waiting for stopped tools to exit; press Ctrl-C to kill them");
                 tokio::select! {
                     () = closing => {}
-                    // With the runtime all that still runs is killed.
+                    // Dropping the runtime kills the processes that still run.
                     _ = interrupts.next() => {}
                 }
             }
@@ -269,42 +270,44 @@ impl Chat<'_> {
     fn tools(&self) {
         let toolbox = self.built.conversation.tools();
         if toolbox.is_empty() {
-            remark("there are no tools; add some with `--tools`, `--builtin` or `--mcp`");
+            print_note("there are no tools; add some with `--tools`, `--builtin` or `--mcp`");
             return;
         }
         for tool in toolbox.iter() {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
-            let line = format!("{} ({})  {about}", tool.name(), effect_word(spec.effect));
-            say(format_args!("{}\n", harmless(line.trim_end())));
+            let line = format!("{} ({})  {about}", tool.name(), effect_name(spec.effect));
+            write_stderr(format_args!("{}\n", sanitize(line.trim_end())));
         }
     }
 
-    /// Shows a result whole.
+    /// Prints a complete result.
     fn show(&self, back: usize) -> Next {
         let Some(result) = self.built.displays.result(back) else {
-            complain("no such result; `/show` shows the last result, `/show 2` the one before it");
+            print_error(
+                "no such result; `/show` shows the last result, `/show 2` the one before it",
+            );
             return Next::Line { is_answered: false };
         };
-        say(format_args!(
+        write_stderr(format_args!(
             "{}  {}\n",
-            harmless(&result.name),
-            verb(result.status)
+            sanitize(&result.name),
+            status_word(result.status)
         ));
         for text in [&result.output, &result.error, &result.note]
             .into_iter()
             .flatten()
         {
-            say(format_args!("{}\n", harmless(text.trim_end_matches('\n'))));
+            write_stderr(format_args!("{}\n", sanitize(text.trim_end_matches('\n'))));
         }
         Next::Line { is_answered: true }
     }
 
     fn models(&self) {
-        remark(&format!("current model: {}", self.built.model));
+        print_note(&format!("current model: {}", self.built.model));
         let names = self.configuration.model_names();
         for name in names.filter(|name| *name != self.built.model) {
-            say(format_args!("{}\n", harmless(name)));
+            write_stderr(format_args!("{}\n", sanitize(name)));
         }
     }
 
@@ -315,7 +318,7 @@ impl Chat<'_> {
         let limits = self.configuration.limits(&chosen.entry);
         self.built.conversation.set_limits(limits);
         self.built.model = ready.name;
-        remark(&format!(
+        print_note(&format!(
             "switched to {}; the conversation keeps its syntax",
             self.built.model
         ));

@@ -1,4 +1,4 @@
-//! `plaincall check`: what is wrong in a text, and what to do about it.
+//! `plaincall check`: report the errors of a text.
 
 mod every_split;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::commands::check::every_split::try_splits;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, complain};
-use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::sanitize::sanitize;
+use crate::status::{Failure, Outcome, Status, print_error};
+use crate::terminal::excerpt::{Excerpt, Excerpts};
 use crate::terminal::listing::{Detail, Listing};
-use crate::text::findings::{Findings, Found, counted};
-use crate::text::input::{or_standard, read_whole};
-use crate::text::rejections::AsRun;
+use crate::text::diagnostics::{Diagnostics, Entry, counted};
+use crate::text::input::{or_stdin, read_input};
+use crate::text::rejections::RunSettings;
 use crate::text::source::{Counter, Source};
-use crate::visible::harmless;
 
 /// Report the errors of a text, with source excerpts.
 ///
@@ -68,7 +68,7 @@ pub(crate) struct CheckOptions {
     pub(crate) dialect: DialectOptions,
 }
 
-/// What `check` prints.
+/// The output format of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
     /// Source excerpts with the errors underlined.
@@ -86,26 +86,26 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     let dialect = options.dialect.dialect()?;
     let reply = options.dialect.of_reply(options.no_reasoning)?;
     let (tools, unclosed) = options.schema.load(Some(&options.files))?;
-    let run = AsRun {
+    let run = RunSettings {
         dialect: &reply,
         tools: tools.as_ref(),
         unclosed,
     };
-    let mut status = Status::Good;
-    for file in or_standard(&options.files) {
-        let report = read_whole(&file)
+    let mut status = Status::Success;
+    for file in or_stdin(&options.files) {
+        let report = read_input(&file)
             .and_then(|(name, bytes)| Report::new(Source::new(name, bytes), &dialect, run));
         let report = match report {
             Ok(report) => report,
-            Err(Failure::Broken(message)) => {
-                complain(&message);
-                status = Status::Wrong;
+            Err(Failure::Runtime(message)) => {
+                print_error(&message);
+                status = Status::Failed;
                 continue;
             }
             Err(failure) => return Err(failure),
         };
         if report.errors > 0 || (options.deny_warnings && report.warnings > 0) {
-            status = Status::Wrong;
+            status = Status::Failed;
         }
         let written = match options.format {
             CheckFormat::Text => report.write(options.explain.then_some(run), output),
@@ -115,7 +115,7 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             if options.every_split {
                 report.write_splits(&dialect, output)
             } else {
-                Ok(Status::Good)
+                Ok(Status::Success)
             }
         });
         match split.and_then(|split| output.flush().map(|()| split)) {
@@ -127,52 +127,55 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     Ok(status)
 }
 
-/// What was found in a text.
+/// The diagnostics of a text.
 struct Report {
     source: Source,
     calls: usize,
-    /// In the order in which they begin in the text.
-    remarks: Vec<Found>,
+    /// In order of their position in the text.
+    diagnostics: Vec<Entry>,
     errors: usize,
     warnings: usize,
 }
 
 impl Report {
-    fn new(source: Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
-        let Findings { calls, remarks } = Findings::of(&source, dialect, run)?;
-        let errors = remarks
+    fn new(source: Source, dialect: &Dialect, run: RunSettings<'_>) -> Result<Self, Failure> {
+        let Diagnostics { calls, diagnostics } = Diagnostics::of(&source, dialect, run)?;
+        let errors = diagnostics
             .iter()
-            .filter(|found| found.finding.is_error())
+            .filter(|found| found.diagnostic.is_error())
             .count();
         Ok(Self {
             calls,
             errors,
-            warnings: remarks.len() - errors,
-            remarks,
+            warnings: diagnostics.len() - errors,
+            diagnostics,
             source,
         })
     }
 
-    /// For people. With `explained`, also how the text was read.
-    fn write(&self, explained: Option<AsRun<'_>>, output: &mut Output) -> Result<(), Failure> {
+    /// Writes the report as text; with `explain`, also how the text was parsed.
+    fn write(&self, explain: Option<RunSettings<'_>>, output: &mut Output) -> Result<(), Failure> {
         let Source { name, text, .. } = &self.source;
         let excerpts = Excerpts::new(output.has_color);
         let mut counter = Counter::new(text.as_bytes());
-        for Found { finding, help, .. } in &self.remarks {
-            let rule = explained.map(|_| format!("see {}", finding.section));
-            let remark = Remark {
-                severity: finding.severity,
-                code: Some(finding.code),
-                message: &finding.message,
+        for Entry {
+            diagnostic, help, ..
+        } in &self.diagnostics
+        {
+            let rule = explain.map(|_| format!("see {}", diagnostic.section));
+            let entry = Excerpt {
+                severity: diagnostic.severity,
+                code: Some(diagnostic.code),
+                message: &diagnostic.message,
                 help: help.as_deref(),
                 note: rule.as_deref(),
-                span: finding.span.range(),
-                position: counter.position(finding.span.start),
+                span: diagnostic.span.range(),
+                position: counter.position(diagnostic.span.start),
             };
-            let excerpt = excerpts.render(name, text, &remark);
+            let excerpt = excerpts.render(name, text, &entry);
             output.text(format_args!("{excerpt}\n\n"))?;
         }
-        if let Some(run) = explained {
+        if let Some(run) = explain {
             let mut listing =
                 Listing::new(run.dialect, run.tools, Detail::Values, output.has_color)?;
             listing.feed(text.as_bytes(), output)?;
@@ -181,59 +184,59 @@ impl Report {
         }
         output.text(format_args!(
             "{}: {}, {}, {}\n",
-            harmless(name),
+            sanitize(name),
             counted(self.calls, "call"),
             counted(self.errors, "error"),
             counted(self.warnings, "warning"),
         ))
     }
 
-    /// Whether the result depends on the chunks.
+    /// Reports whether the result depends on chunk boundaries.
     fn write_splits(&self, dialect: &Dialect, output: &mut Output) -> Result<Status, Failure> {
-        let name = harmless(&self.source.name);
+        let name = sanitize(&self.source.name);
         let (status, message) = match try_splits(self.source.text.as_bytes(), dialect)? {
             Ok(tried) => (
-                Status::Good,
+                Status::Success,
                 format!(
                     "the result is the same for all chunk boundaries: {} tested",
                     counted(tried, "split")
                 ),
             ),
             Err(difference) => (
-                Status::Wrong,
+                Status::Failed,
                 format!("{difference}; please report this as a bug"),
             ),
         };
-        output.text(format_args!("{name}: {}\n", harmless(&message)))?;
+        output.text(format_args!("{name}: {}\n", sanitize(&message)))?;
         Ok(status)
     }
 
-    /// For programs.
+    /// Returns the report as JSON.
     fn json(&self) -> Value {
         let mut counter = Counter::new(self.source.text.as_bytes());
-        let diagnostics = self.remarks.iter().map(
-            |Found {
-                 finding,
+        let diagnostics = self.diagnostics.iter().map(
+            |Entry {
+                 diagnostic,
                  help,
-                 meant,
+                 suggestion,
              }| {
-                let Span { start, end } = finding.span;
+                let Span { start, end } = diagnostic.span;
                 let (line, column) = counter.position(start);
-                let mut remark = json!({
-                    "code": finding.code,
-                    "severity": finding.severity.name(),
+                let mut entry = json!({
+                    "code": diagnostic.code,
+                    "severity": diagnostic.severity.name(),
                     "span": [self.source.in_bytes(start), self.source.in_bytes(end)],
                     "line": line,
                     "column": column,
-                    "pointer": Some(&finding.pointer).filter(|pointer| !pointer.is_empty()),
-                    "message": finding.message,
+                    "pointer": Some(&diagnostic.pointer).filter(|pointer| !pointer.is_empty()),
+                    "message": diagnostic.message,
                     "help": help,
-                    "suggestion": meant,
+                    "suggestion": suggestion,
                 });
-                if let Some(remark) = remark.as_object_mut() {
-                    remark.retain(|_, value| !value.is_null());
+                if let Some(entry) = entry.as_object_mut() {
+                    entry.retain(|_, value| !value.is_null());
                 }
-                remark
+                entry
             },
         );
         json!({

@@ -1,4 +1,4 @@
-//! `plaincall config`: the settings, and where each comes from.
+//! `plaincall config`: show the settings and their sources.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::environment::Environment;
 use crate::options::FileOptions;
 use crate::output::Output;
+use crate::sanitize::sanitize;
 use crate::settings::{Configuration, distrust, trust};
 use crate::status::{Failure, Outcome, Status};
 use crate::terminal::palette::{DIM, PLAIN};
-use crate::visible::harmless;
 
 /// Show the configuration of `ask` and `chat`, and the source of each value.
 ///
@@ -68,7 +68,7 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     if options.schema {
         output.text(format_args!("{:#}\n", schema()))?;
         output.flush()?;
-        return Ok(Status::Good);
+        return Ok(Status::Success);
     }
     let environment = Environment::read();
     let configuration = Configuration::load(&options.files, Node::default(), true, &environment)?;
@@ -91,11 +91,11 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
             "{name} {}, so it is ignored",
             flaw.sentence
         ))),
-        _ => Ok(Status::Good),
+        _ => Ok(Status::Success),
     }
 }
 
-/// All that is shown.
+/// The output of the command.
 #[derive(Default, Serialize)]
 struct Shown {
     files: Vec<ShownFile>,
@@ -107,7 +107,7 @@ struct Shown {
 struct ShownFile {
     from: &'static str,
     file: PathBuf,
-    /// Whether it counts.
+    /// Whether it applies.
     state: String,
 }
 
@@ -116,9 +116,9 @@ struct ShownFile {
 struct ShownValue {
     path: String,
     value: Value,
-    /// Its layer.
+    /// The layer that set it.
     from: &'static str,
-    /// What set it there.
+    /// The exact source.
     origin: String,
 }
 
@@ -131,19 +131,19 @@ impl Shown {
             shown.files.push(ShownFile { from, file, state });
         }
         if let Some(project) = &configuration.project {
-            let left_out = project.left_out.join(", ");
+            let ignored = project.ignored.join(", ");
             let state = match &project.flaw {
                 Some(flaw) => format!("ignored: it {}", flaw.sentence),
                 None if project.is_trusted => "trusted".to_owned(),
-                None if left_out.is_empty() => "not trusted".to_owned(),
+                None if ignored.is_empty() => "not trusted".to_owned(),
                 None => format!(
-                    "not trusted; ignored: {left_out}; to review and trust it, run `plaincall config --trust`"
+                    "not trusted; ignored: {ignored}; to review and trust it, run `plaincall config --trust`"
                 ),
             };
             let (from, file) = ("project", project.path.clone());
             shown.files.push(ShownFile { from, file, state });
         }
-        // Serialized settings hold no secret.
+        // Serialized settings contain no secrets.
         if let Ok(settings) = serde_json::to_value(&configuration.settings) {
             shown.collect(configuration, "", &settings);
         }
@@ -200,14 +200,14 @@ impl Shown {
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         for ShownFile { from, file, state } in &self.files {
             let line = format!("# {from}: {} ({state})", file.display());
-            output.text(format_args!("{}\n", harmless(&line)))?;
+            output.text(format_args!("{}\n", sanitize(&line)))?;
         }
         output.text(format_args!("\n"))?;
         let lines = self.values.iter().map(|shown| {
             let value = toml::Value::try_from(&shown.value);
             let value = value.map_or_else(|_| shown.value.to_string(), |value| value.to_string());
             (
-                harmless(&format!("{} = {value}", shown.path)),
+                sanitize(&format!("{} = {value}", shown.path)),
                 &shown.origin,
             )
         });

@@ -1,4 +1,4 @@
-//! `plaincall conform`: the examples of the definition, put to any parser.
+//! `plaincall conform`: test a parser against the examples of the specification.
 
 mod answer;
 mod compare;
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::commands::conform::process::ParserProcess;
 use crate::output::Output;
 use crate::runtime::block_on;
+use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status};
+use crate::terminal::human::count;
 use crate::terminal::interrupts::until_interrupted;
-use crate::terminal::words::count;
-use crate::visible::harmless;
 
 /// Test a parser against the examples of the specification.
 ///
@@ -63,7 +63,7 @@ pub(crate) struct ConformOptions {
     answer: bool,
 }
 
-/// A topic, which is a file of examples.
+/// A topic, which has one file of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Topic {
     /// The rules that both syntaxes share.
@@ -92,7 +92,7 @@ struct File {
     cases: Vec<Value>,
 }
 
-/// How many checks had which result.
+/// The number of checks with each result.
 #[derive(Default)]
 struct Counts {
     passed: usize,
@@ -100,10 +100,6 @@ struct Counts {
     unsupported: usize,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Returns an error if the parser cannot be started, ends, or does not answer in time.
 pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome {
     if options.answer {
         return answer::answer_lines(output);
@@ -114,10 +110,10 @@ pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome 
             output.json_line(case)?;
         }
         output.flush()?;
-        return Ok(Status::Good);
+        return Ok(Status::Success);
     }
     if cases.is_empty() {
-        return Err(Failure::Usage("no example is selected".to_owned()));
+        return Err(Failure::Usage("no example matches the options".to_owned()));
     }
     let counts = match block_on(until_interrupted(run(options, &cases, output)))? {
         Ok(counts) => counts,
@@ -138,13 +134,13 @@ pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome 
     ))?;
     output.flush()?;
     Ok(if failed == 0 {
-        Status::Good
+        Status::Success
     } else {
-        Status::Wrong
+        Status::Failed
     })
 }
 
-/// Puts each example to the parser, and prints what failed.
+/// Sends each example to the parser and prints failed checks.
 async fn run(
     options: &ConformOptions,
     cases: &[Value],
@@ -153,7 +149,7 @@ async fn run(
     let mut parser = ParserProcess::start(&options.command, Duration::from_secs(options.timeout))?;
     let mut counts = Counts::default();
     for case in cases {
-        let answer = parser.ask(&question(case)).await?;
+        let answer = parser.request(&request(case)).await?;
         for check in compare::checks(case, &answer) {
             match check.result {
                 compare::Outcome::Passed => counts.passed += 1,
@@ -175,7 +171,7 @@ async fn run(
     Ok(counts)
 }
 
-/// The examples that the options select.
+/// Returns the examples that the options select.
 fn selected(options: &ConformOptions) -> Result<Vec<Value>, Failure> {
     let mut cases = Vec::new();
     for topic in Topic::value_variants() {
@@ -183,7 +179,7 @@ fn selected(options: &ConformOptions) -> Result<Vec<Value>, Failure> {
             continue;
         }
         let file: File = serde_json::from_str(topic.text())
-            .map_err(|error| Failure::Broken(format!("the examples cannot be read: {error}")))?;
+            .map_err(|error| Failure::Runtime(format!("the examples cannot be read: {error}")))?;
         cases.extend(file.cases.into_iter().filter(|case| {
             let id = case["id"].as_str().unwrap_or_default();
             (options.free || case["class"] != "free")
@@ -196,18 +192,18 @@ fn selected(options: &ConformOptions) -> Result<Vec<Value>, Failure> {
     Ok(cases)
 }
 
-/// The line that the parser gets: the example without its results.
-fn question(case: &Value) -> Value {
-    let mut question = json!({"want": compare::wanted(case).collect::<Vec<_>>()});
+/// Returns the request for the parser: the example without its results.
+fn request(case: &Value) -> Value {
+    let mut request = json!({"want": compare::result_names(case).collect::<Vec<_>>()});
     for key in ["id", "operation", "dialect", "input", "schema"] {
         if let Some(value) = case.get(key) {
-            question[key] = value.clone();
+            request[key] = value.clone();
         }
     }
-    question
+    request
 }
 
-/// Prints a value below a heading: a list with one item a line, a text as a JSON string.
+/// Prints a value below a heading: the items of a list on separate lines, any other value as JSON.
 fn print_lines(output: &mut Output, heading: &str, value: &Value) -> Result<(), Failure> {
     output.text(format_args!("  {heading}\n"))?;
     let items = match value {
@@ -216,7 +212,7 @@ fn print_lines(output: &mut Output, heading: &str, value: &Value) -> Result<(), 
     };
     for item in items {
         let line = item.to_string();
-        output.text(format_args!("    {}\n", harmless(&line)))?;
+        output.text(format_args!("    {}\n", sanitize(&line)))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! What `ask` and `chat` share: a conversation, and a question on its way to its answer.
+//! Conversations of `ask` and `chat`.
 
 mod build;
 mod play;
 
-pub(crate) use build::{Built, Wanted, build, chosen, explained, kind, status};
+pub(crate) use build::{Built, Setup, build, chosen, explained, kind, status};
 pub(crate) use play::{Ended, play, warning};

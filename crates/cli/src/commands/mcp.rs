@@ -1,4 +1,4 @@
-//! `plaincall mcp`: our tools for MCP clients.
+//! `plaincall mcp`: serve tools to MCP clients.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,8 +11,8 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::Environment;
-use crate::runtime::LAST_TASKS;
-use crate::status::{Failure, Outcome, Status, remark};
+use crate::runtime::SHUTDOWN_TIMEOUT;
+use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::interrupts::Interrupts;
 use crate::tools_file;
 
@@ -23,7 +23,7 @@ pub(crate) struct McpCommand {
     pub(crate) command: McpAction,
 }
 
-/// What can be done.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
     Serve(McpServeOptions),
@@ -75,31 +75,33 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
         Some(_) => None,
         None => Some(temporary(&environment.temporary_directory())?),
     };
-    let mut offer = McpToolServer::new(tools.toolbox().clone());
-    offer.rules = tools.rules;
+    let mut server = McpToolServer::new(tools.toolbox().clone());
+    server.rules = tools.rules;
     if !options.allow.is_empty() {
-        offer
+        server
             .rules
             .push(Rule::allow(options.allow.iter().map(String::as_str)));
     }
-    offer.allow_all = options.yes;
-    offer.policy = tools.policy;
-    let made = temporary.as_ref().map(|made| made.path().to_owned());
-    offer.current_directory = Some(folder(&options.tools)?);
-    offer.directory = options.run_directory.clone().or(made);
-    offer.environment = environment.into_variables();
+    server.allow_all = options.yes;
+    server.policy = tools.policy;
+    let directory = temporary
+        .as_ref()
+        .map(|directory| directory.path().to_owned());
+    server.current_directory = Some(parent_directory(&options.tools)?);
+    server.directory = options.run_directory.clone().or(directory);
+    server.environment = environment.into_variables();
     let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(async {
+    let runtime = runtime.map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(async {
         let mut interrupts = Interrupts::new()?;
         let stop = CancellationToken::new();
-        let serving = offer.serve_stdio(stop.clone());
+        let serving = server.serve_stdio(stop.clone());
         tokio::pin!(serving);
         let interrupt = tokio::select! {
-            ended = &mut serving => {
-                return match ended {
-                    Ok(()) => Ok(Status::Good),
-                    Err(error) => Err(Failure::Broken(error.to_string())),
+            result = &mut serving => {
+                return match result {
+                    Ok(()) => Ok(Status::Success),
+                    Err(error) => Err(Failure::Runtime(error.to_string())),
                 };
             }
             interrupt = interrupts.next() => interrupt,
@@ -112,36 +114,37 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
         Ok(Status::Interrupted(interrupt.status()))
     });
     // A blocking read of standard input cannot be cancelled.
-    runtime.shutdown_timeout(LAST_TASKS);
-    if let Some(files) = temporary.and_then(|made| RemovedFiles::of(made.path())) {
-        remark(&format!(
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    if let Some(files) = temporary.and_then(|directory| RemovedFiles::of(directory.path())) {
+        print_note(&format!(
             "{files}; to keep files, use `--run-directory DIR`"
         ));
     }
-    ended
+    result
 }
 
-/// The directory in which a file is.
-fn folder(file: &Path) -> Result<PathBuf, Failure> {
-    let whole = std::path::absolute(file);
-    let folder = whole.map(|whole| whole.parent().unwrap_or(&whole).to_owned());
-    folder.map_err(|error| {
-        Failure::Broken(format!(
+/// Returns the directory of a file.
+fn parent_directory(file: &Path) -> Result<PathBuf, Failure> {
+    let absolute = std::path::absolute(file);
+    let parent_directory =
+        absolute.map(|absolute| absolute.parent().unwrap_or(&absolute).to_owned());
+    parent_directory.map_err(|error| {
+        Failure::Runtime(format!(
             "cannot find the directory of {}: {error}",
             file.display()
         ))
     })
 }
 
-/// A directory that goes away with the command.
+/// Creates a temporary directory, which is removed when the value is dropped.
 fn temporary(parent: &Path) -> Result<tempfile::TempDir, Failure> {
-    let made = tempfile::Builder::new()
+    let directory = tempfile::Builder::new()
         .prefix("plaincall-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(parent);
-    made.map_err(|error| {
+    directory.map_err(|error| {
         let parent = parent.display();
-        Failure::Broken(format!(
+        Failure::Runtime(format!(
             "cannot create a scratch directory in {parent}: {error}"
         ))
     })

@@ -1,4 +1,4 @@
-//! `plaincall parse`: the calls in a text.
+//! `plaincall parse`: find the calls in a text.
 
 mod jsonl;
 
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::{
-    Document, Limits, ReplyCheck, Stop, ToolSet,
+    Document, Limits, ReplyCheck, Stop, ToolSet, Unclosed,
     collector::{Collected, Collector},
-    document::{BoundCall, BoundDocument},
+    document::{BoundCall, BoundDocument, DocumentBuilder},
     openai::openai_calls,
 };
-use plaincall_syntax::{Dialect, Event};
+use plaincall_syntax::{ByteParser, Dialect, Event};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,11 +20,10 @@ use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::listing::{Detail, Listing};
 use crate::text::event_line::EventLine;
-use crate::text::input::{Input, each, stop_at_end};
-use crate::text::reading::{parser, read, refused, reply_check};
+use crate::text::input::{Input, for_each_file, stop_at_end};
 
 /// Find the calls in a text.
 ///
@@ -108,8 +107,8 @@ pub(crate) enum ParseFormat {
 
 pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {
     let command = Parse::new(options, output.is_terminal)?;
-    each(&options.files, output, |file, output| {
-        command.one(Input::open(file)?, output)
+    for_each_file(&options.files, output, |file, output| {
+        command.parse_input(Input::open(file)?, output)
     })
 }
 
@@ -121,7 +120,7 @@ struct Parse<'o> {
     tools: Option<ToolSet>,
 }
 
-/// A document as it is printed: with definitions, each call is held against its own.
+/// The output for a document. With definitions, its calls are validated.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Wire<'d> {
@@ -145,13 +144,13 @@ impl<'o> Parse<'o> {
         Ok(Self {
             options,
             format,
-            check: reply_check(&dialect)?,
+            check: ReplyCheck::new(&dialect, Unclosed::Reject)?,
             dialect,
             tools: options.schema.load(Some(&options.files))?.0,
         })
     }
 
-    fn one(&self, input: Input, output: &mut Output) -> Outcome {
+    fn parse_input(&self, input: Input, output: &mut Output) -> Outcome {
         let chunk = self.options.chunk;
         if self.options.events {
             return self.events(input, output);
@@ -164,7 +163,7 @@ impl<'o> Parse<'o> {
             ParseFormat::Json => {
                 let document = read(input, &self.dialect, chunk)?;
                 output.json_line(&self.wire(&document))?;
-                Ok(Status::Good)
+                Ok(Status::Success)
             }
             ParseFormat::Openai => {
                 let document = read(input, &self.dialect, chunk)?;
@@ -175,19 +174,19 @@ impl<'o> Parse<'o> {
             ParseFormat::Text => {
                 let tools = self.tools.as_ref();
                 let mut view =
-                    Listing::new(&self.dialect, tools, Detail::Findings, output.has_color)?;
+                    Listing::new(&self.dialect, tools, Detail::Diagnostics, output.has_color)?;
                 input.for_each_chunk(chunk, |bytes| {
                     view.feed(bytes, output)?;
                     output.flush()
                 })?;
                 view.finish(output)?;
-                Ok(Status::Good)
+                Ok(Status::Success)
             }
         }
     }
 
     fn events(&self, input: Input, output: &mut Output) -> Outcome {
-        let mut parser = parser(&self.dialect)?;
+        let mut parser = ByteParser::new(&self.dialect)?;
         let mut collector = Collector::new(Limits::for_reading());
         input.for_each_chunk(self.options.chunk, |bytes| {
             for event in parser.feed(bytes) {
@@ -198,10 +197,10 @@ impl<'o> Parse<'o> {
         for event in parser.finish() {
             self.event(&event, &mut collector, output)?;
         }
-        Ok(Status::Good)
+        Ok(Status::Success)
     }
 
-    /// Prints an event; behind the end of a call, also what the definitions say about it.
+    /// Prints an event. After the end of a call, also prints the call and its problems, if definitions are loaded.
     fn event(
         &self,
         event: &Event<'_>,
@@ -217,7 +216,7 @@ impl<'o> Parse<'o> {
         };
         let bound = BoundCall::new(&call, tools);
         for problem in bound.problems() {
-            output.json_line(&EventLine::of_finding(problem))?;
+            output.json_line(&EventLine::of_diagnostic(problem))?;
         }
         output.json_line(&EventLine::of_call(&bound))
     }
@@ -226,7 +225,7 @@ impl<'o> Parse<'o> {
         let mut lines = input.into_lines();
         let mut line = Vec::new();
         let mut number = 0_u64;
-        let mut status = Status::Good;
+        let mut status = Status::Success;
         while lines.next_line(&mut line)? {
             number += 1;
             let place = format!("line {number}: ");
@@ -234,7 +233,7 @@ impl<'o> Parse<'o> {
             match text {
                 Ok(text) => {
                     let document = Document::parse(&text, &self.dialect);
-                    let document = document.map_err(|error| refused(&error))?;
+                    let document = document?;
                     if self.format == ParseFormat::Openai {
                         let (tool_calls, good) = self.openai(&document, stop, &place);
                         let body = json!({"tool_calls": tool_calls});
@@ -248,10 +247,10 @@ impl<'o> Parse<'o> {
                 Err(message) => {
                     let body = json!({"error": format!("{place}{message}")});
                     output.json_line(&Answer { id, body })?;
-                    status = Status::Wrong;
+                    status = Status::Failed;
                 }
             }
-            if lines.is_used_up() {
+            if lines.is_buffer_empty() {
                 output.flush()?;
             }
         }
@@ -265,15 +264,19 @@ impl<'o> Parse<'o> {
         }
     }
 
-    /// The `tool_calls`; what is left out is named, behind `place`.
+    /// Returns the `tool_calls` array. Reports skipped calls, each message prefixed with `place`.
     fn openai(&self, document: &Document, stop: Stop, place: &str) -> (Vec<Value>, Status) {
         let tools = self.tools.as_ref();
         let calls = openai_calls(document, self.check.clone(), stop, tools);
-        let mut status = Status::Good;
+        let mut status = Status::Success;
         for call in document.calls() {
-            let lost = match calls.skipped.iter().find(|one| one.index == call.index) {
-                Some(left_out) => {
-                    format!("was skipped: {}", left_out.reasons.join("; "))
+            let problem = match calls
+                .skipped
+                .iter()
+                .find(|skipped| skipped.index == call.index)
+            {
+                Some(skipped) => {
+                    format!("was skipped: {}", skipped.reasons.join("; "))
                 }
                 None if call.dependencies.is_empty() => continue,
                 None => format!(
@@ -281,9 +284,9 @@ impl<'o> Parse<'o> {
                     call.dependencies.join("`, `")
                 ),
             };
-            status = Status::Wrong;
-            complain(&format!(
-                "{place}call {} ({}, id {}) {lost}",
+            status = Status::Failed;
+            print_error(&format!(
+                "{place}call {} ({}, id {}) {problem}",
                 call.index + 1,
                 call.name.escape_debug(),
                 call.id.escape_debug(),
@@ -291,4 +294,17 @@ impl<'o> Parse<'o> {
         }
         (calls.tool_calls, status)
     }
+}
+
+/// Parses an input to a document.
+fn read(input: Input, dialect: &Dialect, chunk: Option<NonZeroUsize>) -> Result<Document, Failure> {
+    let mut parser = ByteParser::new(dialect)?;
+    let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+    input.for_each_chunk(chunk, |bytes| {
+        let events = parser.feed(bytes);
+        events.for_each(|event| builder.push(&event));
+        Ok(())
+    })?;
+    parser.finish().for_each(|event| builder.push(&event));
+    Ok(builder.finish())
 }

@@ -1,4 +1,4 @@
-//! `plaincall probe`: how well a model writes calls, measured.
+//! `plaincall probe`: measure how well a model writes calls.
 
 mod table;
 
@@ -14,12 +14,12 @@ use serde_json::json;
 
 use crate::environment::Environment;
 use crate::options::Color;
-use crate::output::{Output, say};
+use crate::output::{Output, write_stderr};
 use crate::runtime::block_on;
+use crate::sanitize::sanitize;
 use crate::settings::Chosen;
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
-use crate::visible::harmless;
 
 /// Measure how well a model writes calls, and in which syntax.
 ///
@@ -94,13 +94,13 @@ fn style_names() -> PossibleValuesParser {
 
 pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     let environment = Environment::read();
-    let is_wanted =
-        |wanted: &[String], name| wanted.is_empty() || wanted.iter().any(|it| it == name);
+    let is_selected =
+        |names: &[String], name| names.is_empty() || names.iter().any(|it| it == name);
     let mut styles = Style::all();
-    styles.retain(|style| is_wanted(&options.dialects, style.name));
+    styles.retain(|style| is_selected(&options.dialects, style.name));
     let mut tasks = tasks();
-    tasks.retain(|task| is_wanted(&options.tasks, task.name));
-    let mut chosen = Chosen::given(&options.url, Some(&options.model), options.kind);
+    tasks.retain(|task| is_selected(&options.tasks, task.name));
+    let mut chosen = Chosen::from_options(&options.url, Some(&options.model), options.kind);
     chosen.entry.temperature = options.temperature;
     chosen.entry.max_tokens = options.max_tokens;
     let model = chosen.ready(&environment)?.model;
@@ -118,7 +118,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     })
 }
 
-/// Waits for all trials and prints the outcome of each. Returns the signal that cancelled them.
+/// Prints the outcome of each trial until all have ended. Returns the signal that cancelled them, if any.
 async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<Interrupt> {
     let total = probing.total();
     let mut done = 0;
@@ -131,9 +131,9 @@ async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<In
         let outcome = match &trial.why {
             None if trial.repairs > 0 => "right, repaired".to_owned(),
             None => "right".to_owned(),
-            Some(why) => format!("wrong: {}", harmless(why)),
+            Some(why) => format!("wrong: {}", sanitize(why)),
         };
-        say(format_args!(
+        write_stderr(format_args!(
             "{done}/{total} {} {}: {outcome}\n",
             trial.style, trial.task
         ));
@@ -171,32 +171,32 @@ fn print_report(
     output.flush()?;
     match (interrupt, error, report.best()) {
         (Some(interrupt), ..) => Ok(Status::Interrupted(interrupt.status())),
-        (None, Some(error), _) => Err(Failure::Broken(error)),
-        (None, None, Some(_)) => Ok(Status::Good),
+        (None, Some(error), _) => Err(Failure::Runtime(error)),
+        (None, None, Some(_)) => Ok(Status::Success),
         (None, None, None) => {
-            complain("the model solved no task with calls, in any dialect");
-            Ok(Status::Wrong)
+            print_error("the model solved no task with calls, in any dialect");
+            Ok(Status::Failed)
         }
     }
 }
 
-/// The best way in words, with what went wrong in it.
+/// Formats the recommended dialect and its failures.
 fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
     let (Some(best), Some(configuration)) = (report.best(), configuration) else {
         return String::new();
     };
     let mut text = String::new();
-    let own = report
+    let trials = report
         .trials
         .iter()
         .filter(|trial| trial.style == best.style.name);
-    let mut wrong: Vec<String> = own
+    let mut failures: Vec<String> = trials
         .filter_map(|trial| Some(format!("  {}: {}\n", trial.task, trial.why.as_ref()?)))
         .collect();
-    wrong.dedup();
-    if !wrong.is_empty() {
-        let (name, wrong) = (best.style.name, wrong.concat());
-        let _ = write!(text, "\nFailures with {name}:\n{wrong}");
+    failures.dedup();
+    if !failures.is_empty() {
+        let (name, failures) = (best.style.name, failures.concat());
+        let _ = write!(text, "\nFailures with {name}:\n{failures}");
     }
     let warning = if best.right * 2 < best.trials {
         " It is the best result, but not a good one: this model is weak with tools."
@@ -216,7 +216,7 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
     )
 }
 
-/// The model in this style, as a table of a configuration.
+/// Formats the model with this dialect as a table of a configuration file.
 fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
     let style = &report.style;
     let quoted = |text: &str| toml::Value::from(text).to_string();
@@ -249,7 +249,7 @@ fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
         ..Model::default()
     };
     let entry = toml::to_string(&entry).unwrap_or_default();
-    // The address is written here: in a table it has no secrets.
+    // `Model` does not serialize URLs, because they may contain secrets; this one is from the command line.
     let url = quoted(&options.url);
     format!("[models.{name}]\nurl = {url}\n{entry}")
 }

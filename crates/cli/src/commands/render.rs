@@ -1,4 +1,4 @@
-//! `plaincall render`: calls, prompts and messages, as text.
+//! `plaincall render`: write calls, prompts and messages as text.
 
 mod calls;
 mod messages;
@@ -12,8 +12,7 @@ use plaincall_syntax::Dialect;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
-use crate::text::input::each;
-use crate::text::reading::refused;
+use crate::text::input::for_each_file;
 
 /// Write calls, the system prompt or the message history as a model sees them.
 ///
@@ -85,36 +84,35 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
     match options.what {
         Rendered::Calls => {
             let mut writer = calls::Writer::new(options)?;
-            each(&options.files, output, |file, output| {
+            for_each_file(&options.files, output, |file, output| {
                 writer.file(file, output)
             })
         }
         Rendered::Prompt => {
-            let mut wanted = PromptOptions::new();
+            let mut prompt_options = PromptOptions::new();
             if options.no_dependencies {
-                wanted = wanted.without_dependencies();
+                prompt_options = prompt_options.without_dependencies();
             }
             if options.one_call {
-                wanted = wanted.one_call();
+                prompt_options = prompt_options.one_call();
             }
             let tools = options.schema.load(None)?.0.unwrap_or_default();
-            let prompt = prompt(tools.iter(), &written_dialect(options)?, &wanted)
-                .map_err(|error| refused(&error))?;
+            let prompt = prompt(tools.iter(), &output_dialect(options)?, &prompt_options)?;
             output.bytes(prompt.text().as_bytes())?;
-            Ok(Status::Good)
+            Ok(Status::Success)
         }
         Rendered::Messages => {
             let tools = options.schema.load(Some(&options.files))?.0;
-            let writer = messages::MessageWriter::new(written_dialect(options)?, tools);
-            each(&options.files, output, |file, output| {
+            let writer = messages::MessageWriter::new(output_dialect(options)?, tools);
+            for_each_file(&options.files, output, |file, output| {
                 writer.file(file, output)
             })
         }
     }
 }
 
-/// The dialect in which something is written that does not come from a text: it must name a syntax.
-fn written_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
+/// Returns the dialect for output that has no source text, so the options must set its syntax.
+fn output_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
     let dialect = options.dialect.dialect()?;
     if dialect.syntax().is_none() {
         let message = "missing syntax; use `--syntax block` or `--syntax emoji`";

@@ -1,8 +1,8 @@
-//! `plaincall run`: runs the calls of a reply while it is being read.
+//! `plaincall run`: run the calls of a reply while it arrives.
 //!
-//! The reply is read on one thread, the display is written on another, keys are read on a third. What is left (the
-//! parser, the run, its timeouts and signals) never blocks and shares the main thread; tools are processes. A runtime with
-//! one thread also ends in order: when it is dropped, all tasks are, and with them the process groups of the tools.
+//! Separate threads read the reply, write the display and read keys. Everything else (parser, run, timeouts, signals)
+//! never blocks and shares the main thread; tools are processes. Dropping the single-threaded runtime drops all tasks,
+//! which kills the process groups of the tools.
 
 mod beginning;
 pub(crate) mod note;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use clap::Args;
 use plaincall::{Run, RunError};
 
-use crate::commands::run::beginning::{Again, Beginning, new_log};
+use crate::commands::run::beginning::{Beginning, ResumedLog, new_log};
 use crate::commands::run::play::Ended;
 use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
@@ -27,11 +27,11 @@ use crate::options::Color;
 use crate::options::DialectOptions;
 use crate::options::UnclosedChoice;
 use crate::runtime::block_on;
-use crate::status::{Failure, Outcome, Status, remark, report_directory};
+use crate::status::{Failure, Outcome, Status, print_note, report_directory};
 use crate::terminal::approval::Approval;
 use crate::terminal::interrupts::Interrupts;
 
-/// What the standard input is called instead of a file.
+/// The file name of standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// Run the calls of a reply.
@@ -192,23 +192,23 @@ fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
 
 pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
     let beginning = match (&options.resume, &options.tools) {
-        (Some(log), _) => match Beginning::again(options, log)? {
-            Again::On(beginning) => *beginning,
-            Again::Over(history) => return over(options, color, history),
+        (Some(log), _) => match Beginning::resume(options, log)? {
+            ResumedLog::Unfinished(beginning) => *beginning,
+            ResumedLog::Ended(history) => return show_ended(options, color, history),
         },
-        (None, Some(tools)) => Beginning::anew(options, tools)?,
+        (None, Some(tools)) => Beginning::new(options, tools)?,
         (None, None) => {
             return Err(Failure::Usage("missing `--tools FILE`".to_owned()));
         }
     };
     let environment = Environment::read();
-    let ended = block_on(begin(options, color, beginning, environment))?;
+    let ended = block_on(start(options, color, beginning, environment))?;
     Ok(match ended {
-        Ended::Settled(status) => status,
-        Ended::AtOnce(status, displays) => {
-            displays.leave();
+        Ended::Finished(status) => status,
+        Ended::Aborted(status, displays) => {
+            displays.close_now();
             if let Some(log) = options.log.as_ref().or(options.resume.as_ref()) {
-                remark(&format!(
+                print_note(&format!(
                     "the run was aborted; resume it with `plaincall run --resume {}`",
                     log.display()
                 ));
@@ -218,8 +218,8 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
     })
 }
 
-/// Opens the reply and the log, and plays the run.
-async fn begin(
+/// Opens the reply and the log, and runs the calls.
+async fn start(
     options: &RunOptions,
     color: Color,
     mut beginning: Beginning,
@@ -231,26 +231,26 @@ async fn begin(
             return Ok(Reply::none());
         };
         let mut reply = Reply::open(path.clone(), &beginning.dialect, options.pace).await?;
-        // A file holds all of the reply, a pipe only the rest.
+        // A file has the complete reply, a pipe only the rest.
         let read = beginning.history.text();
         if reply.is_file {
-            reply.pass_over(&read, &path).await?;
+            reply.skip(&read, &path).await?;
         } else {
-            reply.refuse_repetition(&read).await?;
+            reply.check_not_repeated(&read).await?;
         }
-        Ok(reply)
+        Ok::<_, Failure>(reply)
     };
     // Opening a named pipe blocks until its other end is open.
     let reply: Reply = tokio::select! {
         reply = opened => reply?,
-        interrupt = interrupts.next() => return Ok(Ended::Settled(Status::Interrupted(interrupt.status()))),
+        interrupt = interrupts.next() => return Ok(Ended::Finished(Status::Interrupted(interrupt.status()))),
     };
     let log = match (&options.log, beginning.log.take()) {
         (_, Some(log)) => Some(log),
         (Some(path), None) => {
             let path = path.clone();
-            let made = tokio::task::spawn_blocking(move || new_log(&path)).await;
-            Some(made.map_err(|_| Failure::Broken("the log could not be created".to_owned()))??)
+            let log = tokio::task::spawn_blocking(move || new_log(&path)).await;
+            Some(log.map_err(|_| Failure::Runtime("the log could not be created".to_owned()))??)
         }
         (None, None) => None,
     };
@@ -285,13 +285,13 @@ async fn begin(
         .build()
         .map_err(|error| {
             remove_empty(options.log.as_deref());
-            let is_gone = matches!(&error, RunError::Directory { error, .. } if error.kind() == ErrorKind::NotFound);
-            if options.resume.is_some() && is_gone {
-                return Failure::Broken(format!(
+            let is_missing = matches!(&error, RunError::Directory { error, .. } if error.kind() == ErrorKind::NotFound);
+            if options.resume.is_some() && is_missing {
+                return Failure::Runtime(format!(
                     "{error}; the files in it are lost. Name another directory with `--run-directory DIR`"
                 ));
             }
-            Failure::Broken(error.to_string())
+            Failure::Runtime(error.to_string())
         })?;
     if options.resume.is_some() {
         report_directory(&run.directories());
@@ -301,18 +301,18 @@ async fn begin(
     play::play(displays, run, reply, options, beginning, &mut interrupts).await
 }
 
-/// A run that could not begin leaves no log behind that would stand in the way of the next.
+/// Removes the empty log of a run that could not start, so that the next run can create it.
 fn remove_empty(log: Option<&Path>) {
     if let Some(log) = log
-        && log.metadata().is_ok_and(|about| about.len() == 0)
+        && log.metadata().is_ok_and(|metadata| metadata.len() == 0)
     {
         let _ = std::fs::remove_file(log);
     }
 }
 
-/// Shows what came of a run that was over.
-fn over(options: &RunOptions, color: Color, history: History) -> Outcome {
+/// Shows the results of a run that has ended.
+fn show_ended(options: &RunOptions, color: Color, history: History) -> Outcome {
     let environment = Environment::read();
-    remark("the run of this log has ended, so no calls were run; these are its results");
+    print_note("the run of this log has ended, so no calls were run; these are its results");
     block_on(play::show(options, color, &environment, history))
 }

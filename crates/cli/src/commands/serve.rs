@@ -1,4 +1,4 @@
-//! `plaincall serve`: the gateway.
+//! `plaincall serve`: run the gateway.
 
 mod limits;
 mod log;
@@ -24,32 +24,32 @@ pub(crate) use crate::commands::serve::options::ServeOptions;
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
-use crate::status::{Failure, Outcome, Status, remark};
+use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::interrupts::Interrupts;
 use crate::terminal::problems;
 use crate::tools_file;
 
-/// How long the end of the command waits for requests that are cut.
-const LAST_LINES: Duration = Duration::from_secs(1);
+/// How long shutdown waits for aborted requests.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
 
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
-    let log = Log::to(JsonOutput::new(), remark)
-        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
+    let log = Log::start(JsonOutput::new(), print_note)
+        .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
     config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
     config
         .check_address(options.listen)
         .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
-    let few_files = open_files::raise(options.limits.max_requests);
+    let file_warning = open_files::raise(options.limits.max_requests);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(async {
+        .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(async {
         let listener = TcpListener::bind(options.listen)
             .await
             .map_err(|error| cannot_listen(options.listen, &error))?;
@@ -57,27 +57,27 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             .local_addr()
             .map_err(|error| cannot_listen(options.listen, &error))?;
         let interrupts = Interrupts::new()?;
-        remark(&format!(
+        print_note(&format!(
             "listening on http://{address}/v1 with tool calls for {}",
             options.upstream
         ));
-        if let Some(few_files) = few_files {
-            remark(&few_files);
+        if let Some(file_warning) = file_warning {
+            print_note(&file_warning);
         }
         if options.log_contents {
-            remark(
+            print_note(
                 "--log-contents: the access log contains the messages of users, models and tools; restrict access to it",
             );
         }
         serve_until_signal(gateway, listener, interrupts, options.times.drain_delay.0).await
     });
-    // Requests that are cut have their lines too.
-    runtime.shutdown_timeout(LAST_LINES);
+    // Aborted requests are logged too.
+    runtime.shutdown_timeout(ABORT_TIMEOUT);
     log.close();
-    ended
+    result
 }
 
-/// Serves until the first signal, and then as long as there is something to answer, or until the second.
+/// Serves until a signal, then completes the requests in progress unless a second signal arrives.
 async fn serve_until_signal(
     gateway: Gateway,
     listener: TcpListener,
@@ -88,19 +88,19 @@ async fn serve_until_signal(
     let mut served = tokio::spawn(gateway.clone().serve(listener, async {
         let _ = stopped.await;
     }));
-    let looking = tokio::spawn({
+    let preflight = tokio::spawn({
         let gateway = gateway.clone();
         async move {
             if let Some(problem) = gateway.preflight().await {
-                remark(&problem);
+                print_note(&problem);
             }
         }
     });
     let first = interrupts.next().await;
-    looking.abort();
+    preflight.abort();
     gateway.drain();
-    // A load balancer does not send the signal from a keyboard, so there is no delay.
-    let delay = if first.is_typed() {
+    // Ctrl-C does not come from a load balancer, so it needs no delay.
+    let delay = if first.is_from_keyboard() {
         Duration::ZERO
     } else {
         drain_delay
@@ -111,29 +111,29 @@ async fn serve_until_signal(
             1 => "1 request is".to_owned(),
             _ => format!("{active} requests are"),
         };
-        remark(&format!(
+        print_note(&format!(
             "shutting down: {requests} in progress; a second signal exits immediately"
         ));
     }
-    let answered = async {
+    let drained = async {
         tokio::time::sleep(delay).await;
         let _ = stop.send(());
         (&mut served).await
     };
     tokio::select! {
-        answered = answered => match answered {
-            Ok(Ok(0)) => Ok(Status::Good),
-            Ok(Ok(cut)) => Err(Failure::Broken(format!(
-                "requests not completed before shutdown: {cut}"
+        drained = drained => match drained {
+            Ok(Ok(0)) => Ok(Status::Success),
+            Ok(Ok(incomplete)) => Err(Failure::Runtime(format!(
+                "requests not completed before shutdown: {incomplete}"
             ))),
-            Ok(Err(error)) => Err(Failure::Broken(format!("cannot serve: {error}"))),
-            Err(error) => Err(Failure::Broken(format!("the server failed: {error}"))),
+            Ok(Err(error)) => Err(Failure::Runtime(format!("cannot serve: {error}"))),
+            Err(error) => Err(Failure::Runtime(format!("the server failed: {error}"))),
         },
         second = interrupts.next() => Ok(Status::Interrupted(second.status())),
     }
 }
 
-/// It cannot listen there; what to do about it.
+/// Returns the error for an address that cannot be bound, with advice.
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     let advice = match error.kind() {
         ErrorKind::AddrInUse => {
@@ -145,7 +145,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
         }
         _ => "",
     };
-    Failure::Broken(format!("cannot listen on {address}: {error}{advice}"))
+    Failure::Runtime(format!("cannot listen on {address}: {error}{advice}"))
 }
 
 fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayConfig, Failure> {
@@ -153,16 +153,16 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     let upstream = if let Some(file) = options.upstream.strip_prefix("replay:") {
         let (file, text) = tools_file::read(Path::new(file))?;
         let replay = Replay::read(&text);
-        Upstream::local(replay.map_err(|error| Failure::Broken(format!("{file}: {error}")))?)
+        Upstream::local(replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?)
     } else {
         let key = source(&options.upstream_key, UPSTREAM_KEY)?;
-        let key = key.map(|source| source.word("key")).transpose()?;
+        let key = key.map(|source| source.value("key")).transpose()?;
         Upstream::http(options.upstream.clone(), key)
     };
     let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,
         None => Secret::random()
-            .map_err(|error| Failure::Broken(format!("cannot get random numbers: {error}")))?,
+            .map_err(|error| Failure::Runtime(format!("cannot get random numbers: {error}")))?,
     };
     let keys = source(&options.keys, CLIENT_KEYS)?;
     let keys = keys.map(|source| source.keys()).transpose()?;
@@ -172,7 +172,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
         let (name, text) = tools_file::read(file)?;
         let models = read_models(&name, &text, &all).map_err(|error| {
             let count = problems::show(&name, &text, &error);
-            Failure::Broken(format!("{name} has {count}"))
+            Failure::Runtime(format!("{name} has {count}"))
         })?;
         let settings = models
             .into_iter()
@@ -191,7 +191,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     Ok(config)
 }
 
-/// The options about models: what holds for all.
+/// Returns the settings that apply to all models.
 fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
     let markers = options.reasoning.clone();
     let markers = markers.and_then(|markers| Some(Reasoning::Between(markers.try_into().ok()?)));
@@ -208,7 +208,7 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
 }
 
 fn settings(model: &Model) -> ModelSettings {
-    let usual = ModelSettings::default();
+    let defaults = ModelSettings::default();
     ModelSettings {
         dialect: model.dialect(),
         markers: match model.keyed {
@@ -225,7 +225,7 @@ fn settings(model: &Model) -> ModelSettings {
             config::Arguments::Stream => ArgumentMode::Stream,
         },
         unclosed: model.unclosed.unwrap_or_default(),
-        repair_rounds: model.repair_rounds.unwrap_or(usual.repair_rounds),
+        repair_rounds: model.repair_rounds.unwrap_or(defaults.repair_rounds),
         developer_is_system: model.developer_role != Some(true),
     }
 }

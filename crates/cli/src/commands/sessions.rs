@@ -1,4 +1,4 @@
-//! Sessions: saved conversations, each stored as a log.
+//! `plaincall sessions`: list, show and remove sessions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use crate::commands::show::{self, ShowOptions};
 use crate::environment::Environment;
 use crate::options::FileOptions;
 use crate::output::Output;
-use crate::session::{Known, Note, all};
+use crate::session::{Note, SavedSession, list_sessions};
 use crate::settings::Configuration;
-use crate::status::{Failure, Outcome, Status, remark};
+use crate::status::{Failure, Outcome, Status, print_note};
+use crate::terminal::human::{self, count};
 use crate::terminal::line::Line;
 use crate::terminal::palette::{BOLD, DIM, PLAIN};
-use crate::terminal::words::{self, count};
 
-/// How much of a question a list shows, in columns.
-const SHOWN: usize = 60;
+/// The maximum length of a question in the list, in columns.
+const MAX_QUESTION: usize = 60;
 
 /// List, show and remove sessions.
 ///
@@ -74,47 +74,47 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
     let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
     let folder = configuration.session_directory()?;
     match &options.action {
-        Action::List { json } => list(&all(folder)?, *json, output),
+        Action::List { json } => list(&list_sessions(folder)?, *json, output),
         Action::Show { name, full } => {
-            let known = find(folder, name)?;
+            let session = find(folder, name)?;
             let options = ShowOptions {
-                file: known.path,
+                file: session.path,
                 html: None,
                 full: *full,
             };
             show::show(&options, output)
         }
         Action::Remove { names } => {
-            // All are looked for before one is removed.
-            let found: Result<Vec<Known>, Failure> =
+            // All sessions are found before any is removed.
+            let found: Result<Vec<SavedSession>, Failure> =
                 names.iter().map(|name| find(folder, name)).collect();
-            for known in found? {
-                Log::remove(&known.path).map_err(|error| {
-                    Failure::Broken(match error {
+            for session in found? {
+                Log::remove(&session.path).map_err(|error| {
+                    Failure::Runtime(match error {
                         LogError::InUse { .. } => {
-                            format!("the session `{}` is in use", known.name)
+                            format!("the session `{}` is in use", session.name)
                         }
-                        error => format!("cannot remove {}: {error}", known.path.display()),
+                        error => format!("cannot remove {}: {error}", session.path.display()),
                     })
                 })?;
-                remark(&format!("removed the session `{}`", known.name));
+                print_note(&format!("removed the session `{}`", session.name));
             }
-            Ok(Status::Good)
+            Ok(Status::Success)
         }
     }
 }
 
-fn find(folder: &Path, name: &str) -> Result<Known, Failure> {
-    let known = all(folder)?;
-    let near = did_you_mean(name, known.iter().map(|known| known.name.as_str()));
-    let found = known.iter().position(|known| known.name == name);
-    let found = found.and_then(|place| known.into_iter().nth(place));
-    found.ok_or_else(|| Failure::Broken(format!("there is no session `{name}`{near}")))
+fn find(folder: &Path, name: &str) -> Result<SavedSession, Failure> {
+    let sessions = list_sessions(folder)?;
+    let near = did_you_mean(name, sessions.iter().map(|session| session.name.as_str()));
+    let found = sessions.iter().position(|session| session.name == name);
+    let found = found.and_then(|place| sessions.into_iter().nth(place));
+    found.ok_or_else(|| Failure::Runtime(format!("there is no session `{name}`{near}")))
 }
 
-/// A session in a list.
+/// An entry of the list.
 #[derive(serde::Serialize)]
-struct Listed {
+struct Entry {
     name: String,
     used_unix_ms: u64,
     turns: usize,
@@ -126,19 +126,19 @@ struct Listed {
     file: PathBuf,
 }
 
-fn listed(known: &Known) -> Listed {
-    let bytes = fs::read(&known.path).unwrap_or_default();
+fn entry(session: &SavedSession) -> Entry {
+    let bytes = fs::read(&session.path).unwrap_or_default();
     let (record, _) = Record::read_as_far_as_possible(&bytes);
     let events = &record.events;
-    let noted = events.iter().find_map(|event| match event {
+    let note = events.iter().find_map(|event| match event {
         RunEvent::Run(begin) => Note::of(begin),
         _ => None,
     });
-    // Documents stand before the question that they came with.
-    let before = events
+    // The question is the last user message before the first turn; documents precede it.
+    let first_messages = events
         .iter()
         .take_while(|event| !matches!(event, RunEvent::Turn(_)));
-    let question = before.filter_map(|event| match event {
+    let question = first_messages.filter_map(|event| match event {
         RunEvent::Message(message) if message.author == Author::User => {
             Some(message.text.to_string())
         }
@@ -146,47 +146,47 @@ fn listed(known: &Known) -> Listed {
     });
     let question = question.last();
     let is_turn = |event: &&RunEvent| matches!(event, RunEvent::Turn(_));
-    let used = known
+    let used = session
         .used
         .duration_since(UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);
-    Listed {
-        name: known.name.clone(),
+    Entry {
+        name: session.name.clone(),
         used_unix_ms: u64::try_from(used.as_millis()).unwrap_or(u64::MAX),
         turns: events.iter().filter(is_turn).count(),
-        model: noted.map(|note| note.model),
+        model: note.map(|note| note.model),
         question,
-        file: known.path.clone(),
+        file: session.path.clone(),
     }
 }
 
-fn list(known: &[Known], json: bool, output: &mut Output) -> Outcome {
-    if known.is_empty() && !json {
-        remark(
+fn list(sessions: &[SavedSession], json: bool, output: &mut Output) -> Outcome {
+    if sessions.is_empty() && !json {
+        print_note(
             "there are no sessions; start one with `ask --session NAME` or `chat --session NAME`",
         );
     }
-    let width = known.iter().map(|known| known.name.chars().count());
+    let width = sessions.iter().map(|session| session.name.chars().count());
     let width = width.max().unwrap_or(0);
-    for known in known {
-        let listed = listed(known);
+    for session in sessions {
+        let entry = entry(session);
         if json {
-            output.json_line(&listed)?;
+            output.json_line(&entry)?;
             continue;
         }
-        let mut line = Line::of(BOLD, &listed.name);
+        let mut line = Line::of(BOLD, &entry.name);
         line.pad_to(width + 2);
-        line.push(DIM, &words::moment(listed.used_unix_ms));
-        line.push(DIM, &format!("  {}", count(listed.turns, "turn")));
-        if let Some(question) = &listed.question {
+        line.push(DIM, &human::utc(entry.used_unix_ms));
+        line.push(DIM, &format!("  {}", count(entry.turns, "turn")));
+        if let Some(question) = &entry.question {
             let first = question.trim().lines().next().unwrap_or_default();
             line.push(PLAIN, "  ");
-            line.append(&Line::of(PLAIN, first).cut(SHOWN, "..."));
+            line.append(&Line::of(PLAIN, first).truncate(MAX_QUESTION, "..."));
         }
         let mut text = String::new();
         line.write(&mut text, output.has_color);
         output.text(format_args!("{text}\n"))?;
     }
     output.flush()?;
-    Ok(Status::Good)
+    Ok(Status::Success)
 }

@@ -1,4 +1,4 @@
-//! `plaincall show`: the log of a run, for people.
+//! `plaincall show`: print the log of a run.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -13,13 +13,13 @@ use crate::output::Output;
 use crate::report::trace::Trace;
 use crate::report::{lines, page};
 use crate::session::Note as SessionNote;
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, Outcome, Status, print_error, print_note};
 use crate::terminal::glyphs::Glyphs;
-use crate::terminal::summary::Form;
+use crate::terminal::summary::Layout;
 use crate::terminal::tty::Size;
-use crate::text::input::read_whole;
+use crate::text::input::read_input;
 
-/// How many rows of a text are shown.
+/// How many rows of a text are shown without `--full`.
 const ROWS: usize = 12;
 
 /// Show the log of a run.
@@ -50,14 +50,14 @@ pub(crate) struct ShowOptions {
 
 pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     if let Some(page) = &options.html {
-        refuse_to_overwrite_the_record(&options.file, page)?;
+        check_not_same_file(&options.file, page)?;
     }
-    let (name, bytes) = read_whole(&options.file)?;
+    let (name, bytes) = read_input(&options.file)?;
     let (record, error) = Record::read_as_far_as_possible(&bytes);
     if record.events.is_empty()
         && let Some(error) = error
     {
-        return Err(Failure::Broken(format!("cannot show {name}: {error}")));
+        return Err(Failure::Runtime(format!("cannot show {name}: {error}")));
     }
     let mut trace = Trace::of(&record.events, &dialect(&record.events));
     if let Some(torn) = &record.torn {
@@ -77,9 +77,9 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
             trace
                 .problems
                 .push(format!("{error}; the rest of the log is not shown"));
-            Status::Wrong
+            Status::Failed
         }
-        None => Status::Good,
+        None => Status::Success,
     };
     match &options.html {
         Some(page) => write_page(&trace, page, output)?,
@@ -88,36 +88,36 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     output.flush()?;
     for problem in &trace.problems {
         let problem = format!("{name}: {problem}");
-        if status == Status::Good {
-            remark(&problem);
+        if status == Status::Success {
+            print_note(&problem);
         } else {
-            complain(&problem);
+            print_error(&problem);
         }
     }
     Ok(status)
 }
 
-/// How the run read its replies, if the command that began it noted it; else both syntaxes are tried.
+/// Returns the dialect of the run's replies from its note. Without a note, both syntaxes are tried.
 fn dialect(events: &[RunEvent]) -> Dialect {
-    let noted = events.iter().find_map(|event| match event {
+    let from_note = events.iter().find_map(|event| match event {
         RunEvent::Run(begin) if SessionNote::of(begin).is_some() => SessionNote::dialect(begin),
         RunEvent::Run(begin) => Note::from_json(&begin.note).ok()?.syntax.dialect().ok(),
         _ => None,
     });
-    noted.unwrap_or_else(Dialect::auto)
+    from_note.unwrap_or_else(Dialect::auto)
 }
 
 fn print(trace: &Trace, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {
     let environment = Environment::read();
     let glyphs = Glyphs::new(output.is_terminal && environment.has_unicode());
-    let form = Form {
+    let layout = Layout {
         width: output
             .is_terminal
             .then(|| Size::of_standard_output().columns),
         rows: (!options.full).then_some(ROWS),
     };
     let mut text = String::new();
-    for line in lines::lines(trace, form, glyphs) {
+    for line in lines::lines(trace, layout, glyphs) {
         text.clear();
         line.write(&mut text, output.has_color);
         text.push('\n');
@@ -131,17 +131,17 @@ fn write_page(trace: &Trace, path: &Path, output: &mut Output) -> Result<(), Fai
     if path == Path::new("-") {
         return output.bytes(page.as_bytes());
     }
-    let is_special = fs::metadata(path).is_ok_and(|about| !about.is_file());
-    let written = if is_special {
+    let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+    let result = if is_special {
         fs::write(path, page)
     } else {
         replace(path, page.as_bytes())
     };
-    written.map_err(|error| Failure::Broken(format!("cannot write {}: {error}", path.display())))
+    result.map_err(|error| Failure::Runtime(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Puts a file in the place of another at once, so that a full disk leaves the old one. Only its owner can read it: it
-/// holds what the record holds.
+/// Replaces a file atomically, so that the old file survives a full disk. Only its owner can read the new file, because
+/// it has the content of the log.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path
         .parent()
@@ -153,12 +153,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns an error if both paths are the same file.
-fn refuse_to_overwrite_the_record(record: &Path, page: &Path) -> Result<(), Failure> {
-    let same = match (fs::canonicalize(record), fs::canonicalize(page)) {
+fn check_not_same_file(record: &Path, page: &Path) -> Result<(), Failure> {
+    let is_same = match (fs::canonicalize(record), fs::canonicalize(page)) {
         (Ok(record), Ok(page)) => record == page,
         _ => false,
     };
-    if same && page != Path::new("-") {
+    if is_same && page != Path::new("-") {
         return Err(Failure::Usage(format!(
             "the page would overwrite the log {}; name another file",
             record.display()

@@ -1,4 +1,4 @@
-//! `plaincall tools`: look at tools, try one by hand, check a file of them.
+//! `plaincall tools`: list, call and check tools.
 
 mod call;
 mod check;
@@ -22,7 +22,7 @@ pub(crate) struct ToolsCommand {
     pub(crate) action: ToolsAction,
 }
 
-/// What can be done with tools.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsAction {
     List(list::ListOptions),
@@ -53,7 +53,7 @@ pub(crate) struct SourceOptions {
 }
 
 impl SourceOptions {
-    /// The configuration with these tools, and no others.
+    /// Returns the configuration. If the options set tools, it has only these tools.
     fn configuration(&self, environment: &Environment) -> Result<Configuration, Failure> {
         let options = AgentOptions {
             tools: self.tools.clone(),
@@ -63,8 +63,8 @@ impl SourceOptions {
             ..AgentOptions::default()
         };
         let mut configuration = Configuration::of(&options, environment)?;
-        let is_named = self.builtin.is_some() || !(self.tools.is_empty() && self.mcp.is_empty());
-        if is_named {
+        let has_tools = self.builtin.is_some() || !(self.tools.is_empty() && self.mcp.is_empty());
+        if has_tools {
             let settings = &mut configuration.settings;
             if self.tools.is_empty() {
                 settings.tools.clear();
@@ -80,7 +80,7 @@ impl SourceOptions {
         Ok(configuration)
     }
 
-    /// The tools. Servers are started for theirs.
+    /// Creates the tools. Starts MCP servers to get theirs.
     async fn tool_setup(&self, environment: &Environment) -> Result<ToolSetup, Failure> {
         let tool_setup = self
             .configuration(environment)?
@@ -101,15 +101,15 @@ pub(crate) fn tools(
     output: impl FnOnce() -> Output,
 ) -> Outcome {
     match &command.action {
-        // They heed signals in their own way: servers have been started.
+        // They handle signals themselves, because MCP servers must be stopped.
         ToolsAction::List(options) => list::list(options, &mut Output::new(color)),
         ToolsAction::Call(options) => call::call(options, color),
         ToolsAction::Check(options) => check::check(options, &mut output()),
     }
 }
 
-/// How an effect is called.
-pub(crate) fn effect_word(effect: Effect) -> &'static str {
+/// Returns the name of an effect.
+pub(crate) fn effect_name(effect: Effect) -> &'static str {
     match effect {
         Effect::Read => "read",
         Effect::Idempotent => "idempotent",

@@ -1,4 +1,4 @@
-//! The options of an agent, over the configuration.
+//! Options of agents, which override the configuration.
 #![allow(
     clippy::doc_markdown,
     reason = "help is plain text, so proper names have no markup"
@@ -94,7 +94,7 @@ impl AgentOptions {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
-        let least_one = |count: Option<NonZeroU32>| value(count.map(NonZeroU32::get));
+        let count = |count: Option<NonZeroU32>| value(count.map(NonZeroU32::get));
         let builtin = self.builtin.as_ref().map(absolute);
         let time = self.timeout.and_then(|it| serde_json::to_value(it).ok());
         let values: [(_, &str, Option<Value>); 11] = [
@@ -103,9 +103,9 @@ impl AgentOptions {
             ("/tools", "--tools", paths(&self.tools)),
             ("/mcp/files", "--mcp", paths(&self.mcp)),
             ("/builtin/directory", "--builtin", builtin),
-            ("/limits/turns", "--max-turns", least_one(self.max_turns)),
-            ("/limits/calls", "--max-calls", least_one(self.max_calls)),
-            ("/limits/tokens", "--max-tokens", least_one(self.max_tokens)),
+            ("/limits/turns", "--max-turns", count(self.max_turns)),
+            ("/limits/calls", "--max-calls", count(self.max_calls)),
+            ("/limits/tokens", "--max-tokens", count(self.max_tokens)),
             ("/limits/repairs", "--max-repairs", value(self.max_repairs)),
             (
                 "/limits/concurrent",
@@ -128,7 +128,7 @@ fn value(value: Option<impl Into<Value>>) -> Option<Value> {
     value.map(Into::into)
 }
 
-/// A path is relative to where the command was started.
+/// Makes a path absolute, based on the working directory.
 fn absolute(path: &PathBuf) -> Value {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
     path.to_string_lossy().into_owned().into()

@@ -1,4 +1,4 @@
-//! When to use colours.
+//! The `--color` option.
 
 use clap::ValueEnum;
 
@@ -14,7 +14,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// The choice in the words of the library that decides it.
+    /// Converts the choice for `anstream`.
     pub(crate) fn choice(self) -> anstream::ColorChoice {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,

@@ -1,4 +1,4 @@
-//! How a text is read and written.
+//! The options of a dialect.
 
 use clap::{Args, ValueEnum};
 use plaincall_config::with_markers;
@@ -71,7 +71,7 @@ pub(crate) enum SyntaxChoice {
     Auto,
 }
 
-/// Where markers of the block syntax count inside a call.
+/// Where markers of the block syntax are recognized inside a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum MarkerPlaces {
@@ -83,7 +83,7 @@ pub(crate) enum MarkerPlaces {
 }
 
 impl DialectOptions {
-    /// Returns the dialect of the options. A dialect that is not possible is wrong usage.
+    /// Returns the dialect of the options. An invalid combination is a usage error.
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         Ok(self.begun(self.outside_reasoning()?))
     }
@@ -97,8 +97,8 @@ impl DialectOptions {
         self.with_syntax(self.syntax.unwrap_or(default))
     }
 
-    /// Returns the dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the
-    /// options name other markers.
+    /// Returns the dialect for a reply that is run. Reasoning may come first, between `<think>` and `</think>` unless
+    /// other markers are set.
     pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
         let dialect = self.outside_reasoning()?;
         let [open, close] = match self.reasoning.as_deref() {
@@ -139,7 +139,7 @@ impl DialectOptions {
         checked(dialect)
     }
 
-    /// Applies `--in-reasoning` to a dialect.
+    /// Applies `--in-reasoning`.
     pub(crate) fn begun(&self, dialect: Dialect) -> Dialect {
         if self.in_reasoning {
             dialect.in_reasoning()
@@ -150,7 +150,6 @@ impl DialectOptions {
 }
 
 fn checked(dialect: Dialect) -> Result<Dialect, Failure> {
-    let checked = dialect.check();
-    checked.map_err(|error| Failure::Usage(error.to_string()))?;
+    dialect.check()?;
     Ok(dialect)
 }

@@ -1,10 +1,10 @@
-//! Where the configuration is read from.
+//! The location of the configuration.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// The location of the configuration.
+/// Options for the location of the configuration.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct FileOptions {

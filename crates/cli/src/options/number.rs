@@ -1,8 +1,8 @@
-//! Numbers of the command line.
+//! Parsers for numbers on the command line.
 
 use std::num::NonZeroUsize;
 
-/// A number of bytes.
+/// Parses a number of bytes.
 pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse()
         .map_err(|_| "expected an integer of at least 1")

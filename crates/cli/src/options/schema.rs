@@ -1,4 +1,4 @@
-//! Where the definitions of tools are.
+//! The `--schema` option.
 
 use std::path::PathBuf;
 

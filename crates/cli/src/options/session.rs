@@ -1,8 +1,8 @@
-//! The session of a conversation.
+//! Options that select a session.
 
 use clap::Args;
 
-/// The session to use.
+/// Options that select a session.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SessionOptions {
     /// Keep the conversation under this name, or continue it if it exists.

@@ -1,11 +1,11 @@
-//! How a model is taught to write calls.
+//! Options for the syntax that a model is taught.
 
 use clap::Args;
 use plaincall_config::{Model, Syntax};
 
 use crate::status::Failure;
 
-/// How a model is taught to write calls.
+/// The syntax that a model is taught.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct TeachingOptions {

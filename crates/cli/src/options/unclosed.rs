@@ -1,11 +1,11 @@
-//! What to do with calls without an end marker.
+//! The handling of calls without an end marker.
 
 use clap::ValueEnum;
 use plaincall_call::Unclosed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What to do with calls without an end marker.
+/// The handling of calls without an end marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UnclosedChoice {

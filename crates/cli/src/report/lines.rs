@@ -1,4 +1,4 @@
-//! A trace in lines.
+//! The report as lines of text.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use plaincall::{
 
 use crate::report::trace::{Attempt, Call, Trace, Turn};
 use crate::report::transcript::Segment;
-use crate::terminal::call_line::{ending, verb};
+use crate::terminal::call_line::{outcome, status_word};
 use crate::terminal::glyphs::Glyphs;
+use crate::terminal::human;
 use crate::terminal::line::Line;
-use crate::terminal::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
+use crate::terminal::palette::{self, BOLD, CALL, CALL_NAME, DIM, NOTICE, PLAIN, REASONING};
 use crate::terminal::prose::Prose;
-use crate::terminal::summary::{Columns, Form, behind, block, overview, without_line_end, wrapped};
-use crate::terminal::words;
+use crate::terminal::summary::{Columns, Layout, block, indent, overview, without_line_end, wrap};
 
-/// The columns where the labels and the texts of a call begin.
+/// The columns of labels and texts below a call.
 const LABEL: usize = 4;
 const TEXT: usize = 15;
 
-/// A width that no text has.
-const UNBROKEN: usize = usize::MAX;
+/// A width at which no line is wrapped.
+const NO_WRAP: usize = usize::MAX;
 
-pub(crate) fn lines(trace: &Trace, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+pub(crate) fn lines(trace: &Trace, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = Vec::new();
-    if let Some(begin) = &trace.begin {
-        lines.extend(wrapped(&head(begin, glyphs), form.width));
-        if let Some(directory) = &begin.current_directory {
+    if let Some(start) = &trace.begin {
+        lines.extend(wrap(&head(start, glyphs), layout.width));
+        if let Some(directory) = &start.current_directory {
             lines.push(Line::of(DIM, &format!("directory {directory}")));
         }
-        if let Some(directory) = &begin.directory {
+        if let Some(directory) = &start.directory {
             let kind = if directory.temporary {
                 ", temporary"
             } else {
@@ -45,9 +45,9 @@ pub(crate) fn lines(trace: &Trace, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     }
     for at in &trace.resumed {
         let text = format!("resumed at {}", time(*at));
-        lines.push(Line::of(ASKING, &text));
+        lines.push(Line::of(NOTICE, &text));
     }
-    for (place, turn) in trace.turns.iter().enumerate() {
+    for (index, turn) in trace.turns.iter().enumerate() {
         lines.push(Line::new());
         if trace.turns.len() > 1 {
             let mut line = Line::of(BOLD, &format!("Turn {}", turn.number.saturating_add(1)));
@@ -56,30 +56,30 @@ pub(crate) fn lines(trace: &Trace, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             lines.push(line);
             lines.push(Line::new());
         }
-        lines.extend(messages(turn, form));
-        lines.extend(reply(trace, turn, form, glyphs));
+        lines.extend(messages(turn, layout));
+        lines.extend(reply(trace, turn, layout, glyphs));
         lines.push(Line::new());
-        lines.extend(calls(trace, place, turn, form, glyphs));
+        lines.extend(calls(trace, index, turn, layout, glyphs));
     }
     for problem in &trace.problems {
         lines.push(Line::new());
-        lines.extend(wrapped(&Line::of(ASKING, problem), form.width));
+        lines.extend(wrap(&Line::of(NOTICE, problem), layout.width));
     }
     lines
 }
 
-/// When it was, and with what.
-fn head(begin: &RunBegin, glyphs: &Glyphs) -> Line {
-    let moment = words::moment(begin.began_unix_ms);
-    let mut line = Line::of(BOLD, &format!("Run of {moment}"));
-    let tools = words::count(begin.tools.len(), "tool");
-    let (dot, version) = (glyphs.dot, &begin.plaincall);
+/// Formats the start time, the version and the number of tools.
+fn head(start: &RunBegin, glyphs: &Glyphs) -> Line {
+    let began = human::utc(start.began_unix_ms);
+    let mut line = Line::of(BOLD, &format!("Run of {began}"));
+    let tools = human::count(start.tools.len(), "tool");
+    let (dot, version) = (glyphs.dot, &start.plaincall);
     line.push(DIM, &format!(" {dot} plaincall {version} {dot} {tools}"));
     line
 }
 
-/// The messages that the model received before the turn.
-fn messages(turn: &Turn, form: Form) -> Vec<Line> {
+/// Formats the messages that the model received before the turn.
+fn messages(turn: &Turn, layout: Layout) -> Vec<Line> {
     let mut lines = Vec::new();
     for message in &turn.messages {
         let (style, by) = match message.author {
@@ -88,10 +88,10 @@ fn messages(turn: &Turn, form: Form) -> Vec<Line> {
         };
         lines.push(Line::of(style, &format!("{by}:")));
         let text = message.text.trim_end().split('\n');
-        let mut rows = text.flat_map(|row| wrapped(&Line::of(PLAIN, row), form.width));
-        lines.extend(rows.by_ref().take(form.rows.unwrap_or(usize::MAX)));
+        let mut rows = text.flat_map(|row| wrap(&Line::of(PLAIN, row), layout.width));
+        lines.extend(rows.by_ref().take(layout.rows.unwrap_or(usize::MAX)));
         if let more @ 1.. = rows.count() {
-            let text = format!("({} more)", words::count(more, "line"));
+            let text = format!("({} more)", human::count(more, "line"));
             lines.push(Line::of(DIM, &text));
         }
         lines.push(Line::new());
@@ -99,9 +99,9 @@ fn messages(turn: &Turn, form: Form) -> Vec<Line> {
     lines
 }
 
-/// The reply, with its calls in their places.
-fn reply(trace: &Trace, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
-    let width = form.width.unwrap_or(UNBROKEN);
+/// Formats the reply with its calls.
+fn reply(trace: &Trace, turn: &Turn, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
+    let width = layout.width.unwrap_or(NO_WRAP);
     let mut prose = Prose::new();
     for segment in &turn.segments {
         match segment {
@@ -109,7 +109,7 @@ fn reply(trace: &Trace, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             Segment::Reasoning { text } => prose.text(text, REASONING, width),
             Segment::Call { call } => {
                 if let Some(call) = trace.calls.get(*call as usize) {
-                    prose.line(place(call, glyphs).cut(width, glyphs.cut));
+                    prose.line(call_marker(call, glyphs).truncate(width, glyphs.ellipsis));
                     prose.call();
                 }
             }
@@ -119,7 +119,7 @@ fn reply(trace: &Trace, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = prose.take_rows();
     if !turn.is_exact && turn.segments.len() > 1 {
         let text = "(the reply is shown as received: its calls could not be located)";
-        lines.extend(wrapped(&Line::of(DIM, text), form.width));
+        lines.extend(wrap(&Line::of(DIM, text), layout.width));
     }
     let end = match (turn.stop, turn.over_ms) {
         (Some(Stop::Length), _) => Some("(the reply reached its length limit)"),
@@ -127,17 +127,17 @@ fn reply(trace: &Trace, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         (_, None) => Some("(the log ends before the reply)"),
         _ => None,
     };
-    lines.extend(end.map(|end| Line::of(ASKING, end)));
+    lines.extend(end.map(|end| Line::of(NOTICE, end)));
     if let Some(cancel) = &turn.cancel {
-        let (at, reason) = (words::time(cancel.at), &cancel.reason);
+        let (at, reason) = (human::time(cancel.at), &cancel.reason);
         let text = format!("all calls were cancelled at {at}: {reason}");
-        lines.extend(wrapped(&Line::of(ASKING, &text), form.width));
+        lines.extend(wrap(&Line::of(NOTICE, &text), layout.width));
     }
     lines
 }
 
-/// The line of a call in the reply.
-fn place(call: &Call, glyphs: &Glyphs) -> Line {
+/// Formats a call in the reply.
+fn call_marker(call: &Call, glyphs: &Glyphs) -> Line {
     let mut line = Line::of(CALL, glyphs.call);
     line.push(CALL_NAME, &format!(" {}", call.name));
     line.push(BOLD, &format!(" {}", call.id));
@@ -148,39 +148,39 @@ fn place(call: &Call, glyphs: &Glyphs) -> Line {
     line
 }
 
-/// What became of the calls of a turn, and their timeline.
-fn calls(trace: &Trace, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+/// Formats the outcomes of a turn's calls, and the timeline.
+fn calls(trace: &Trace, index: usize, turn: &Turn, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let table = &turn.table;
-    // In a conversation it is usual.
+    // In a conversation, turns without calls are common.
     if table.calls().is_empty() && trace.turns.iter().any(|turn| !turn.messages.is_empty()) {
         return Vec::new();
     }
     if table.calls().is_empty() {
         let text = Line::of(PLAIN, "The reply has no calls.");
-        return wrapped(&text, form.width);
+        return wrap(&text, layout.width);
     }
-    let columns = Columns::of(table.calls(), form.picture_width());
+    let columns = Columns::of(table.calls(), layout.chart_width());
     let mut lines = vec![Line::of(BOLD, "Calls")];
-    for (call, in_table) in trace.calls_of(place).zip(table.calls()) {
-        let mut line = columns.begin(in_table, glyphs);
-        if let Some(result) = in_table.result() {
-            line.append(&ending(result));
+    for (call, entry) in trace.calls_of(index).zip(table.calls()) {
+        let mut line = columns.call_prefix(entry, glyphs);
+        if let Some(result) = entry.result() {
+            line.append(&outcome(result));
         } else if let Some(open) = &call.open {
-            line.push(ASKING, &format!("interrupted {}", open.stage.sentence()));
+            line.push(NOTICE, &format!("interrupted {}", open.stage.phrase()));
         }
-        lines.extend(wrapped(&line, form.width));
-        lines.extend(about(call, form, glyphs));
+        lines.extend(wrap(&line, layout.width));
+        lines.extend(call_details(call, layout, glyphs));
     }
     lines.push(Line::new());
-    lines.extend(overview(table, form, glyphs));
+    lines.extend(overview(table, layout, glyphs));
     lines
 }
 
-/// The details of a call below its line.
-fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
+/// Formats the details of a call below its line.
+fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let mut details = Details {
         lines: Vec::new(),
-        form,
+        layout,
         glyphs,
     };
     if let Some(arguments) = &call.arguments {
@@ -192,13 +192,13 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         details.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        details.line("allowed", &admitted(admission, call.ready_ms));
+        details.line("allowed", &admission_text(admission, call.ready_ms));
     }
     if let Some(edited) = &call.edited {
         details.arguments("ran with", edited);
     }
-    if let Some(because) = &call.because {
-        details.line("because", &cause(call, because));
+    if let Some(reason) = &call.because {
+        details.line("because", &cause(call, reason));
     }
     let is_plain = |attempt: &Attempt| attempt.error.is_none() && !attempt.is_interrupted;
     if call.attempts.len() > 1 || !call.attempts.iter().all(is_plain) {
@@ -227,8 +227,8 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     details.lines
 }
 
-/// Who let a call pass, and how long that took.
-fn admitted(admission: &Admission, ready: Option<u64>) -> String {
+/// Formats who approved a call and how long that took.
+fn admission_text(admission: &Admission, ready: Option<u64>) -> String {
     let by = match admission.by {
         AdmittedBy::Rule => "by a rule of the run",
         AdmittedBy::Always => "by an earlier approval of all calls of this tool",
@@ -236,7 +236,7 @@ fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     };
     let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
     let waited = waited.filter(|it| *it >= Duration::from_millis(1));
-    let waited = waited.map_or(String::new(), |it| format!(" after {}", words::time(it)));
+    let waited = waited.map_or(String::new(), |it| format!(" after {}", human::time(it)));
     let mut text = format!("{by}{waited}");
     if admission.always {
         text.push_str(", with all later calls of this tool");
@@ -244,29 +244,29 @@ fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     text
 }
 
-fn cause(call: &Call, because: &Because) -> String {
-    let link = match because.link {
+fn cause(call: &Call, reason: &Because) -> String {
+    let link = match reason.link {
         Link::Dependency => "it depends on",
         Link::Order => "it follows",
     };
-    let mut text = format!("{link} {}", because.direct.id);
-    if because.direct.call == call.number {
+    let mut text = format!("{link} {}", reason.direct.id);
+    if reason.direct.call == call.number {
         text.push_str(" (itself)");
     }
-    if because.root != because.direct {
-        text = format!("{text}; the first failure was {}", because.root.id);
+    if reason.root != reason.direct {
+        text = format!("{text}; the first failure was {}", reason.root.id);
     }
     text
 }
 
 fn attempt_line(attempt: &Attempt, call: &Call) -> String {
-    let from = moment(attempt.started_ms);
+    let from = exact_time(attempt.started_ms);
     let Some(ended) = attempt.ended_ms else {
         return format!("at {from}, interrupted");
     };
     let took = time(ended.saturating_sub(attempt.started_ms));
     let Some(error) = &attempt.error else {
-        let status = call.status.map_or("ended", verb);
+        let status = call.status.map_or("ended", status_word);
         return format!("at {from}, {status} after {took}");
     };
     let (error, wait) = (without_line_end(error), attempt.wait_ms.map(time));
@@ -276,21 +276,21 @@ fn attempt_line(attempt: &Attempt, call: &Call) -> String {
 
 fn times(call: &Call) -> String {
     let started = call.attempts.last().map(|attempt| attempt.started_ms);
-    let stations = [
+    let times = [
         ("appeared", Some(call.appeared_ms)),
         ("complete", call.complete_ms),
         ("started", started),
         ("ended", call.ended_ms),
     ];
-    let details: Vec<String> = stations
+    let details: Vec<String> = times
         .into_iter()
-        .filter_map(|(name, at)| Some(format!("{name} {}", moment(at?))))
+        .filter_map(|(name, at)| Some(format!("{name} {}", exact_time(at?))))
         .collect();
     details.join(", ")
 }
 
-/// A time from the beginning of the run, to the millisecond.
-fn moment(ms: u64) -> String {
+/// Formats a time since the beginning of the run, to the millisecond.
+fn exact_time(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
         _ => format!("{}.{:03} s", ms / 1000, ms % 1000),
@@ -298,18 +298,18 @@ fn moment(ms: u64) -> String {
 }
 
 fn time(ms: u64) -> String {
-    words::time(Duration::from_millis(ms))
+    human::time(Duration::from_millis(ms))
 }
 
-/// Lines with a label each.
+/// The labelled lines below a call.
 struct Details<'a> {
     lines: Vec<Line>,
-    form: Form,
+    layout: Layout,
     glyphs: &'a Glyphs,
 }
 
 impl Details<'_> {
-    /// A label and a sentence.
+    /// Adds a label and one line.
     fn line(&mut self, label: &str, text: &str) {
         self.styled(label, &Line::of(PLAIN, text));
     }
@@ -317,7 +317,7 @@ impl Details<'_> {
     fn styled(&mut self, label: &str, text: &Line) {
         for (row, text) in self.rows(text).iter().enumerate() {
             let label = if row == 0 { label } else { "" };
-            let mut line = behind(LABEL, &Line::of(DIM, label));
+            let mut line = indent(LABEL, &Line::of(DIM, label));
             if !text.is_empty() {
                 line.pad_to(TEXT);
                 line.append(text);
@@ -327,13 +327,13 @@ impl Details<'_> {
     }
 
     fn rows(&self, text: &Line) -> Vec<Line> {
-        wrapped(
+        wrap(
             text,
-            self.form.width.map(|width| width.saturating_sub(TEXT)),
+            self.layout.width.map(|width| width.saturating_sub(TEXT)),
         )
     }
 
-    /// A label and a text, which goes below the label if it has several lines.
+    /// Adds a label and a text, which starts below the label if it has several lines.
     fn text(&mut self, label: &str, text: &str, style: Style) {
         if text.is_empty() {
             return self.styled(label, &Line::of(DIM, "(empty)"));
@@ -341,29 +341,29 @@ impl Details<'_> {
         if !text.contains('\n') {
             let line = Line::of(style, text);
             let rows = self.rows(&line).len();
-            let fits = self.form.rows.is_none_or(|most| rows <= most);
-            if fits && !self.form.is_too_long(&line) {
+            let fits = self.layout.rows.is_none_or(|max| rows <= max);
+            if fits && !self.layout.is_too_long(&line) {
                 return self.styled(label, &line);
             }
         }
         self.styled(label, &Line::new());
-        let form = Form {
-            width: self.form.width.map(|width| width.saturating_sub(LABEL)),
-            ..self.form
+        let layout = Layout {
+            width: self.layout.width.map(|width| width.saturating_sub(LABEL)),
+            ..self.layout
         };
-        let block = block(text, style, form, self.glyphs);
+        let block = block(text, style, layout, self.glyphs);
         self.lines
-            .extend(block.iter().map(|line| behind(LABEL, line)));
+            .extend(block.iter().map(|line| indent(LABEL, line)));
     }
 
-    /// Arguments: on a line, cut to it; or whole, each on its own.
+    /// Adds arguments: on one truncated line, or in full on separate lines.
     fn arguments(&mut self, label: &str, arguments: &[(String, String)]) {
         if arguments.is_empty() {
             return self.styled(label, &Line::of(DIM, "none"));
         }
-        if self.form.rows.is_none() {
-            for (place, (pointer, value)) in arguments.iter().enumerate() {
-                let label = if place == 0 { label } else { "" };
+        if self.layout.rows.is_none() {
+            for (index, (pointer, value)) in arguments.iter().enumerate() {
+                let label = if index == 0 { label } else { "" };
                 if value.contains('\n') {
                     self.styled(label, &Line::of(CALL, &format!("{pointer}:")));
                     self.text("", value, PLAIN);
@@ -373,10 +373,10 @@ impl Details<'_> {
             }
             return;
         }
-        let width = self.form.picture_width().saturating_sub(TEXT);
+        let width = self.layout.chart_width().saturating_sub(TEXT);
         let mut line = Line::new();
-        for (place, (pointer, value)) in arguments.iter().enumerate() {
-            if place > 0 {
+        for (index, (pointer, value)) in arguments.iter().enumerate() {
+            if index > 0 {
                 line.push(DIM, ", ");
             }
             line.append(&argument(pointer, value));
@@ -384,7 +384,7 @@ impl Details<'_> {
                 break;
             }
         }
-        self.styled(label, &line.cut(width, self.glyphs.cut));
+        self.styled(label, &line.truncate(width, self.glyphs.ellipsis));
     }
 }
 

@@ -1,11 +1,11 @@
-//! A trace as one page for a browser: nothing in it is loaded from anywhere, and no text of the record can become markup
-//! or script.
+//! The report as an HTML page. The page loads nothing from the network, and text of the log cannot become markup or
+//! script.
 
 use crate::report::trace::Trace;
 
 const FRAME: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
-/// Which scripts and styles the browser may heed: these alone, named by their hashes.
+/// The content security policy, which allows only these scripts and styles by their hashes.
 const POLICY: &str = include_str!("page/policy.txt");
 const SCRIPTS: [(&str, &str); 3] = [
     ("@SCRIPT@", include_str!("page/script.js")),
@@ -14,7 +14,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn page(trace: &Trace) -> String {
-    let data = embedded(&serde_json::to_string(trace).unwrap_or_default());
+    let data = escape_for_script(&serde_json::to_string(trace).unwrap_or_default());
     let mut parts = vec![
         ("@POLICY@", POLICY.trim_end()),
         ("@STYLE@", STYLE),
@@ -23,7 +23,7 @@ pub(crate) fn page(trace: &Trace) -> String {
     parts.extend(SCRIPTS);
     let mut page = String::with_capacity(data.len() + 64 * 1024);
     let mut rest = FRAME;
-    // Each part is looked for in the frame alone, so that the texts of the record may hold the names of parts.
+    // Placeholders are searched only in the frame, because the data may contain their names.
     while let Some((at, (name, part))) = parts
         .iter()
         .filter_map(|part| Some((rest.find(part.0)?, *part)))
@@ -38,9 +38,9 @@ pub(crate) fn page(trace: &Trace) -> String {
     page
 }
 
-/// JSON that can stand in an element `script`: no `<` that could end it, and no line end that only JSON knows. All of
-/// these can stand in texts of JSON alone, where an escape means the same.
-fn embedded(json: &str) -> String {
+/// Escapes JSON for a `script` element, so that it contains no `<` and no line ends that JavaScript does not allow.
+/// These characters occur only in strings, where the escape has the same meaning.
+fn escape_for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 32);
     for c in json.chars() {
         match c {

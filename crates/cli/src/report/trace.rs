@@ -1,5 +1,5 @@
-//! The trace of a run, from its log: turns, transcripts and the outcome of each call. `plaincall show` prints it, and its
-//! JSON is the data of the page. Times are milliseconds from the beginning of the run.
+//! The trace of a run from its log: turns, replies and the outcome of each call. `plaincall show` prints it, and its
+//! JSON is the data of the HTML page. Times are milliseconds since the beginning of the run.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -17,6 +17,7 @@ use crate::report::transcript::{self, Delta, Segment};
 use crate::terminal::call_table::CallTable;
 use crate::terminal::critical::critical;
 
+/// The trace of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Trace {
     pub(crate) begin: Option<RunBegin>,
@@ -25,32 +26,32 @@ pub(crate) struct Trace {
     pub(crate) resumed: Vec<u64>,
     /// The time of the last event.
     pub(crate) end_ms: u64,
-    /// The problems of the log itself.
+    /// Problems of the log itself.
     pub(crate) problems: Vec<String>,
 }
 
-/// Arguments by JSON Pointer. As JSON a list: an object could not keep two values of one pointer apart, nor their order in
-/// every reader.
+/// Arguments by JSON Pointer. Serialized as a list, because a JSON object does not keep duplicate pointers and their
+/// order.
 type Pairs = Vec<(String, String)>;
 
-/// One reply, and when it was what.
+/// A turn: one reply and its calls.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Turn {
-    /// Its number, from 0.
+    /// The number of the turn, from 0.
     pub(crate) number: u32,
     pub(crate) opened_ms: u64,
     pub(crate) over_ms: Option<u64>,
     pub(crate) stop: Option<Stop>,
     pub(crate) ended_ms: Option<u64>,
     pub(crate) cancel: Option<Cancel>,
-    /// The messages that the model received before it, without results.
+    /// The messages before the reply, without results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) messages: Vec<Message>,
-    /// The number of its first call.
+    /// The number of the first call.
     pub(crate) first_call: u32,
-    /// The reply: text, and calls in their places.
+    /// The reply: text and calls.
     pub(crate) segments: Vec<Segment>,
-    /// Whether the calls stand where they were written; otherwise they stand where they were noticed.
+    /// Whether the calls are at their exact positions in the text, rather than where they were detected.
     pub(crate) is_exact: bool,
     #[serde(skip)]
     pub(crate) table: CallTable,
@@ -58,75 +59,77 @@ pub(crate) struct Turn {
     deltas: Vec<Delta>,
 }
 
-/// One call, from its header to its end.
+/// A call.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Call {
-    /// Its place in order of appearance, from 0.
+    /// The number of the call in order of appearance, from 0.
     pub(crate) number: u32,
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
-    /// The place of its turn, from 0.
+    /// The index of the turn, from 0.
     pub(crate) turn: usize,
     pub(crate) effect: Option<Effect>,
     pub(crate) dependencies: Vec<Dependency>,
-    /// The call as it was written, if it never was complete; else its arguments say it.
+    /// The source of a call that was never completed.
     pub(crate) source: Option<String>,
-    /// Its arguments as they were written.
+    /// The arguments of a completed call.
     pub(crate) arguments: Option<Pairs>,
-    /// Why only the gate itself could let it run: the end of a sentence that begins with "this call".
+    /// Why the call needed approval: a phrase that follows "this call".
     pub(crate) held: Option<String>,
     pub(crate) admission: Option<Admission>,
-    /// The edited arguments, if an approval changed them.
+    /// The arguments after an approval changed them.
     pub(crate) edited: Option<Pairs>,
     pub(crate) attempts: Vec<Attempt>,
-    /// How it ended; nothing if the record does not say.
+    /// The status. None if the log does not contain it.
     #[serde(serialize_with = "status_name")]
     pub(crate) status: Option<Status>,
     pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<Arc<str>>,
     pub(crate) note: Option<Arc<str>>,
     pub(crate) because: Option<Because>,
-    /// Its stage at the end of the log, if it has no end.
+    /// The stage of a call that has not ended.
     pub(crate) open: Option<Open>,
     pub(crate) appeared_ms: u64,
     pub(crate) complete_ms: Option<u64>,
     pub(crate) ready_ms: Option<u64>,
     pub(crate) ended_ms: Option<u64>,
-    /// Whether it is one of those that decided how long the turn took.
+    /// Whether the call is on the critical path of the turn.
     pub(crate) is_critical: bool,
-    /// Its last stage before it ended.
+    /// The last stage before the end.
     #[serde(skip)]
     stage: Stage,
 }
 
-/// An id that a call names, and what it means.
+/// A dependency: an id and the call that it refers to.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Dependency {
     pub(crate) id: String,
     pub(crate) call: Option<u32>,
 }
 
-/// One start of a call.
+/// An attempt to run a call.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Attempt {
     pub(crate) number: u32,
     pub(crate) started_ms: u64,
     pub(crate) ended_ms: Option<u64>,
-    /// Why it was not the last one.
+    /// The error, if a retry followed.
     pub(crate) error: Option<Arc<str>>,
-    /// How long the call was to wait after it.
+    /// The delay before the retry.
     pub(crate) wait_ms: Option<u64>,
-    /// Whether the run was interrupted while it ran.
+    /// Whether the attempt was interrupted with the run.
     pub(crate) is_interrupted: bool,
 }
 
+/// A call without an end.
 #[derive(Debug, Serialize)]
 pub(crate) struct Open {
     pub(crate) stage: Stage,
-    /// What `--resume` does about it: the end of a sentence.
+    /// What `--resume` does with it: a phrase that follows "`--resume`".
     pub(crate) resume: &'static str,
 }
 
+/// The stage of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
@@ -140,8 +143,8 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The end of a sentence that begins with "interrupted".
-    pub(crate) fn sentence(self) -> &'static str {
+    /// Returns a phrase that follows "interrupted".
+    pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::Writing => "while it was being written",
             Self::Waiting => "while it waited for other calls",
@@ -153,11 +156,11 @@ impl Stage {
     }
 }
 
-/// Returns what `--resume` does about a call without an end.
+/// Returns what `--resume` does with a call without an end.
 fn resume(stage: Stage, effect: Option<Effect>, is_cancelled: bool) -> &'static str {
-    let is_unsure =
+    let is_unknown =
         stage == Stage::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
-    if is_cancelled && !is_unsure {
+    if is_cancelled && !is_unknown {
         return "does not start it, because all calls were cancelled; it ends as cancelled";
     }
     match (stage, effect) {
@@ -179,10 +182,10 @@ fn resume(stage: Stage, effect: Option<Effect>, is_cancelled: bool) -> &'static 
 impl Trace {
     pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
         let mut trace = Self::default();
-        // The messages since the last turn was opened.
+        // The messages since the start of the last turn.
         let mut messages = Vec::new();
         for event in events {
-            trace.take(event, &mut messages);
+            trace.apply(event, &mut messages);
         }
         trace.finish(dialect);
         trace
@@ -192,7 +195,7 @@ impl Trace {
         self.calls.iter().filter(move |call| call.turn == turn)
     }
 
-    fn take(&mut self, event: &RunEvent, messages: &mut Vec<Message>) {
+    fn apply(&mut self, event: &RunEvent, messages: &mut Vec<Message>) {
         self.end_ms = self.end_ms.max(ms(event.at()));
         match event {
             RunEvent::Turn(turn) => return self.open_turn(turn.turn, turn.at, take(messages)),
@@ -216,7 +219,7 @@ impl Trace {
                 return;
             }
             RunEvent::TurnEnd(end) => {
-                // A turn that was left may end after the next one has begun.
+                // An abandoned turn may end after the next one has started.
                 let mut turns = self.turns.iter_mut();
                 if let Some(turn) = turns.find(|turn| turn.number == end.turn) {
                     turn.ended_ms = Some(ms(end.at));
@@ -226,19 +229,19 @@ impl Trace {
             RunEvent::Untrusted(_) | RunEvent::LogFailed(_) | RunEvent::Lagged(_) => return,
             _ => {}
         }
-        // A record that is damaged may lack the beginning of a turn.
+        // A damaged log may lack the start of a turn.
         if self.turns.is_empty() {
             self.open_turn(0, Duration::ZERO, take(messages));
         }
         let Some(turn) = self.turns.last_mut() else {
             return;
         };
-        turn.table.take_run_event(event);
+        turn.table.apply_run_event(event);
         match event {
             RunEvent::Text(delta) => turn.deltas.push(Delta::Source(delta.source.clone())),
             RunEvent::Call(appeared) => {
                 turn.deltas.push(Delta::Call(Box::new(appeared.clone())));
-                self.appear(appeared);
+                self.add_call(appeared);
             }
             RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),
             RunEvent::ReplyEnd(over) => {
@@ -246,9 +249,9 @@ impl Trace {
                 turn.stop = Some(over.stop);
             }
             event => {
-                let place = event.call().map(|call| call as usize);
-                if let Some(call) = place.and_then(|place| self.calls.get_mut(place)) {
-                    call.take(event);
+                let index = event.call().map(|call| call as usize);
+                if let Some(call) = index.and_then(|index| self.calls.get_mut(index)) {
+                    call.apply(event);
                 }
             }
         }
@@ -266,7 +269,7 @@ impl Trace {
         });
     }
 
-    fn appear(&mut self, appeared: &Appeared) {
+    fn add_call(&mut self, appeared: &Appeared) {
         let tools = self.begin.as_ref().map(|begin| &begin.tools);
         let tool = tools.and_then(|tools| tools.get(&*appeared.name));
         let ids = appeared.dependencies.iter().cloned();
@@ -313,12 +316,12 @@ impl Trace {
                 resume: resume(call.stage, call.effect, is_cancelled),
             });
         }
-        settle_dependencies(self);
+        resolve_dependencies(self);
     }
 }
 
 impl Call {
-    fn take(&mut self, event: &RunEvent) {
+    fn apply(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Waiting(waiting) => {
                 self.complete_ms = Some(ms(waiting.at));
@@ -380,9 +383,9 @@ impl Call {
     }
 }
 
-/// Finds for each dependency the call that it means (`spec/running.md`): an earlier call of the turn, else the latest of
-/// an earlier turn, else the first later one of the turn.
-fn settle_dependencies(trace: &mut Trace) {
+/// Resolves dependencies (`spec/running.md`): to an earlier call of the turn, else to the latest call of an earlier
+/// turn, else to the first later call of the turn.
+fn resolve_dependencies(trace: &mut Trace) {
     let mut calls_of: HashMap<Arc<str>, Vec<(usize, u32)>> = HashMap::new();
     for call in &trace.calls {
         let calls = calls_of.entry(Arc::clone(&call.id)).or_default();
@@ -390,16 +393,16 @@ fn settle_dependencies(trace: &mut Trace) {
     }
     for call in &mut trace.calls {
         for dependency in &mut call.dependencies {
-            let own = dependency.id == *call.id;
+            let is_own_id = dependency.id == *call.id;
             let calls = calls_of.get(dependency.id.as_str());
             let calls = calls.map(Vec::as_slice).unwrap_or_default();
-            let of_turn = || calls.iter().filter(|(turn, _)| *turn == call.turn);
-            let earlier_turn = || calls.iter().rfind(|(turn, _)| *turn < call.turn);
-            let meant = of_turn()
-                .find(|(_, number)| *number < call.number || own)
-                .or_else(earlier_turn)
-                .or_else(|| of_turn().next());
-            dependency.call = meant.map(|(_, number)| *number);
+            let in_turn = || calls.iter().filter(|(turn, _)| *turn == call.turn);
+            let in_earlier_turn = || calls.iter().rfind(|(turn, _)| *turn < call.turn);
+            let target = in_turn()
+                .find(|(_, number)| *number < call.number || is_own_id)
+                .or_else(in_earlier_turn)
+                .or_else(|| in_turn().next());
+            dependency.call = target.map(|(_, number)| *number);
         }
     }
 }
@@ -411,7 +414,7 @@ fn ms(time: Duration) -> u64 {
 #[allow(
     clippy::ref_option,
     clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
+    reason = "serde requires this signature"
 )]
 fn status_name<S: Serializer>(status: &Option<Status>, serializer: S) -> Result<S::Ok, S::Error> {
     status.map(Status::as_str).serialize(serializer)

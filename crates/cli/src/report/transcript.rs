@@ -1,4 +1,4 @@
-//! A reply, read once more: its text, with its calls where they were written.
+//! Replies of a log, parsed again to find the positions of their calls.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,14 @@ use plaincall::{
 use plaincall_syntax::{ByteParser, Event, EventKind, Header};
 use serde::Serialize;
 
-/// What arrived of a reply, in order.
+/// A logged piece of a reply.
 #[derive(Debug)]
 pub(crate) enum Delta {
     Source(Source),
     Call(Box<Appeared>),
 }
 
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Segment {
@@ -24,46 +25,48 @@ pub(crate) enum Segment {
     Call { call: u32 },
 }
 
-/// A reply that has been read.
+/// A parsed reply.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) segments: Vec<Segment>,
-    /// Each call as it was written, if the calls were found where they were written.
+    /// The source of each call, if the calls were found in the text.
     pub(crate) sources: Vec<String>,
     pub(crate) is_exact: bool,
 }
 
-/// Reads a reply whose first call has this number. If it does not hold the calls that the record names, the run has read
-/// it in another way; then the whole text is shown as it arrived.
+/// Parses a reply whose first call has this number. If the calls differ from those in the log, the dialect was a
+/// different one; the text is then returned as it arrived.
 pub(crate) fn read(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Transcript {
-    as_written(deltas, first_call, dialect).unwrap_or_else(|| as_arrived(deltas, first_call))
+    exact(deltas, first_call, dialect).unwrap_or_else(|| as_arrived(deltas, first_call))
 }
 
-fn as_written(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcript> {
+fn exact(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcript> {
     let mut parser = ByteParser::new(dialect).ok()?;
-    let recorded = deltas.iter().filter_map(|delta| match delta {
+    let logged = deltas.iter().filter_map(|delta| match delta {
         Delta::Call(call) => Some(&**call),
         Delta::Source(_) => None,
     });
     let mut reader = Reader {
-        recorded: (first_call..).zip(recorded).collect(),
-        inside: Inside::Text,
+        logged: (first_call..).zip(logged).collect(),
+        position: Position::Text,
         transcript: Transcript::default(),
     };
     for delta in deltas {
         if let Delta::Source(source) = delta {
             let mut events = parser.feed(source.as_bytes());
-            events.try_for_each(|event| reader.take(&event))?;
+            events.try_for_each(|event| reader.handle(&event))?;
         }
     }
-    parser.finish().try_for_each(|event| reader.take(&event))?;
-    reader.recorded.is_empty().then_some(Transcript {
+    parser
+        .finish()
+        .try_for_each(|event| reader.handle(&event))?;
+    reader.logged.is_empty().then_some(Transcript {
         is_exact: true,
         ..reader.transcript
     })
 }
 
-/// Text and calls in the order in which the record has them.
+/// Returns text and calls in the order of the log.
 fn as_arrived(deltas: &[Delta], first_call: u32) -> Transcript {
     let mut transcript = Transcript::default();
     let mut bytes = Vec::new();
@@ -99,61 +102,61 @@ impl Transcript {
     }
 }
 
-/// The reading of a reply that may be the right one.
+/// Parses a reply and compares its calls with the log.
 struct Reader<'r> {
-    /// The calls that the record has and that have not been found yet, with their numbers.
-    recorded: VecDeque<(u32, &'r Appeared)>,
-    inside: Inside,
+    /// Logged calls that were not found yet, with their numbers.
+    logged: VecDeque<(u32, &'r Appeared)>,
+    position: Position,
     transcript: Transcript,
 }
 
-/// Where in the reply the reading is.
+/// The current position in the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum Position {
     Text,
-    /// A call that the record knows.
+    /// A logged call.
     Call,
-    /// A call that is not in the log, which ends before it.
+    /// A call that is not in the log, because the log ends before it.
     Unknown,
 }
 
 impl Reader<'_> {
-    /// Takes the next event; nothing if it cannot be the right reading.
-    fn take(&mut self, event: &Event<'_>) -> Option<()> {
+    /// Handles an event. Returns none if the calls differ from the log.
+    fn handle(&mut self, event: &Event<'_>) -> Option<()> {
         match &event.kind {
             EventKind::Text(text) => self.transcript.text(text),
             EventKind::Reasoning(text) => self.transcript.reasoning(text),
             EventKind::CallStart(header) => self.begin_call(header)?,
             _ => {}
         }
-        match self.inside {
-            Inside::Call => {
+        match self.position {
+            Position::Call => {
                 if let Some(source) = self.transcript.sources.last_mut() {
                     source.push_str(event.source());
                 }
             }
-            Inside::Unknown => self.transcript.text(event.source()),
-            Inside::Text => {}
+            Position::Unknown => self.transcript.text(event.source()),
+            Position::Text => {}
         }
         if matches!(event.kind, EventKind::CallEnd(_)) {
-            self.inside = Inside::Text;
+            self.position = Position::Text;
         }
         Some(())
     }
 
     fn begin_call(&mut self, header: &Header<'_>) -> Option<()> {
-        let Some((number, call)) = self.recorded.pop_front() else {
-            self.inside = Inside::Unknown;
+        let Some((number, call)) = self.logged.pop_front() else {
+            self.position = Position::Unknown;
             return Some(());
         };
-        let has_its_id = header.id().is_none_or(|id| id == &*call.id);
-        if header.name() != &*call.name || !has_its_id {
+        let is_same_id = header.id().is_none_or(|id| id == &*call.id);
+        if header.name() != &*call.name || !is_same_id {
             return None;
         }
         let segment = Segment::Call { call: number };
         self.transcript.segments.push(segment);
         self.transcript.sources.push(String::new());
-        self.inside = Inside::Call;
+        self.position = Position::Call;
         Some(())
     }
 }

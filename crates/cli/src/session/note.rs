@@ -1,14 +1,14 @@
-//! The note of a session at the beginning of its log, for the command that resumes it. It holds no secrets.
+//! The note at the beginning of a session's log, for commands that resume the session. It holds no secrets.
 
 use plaincall::{Dialect, events::RunBegin};
 use plaincall_config::Model;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The name of `ask` and `chat` in their notes.
+/// The program name in notes of `ask` and `chat`.
 const PROGRAM: &str = "plaincall chat";
 
-/// The model, and how it was taught. A conversation stays in the dialect in which it began.
+/// The model and how it was taught. A conversation keeps its dialect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     program: String,
@@ -17,7 +17,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// The note of a conversation that begins with this model.
+    /// Creates the note of a new conversation with this model.
     pub(crate) fn new(model: &str, entry: &Model) -> Self {
         Self {
             program: PROGRAM.to_owned(),
@@ -26,14 +26,14 @@ impl Note {
         }
     }
 
-    /// The note of a run, if it is one of these.
+    /// Returns the note of a run that `ask` or `chat` started.
     pub(crate) fn of(begin: &RunBegin) -> Option<Self> {
         let note = begin.note.get("program")?;
-        let noted: Self = serde_json::from_value(note.clone()).ok()?;
-        (noted.program == PROGRAM).then_some(noted)
+        let parsed: Self = serde_json::from_value(note.clone()).ok()?;
+        (parsed.program == PROGRAM).then_some(parsed)
     }
 
-    /// The dialect of a conversation, with its key, from its log.
+    /// Returns the dialect of a conversation, with its key.
     pub(crate) fn dialect(begin: &RunBegin) -> Option<Dialect> {
         let dialect = Self::of(begin)?.teaching.conversation();
         Some(match begin.note.get("key").and_then(Value::as_str) {
@@ -50,7 +50,7 @@ impl Note {
         note
     }
 
-    /// A model, taught as in the conversation.
+    /// Returns the model with the teaching of the conversation.
     pub(crate) fn taught(&self, model: Model) -> Model {
         model.taught_as(&self.teaching)
     }

@@ -1,4 +1,4 @@
-//! The model that is asked, and its client.
+//! Selection of a model, and its client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +15,20 @@ use crate::settings::Configuration;
 use crate::status::Failure;
 use crate::tools_file;
 
-/// The variable with the key of a model that `--url` names.
+/// The environment variable with the key for `--url`.
 pub(super) const KEY: &str = "PLAINCALL_KEY";
 
+/// A selected model.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
-    /// The name by which it was chosen; for a model of `--url` the name that its server has for it.
+    /// The name in the configuration, or the model id for `--url`.
     pub(crate) name: String,
     pub(crate) entry: Model,
-    /// Whether options say where it is.
-    pub(crate) is_given: bool,
+    /// Whether the options set its URL.
+    pub(crate) is_from_options: bool,
 }
 
-/// A model that can be asked, and how it is taught.
+/// A model that is ready for requests.
 pub(crate) struct Ready {
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Client>,
@@ -36,10 +37,7 @@ pub(crate) struct Ready {
 }
 
 impl Configuration {
-    /// The model of this name, or the one of the configuration.
-    ///
-    /// # Errors
-    /// There is none of this name, or none is set.
+    /// Returns the model called `name`, or the default model.
     pub(crate) fn chosen(&self, name: Option<&str>) -> Result<Chosen, Failure> {
         let name = name.or(self.settings.model.as_deref());
         let name = name.ok_or_else(|| self.no_model())?.to_owned();
@@ -48,27 +46,27 @@ impl Configuration {
         Ok(Chosen {
             entry: entry.ok_or_else(|| self.unknown_model(&name))?,
             name,
-            is_given: false,
+            is_from_options: false,
         })
     }
 
-    /// The names of the models that have a table.
+    /// Returns the names of the models in the configuration.
     pub(crate) fn model_names(&self) -> impl Iterator<Item = &str> {
         self.settings.models.keys().map(String::as_str)
     }
 
     fn no_model(&self) -> Failure {
-        let own = self
+        let file = self
             .user_file
             .as_ref()
             .map(|file| file.display().to_string());
-        let own = own.as_deref().unwrap_or("a configuration file");
+        let file = file.as_deref().unwrap_or("a configuration file");
         let mut names = self.model_names().collect::<Vec<_>>().join(", ");
         if !names.is_empty() {
             names = format!(" ({names})");
         }
         Failure::Configuration(format!(
-            "no model is set; use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set `model` in {own}"
+            "no model is set; use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set `model` in {file}"
         ))
     }
 
@@ -87,8 +85,8 @@ impl Configuration {
 }
 
 impl Chosen {
-    /// A model that is at this address.
-    pub(crate) fn given(url: &str, model: Option<&str>, kind: Option<Api>) -> Self {
+    /// Creates a model from the options.
+    pub(crate) fn from_options(url: &str, model: Option<&str>, kind: Option<Api>) -> Self {
         let entry = Model {
             url: Some(Address(url.to_owned())),
             kind,
@@ -97,19 +95,16 @@ impl Chosen {
         Self {
             name: model.unwrap_or_default().to_owned(),
             entry,
-            is_given: true,
+            is_from_options: true,
         }
     }
 
-    /// The client of the model. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// Its key is not there, its recorded replies cannot be read, its address is none.
+    /// Creates the client of the model. Sends no request.
     pub(crate) fn ready(&self, environment: &Environment) -> Result<Ready, Failure> {
         let Self {
             name,
             entry,
-            is_given,
+            is_from_options,
         } = self;
         let ready = |name: String, model| Ready {
             name,
@@ -127,17 +122,17 @@ impl Chosen {
             .url
             .as_ref()
             .map_or(String::new(), |url| url.0.clone());
-        // What is behind a question mark may be a key.
+        // The query may contain a key.
         let address = url.split(['?', '#']).next().unwrap_or_default();
         let mut shown = name.clone();
-        if *is_given {
+        if *is_from_options {
             shown = format!("{name} at {address}");
         }
         let id = entry.model.clone().unwrap_or_else(|| name.clone());
         let key = self.key(environment)?.map(Key::new);
-        let wrong =
+        let invalid =
             |error: ModelError| Failure::Configuration(format!("the model `{name}`: {error}"));
-        // The clients of both APIs have the same settings.
+        // Both clients have the same settings.
         macro_rules! client {
             ($client:expr) => {{
                 let mut client = $client.http(http(environment));
@@ -153,7 +148,7 @@ impl Chosen {
                 for (name, value) in &entry.extra {
                     client = client.field(name.clone(), Json::new(value));
                 }
-                client.check().map_err(wrong)?;
+                client.check().map_err(invalid)?;
                 Arc::new(client)
             }};
         }
@@ -164,20 +159,20 @@ impl Chosen {
         Ok(ready(shown, client))
     }
 
-    /// The key of the model: the one that is named for it, or the usual one for its server.
+    /// Returns the key of the model: from its settings, or from the usual variable for its server.
     fn key(&self, environment: &Environment) -> Result<Option<String>, Failure> {
-        let word = |file: Option<&Path>, variable: &str| {
+        let value_of = |file: Option<&Path>, variable: &str| {
             let source = Source::of(file, variable, environment)?;
-            source.map(|source| source.word("key")).transpose()
+            source.map(|source| source.value("key")).transpose()
         };
-        if self.is_given
-            && let Some(key) = word(None, KEY)?
+        if self.is_from_options
+            && let Some(key) = value_of(None, KEY)?
         {
             return Ok(Some(key));
         }
         let (variable, missing) = match self.entry.key() {
             None => return Ok(None),
-            Some(KeySource::File(file)) => return word(Some(&file), ""),
+            Some(KeySource::File(file)) => return value_of(Some(&file), ""),
             Some(KeySource::Variable(variable)) => {
                 let model = format!("the key of the model `{}`", self.name);
                 let missing = format!("{model} is missing; set the variable {variable}");
@@ -190,22 +185,22 @@ impl Chosen {
                 (variable.to_owned(), missing)
             }
         };
-        let key = word(None, &variable)?;
+        let key = value_of(None, &variable)?;
         key.map(Some).ok_or(Failure::Configuration(missing))
     }
 }
 
-/// How connections are made: through the proxies that the environment names.
+/// Returns the HTTP settings, with the proxies from the environment.
 pub(super) fn http(environment: &Environment) -> HttpSettings {
-    let named = |names: &[&str]| {
+    let variable_of = |names: &[&str]| {
         let value = names.iter().find_map(|name| environment.get(name));
         value.and_then(|value| value.to_str()).map(str::to_owned)
     };
     let mut proxy = Proxy::default();
-    // Not in capitals: behind a web server, the sender of a request can set that variable.
-    proxy.http = named(&["http_proxy"]);
-    proxy.https = named(&["https_proxy", "HTTPS_PROXY"]);
-    proxy.except = named(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    // `HTTP_PROXY` is ignored: in CGI programs, the client sets it with a `Proxy` header.
+    proxy.http = variable_of(&["http_proxy"]);
+    proxy.https = variable_of(&["https_proxy", "HTTPS_PROXY"]);
+    proxy.except = variable_of(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
     let mut settings = HttpSettings::default();
     settings.proxy = Some(proxy);
     settings

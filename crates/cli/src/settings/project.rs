@@ -1,4 +1,4 @@
-//! A project's file: it comes with the project, from its author, and counts as far as it is trusted.
+//! The project configuration, which needs the user's trust.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -12,54 +12,54 @@ use crate::status::Failure;
 use crate::terminal::problems;
 use crate::tools_file;
 
-/// The name of a project's file.
+/// The file name.
 const FILE: &str = "plaincall.toml";
-/// Everybody can write there.
+/// Permission bit: anyone can write.
 const WORLD_WRITABLE: u32 = 0o002;
-/// Only the owner of a file can replace it there.
+/// Permission bit: only the owner can replace files in the directory.
 const STICKY: u32 = 0o1000;
 
+/// A project configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Project {
     pub(crate) path: PathBuf,
-    /// Its name for messages.
+    /// The name in messages.
     pub(crate) name: String,
-    /// The text that was read. It is read once: what was looked at is what is used.
+    /// The text of the file, read only once so that exactly the checked text is used.
     pub(super) text: String,
     pub(crate) is_trusted: bool,
-    /// The files that it names and whose texts are used as if they were in it.
-    named: Vec<PathBuf>,
-    /// Of these the one with words for the model.
-    pub(super) prose: Option<PathBuf>,
-    /// All paths in it.
+    /// The files that it includes.
+    included: Vec<PathBuf>,
+    /// The included system prompt.
+    pub(super) system_file: Option<PathBuf>,
+    /// All paths in its settings.
     paths: Vec<PathBuf>,
-    /// The texts of the named files, the very ones that are trusted; none if they are not.
+    /// The checked texts of the included files, if they are trusted.
     pub(super) texts: Texts,
-    /// What of it does not count, since it is not trusted.
-    pub(crate) left_out: Vec<String>,
-    /// Why nothing of it counts.
+    /// The keys that are ignored because the file is not trusted.
+    pub(crate) ignored: Vec<String>,
+    /// Why the whole file is ignored.
     pub(crate) flaw: Option<Flaw>,
 }
 
-/// Why nothing of a project's file counts: a sentence of which the file is the beginning.
+/// Why a project configuration is ignored.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
+    /// A phrase that follows the name of the file.
     pub(crate) sentence: String,
-    /// The file is invalid. Its errors were shown if requested.
+    /// Whether the content is invalid.
     pub(crate) is_invalid: bool,
 }
 
-/// The nearest project's file, from a directory up.
+/// Finds the nearest project configuration in a directory and its parents.
 pub(super) fn find(here: &Path) -> Option<PathBuf> {
-    let mut files = here.ancestors().map(|folder| folder.join(FILE));
+    let mut files = here.ancestors().map(|directory| directory.join(FILE));
     files.find(|path| path.is_file())
 }
 
 impl Project {
-    /// Reads the file, and the layer of what counts of it. With `shows_errors` its mistakes are shown, and are no failure.
-    ///
-    /// # Errors
-    /// It has mistakes, and what it forbade was trusted before they were made.
+    /// Reads the file and returns the layer of its applicable settings. With `shows_errors`, errors in it are printed
+    /// but do not fail. Still fails if an earlier version of the file is trusted.
     pub(super) fn read(
         path: PathBuf,
         home: Option<&Path>,
@@ -72,10 +72,10 @@ impl Project {
             ..Self::default()
         };
         let trusted = trust::fingerprint_of(state, &project.path);
-        let read = read_own(&project.path).and_then(|text| {
+        let read = read_file(&project.path).and_then(|text| {
             project.text = text;
-            let place = Some((project.folder(), home));
-            read_settings(&project.name, &project.text, place).map_err(|error| {
+            let base = Some((project.directory(), home));
+            read_settings(&project.name, &project.text, base).map_err(|error| {
                 let count = if shows_errors || trusted.is_some() {
                     problems::show(&project.name, &project.text, &error)
                 } else {
@@ -89,7 +89,7 @@ impl Project {
         });
         let layer = match read {
             Ok(layer) => layer,
-            // The user counts on what it forbids.
+            // The user relies on its restrictions.
             Err(flaw) if trusted.is_some() && !shows_errors => {
                 return Err(Failure::Configuration(format!(
                     "{} {}; fix it, or ignore it with `--no-project`",
@@ -101,51 +101,48 @@ impl Project {
                 return Ok((project, Node::default()));
             }
         };
-        project.note_paths(&layer, home);
-        // The files that it names are not read before the user trusts them.
+        project.collect_paths(&layer, home);
+        // Included files are read only if they are trusted.
         if let Some(trusted) = trusted
-            && let Ok(texts) = project.read_named()
+            && let Ok(texts) = project.read_included()
             && trusted == trust::fingerprint(&project, &texts)
         {
             project.is_trusted = true;
             project.texts = texts;
             return Ok((project, layer));
         }
-        let (layer, left_out) = untrusted(layer);
-        project.left_out = left_out;
+        let (layer, ignored) = untrusted(layer);
+        project.ignored = ignored;
         Ok((project, layer))
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    fn note_paths(&mut self, layer: &Node, home: Option<&Path>) {
+    fn collect_paths(&mut self, layer: &Node, home: Option<&Path>) {
         let Ok(mut settings) = layer.read::<Settings>() else {
             return;
         };
-        settings.resolve(|_| self.folder().to_owned(), home);
+        settings.resolve(|_| self.directory().to_owned(), home);
         let path = |FilePath(path): FilePath| path;
         let paths = settings.paths().into_iter();
         self.paths = paths.map(|(_, path)| path.0.clone()).collect();
-        self.prose = settings.system_file.map(path);
-        let named = settings.tools.into_iter().chain(settings.mcp.files);
-        self.named = named.map(path).chain(self.prose.clone()).collect();
+        self.system_file = settings.system_file.map(path);
+        let included = settings.tools.into_iter().chain(settings.mcp.files);
+        self.included = included.map(path).chain(self.system_file.clone()).collect();
     }
 
-    /// The texts of the files that it names.
-    ///
-    /// # Errors
-    /// One of them cannot be used, or a path in it leads out of the project: which, and why.
-    pub(super) fn read_named(&self) -> Result<Texts, String> {
+    /// Reads the included files.
+    pub(super) fn read_included(&self) -> Result<Texts, String> {
         for path in &self.paths {
-            texts::stays_in(path, self.folder())
+            texts::check_in_project(path, self.directory())
                 .map_err(|reason| format!("{} cannot be used: {reason}", path.display()))?;
         }
-        texts::read_all(&self.named, self.folder())
+        texts::read_all(&self.included, self.directory())
     }
 
-    /// The warning if something of it does not count.
+    /// Returns the warning about ignored settings, if any.
     pub(super) fn warning(&self) -> Option<String> {
         let name = &self.name;
         if let Some(flaw) = &self.flaw {
@@ -155,33 +152,33 @@ impl Project {
             }
             return Some(text);
         }
-        let left_out = self.left_out.join(", ");
-        (!left_out.is_empty()).then(|| format!(
-            "{name} is not trusted, so these keys are ignored: {left_out}; to review and trust it, run `plaincall config --trust`"
+        let ignored = self.ignored.join(", ");
+        (!ignored.is_empty()).then(|| format!(
+            "{name} is not trusted, so these keys are ignored: {ignored}; to review and trust it, run `plaincall config --trust`"
         ))
     }
 }
 
-/// The text of a project's file that belongs to the user.
-fn read_own(path: &Path) -> Result<String, Flaw> {
+/// Reads a project configuration that belongs to the user.
+fn read_file(path: &Path) -> Result<String, Flaw> {
     let flaw = |sentence: String| Flaw {
         sentence,
         is_invalid: false,
     };
     let unreadable = |reason: String| flaw(format!("cannot be read: {reason}"));
-    let (bytes, about) = texts::read(path).map_err(unreadable)?;
-    let look =
+    let (bytes, metadata) = texts::read(path).map_err(unreadable)?;
+    let link_metadata =
         |path: &Path| fs::symlink_metadata(path).map_err(|error| unreadable(error.to_string()));
-    let own = rustix::process::geteuid().as_raw();
-    // The link, if it is one, and what it leads to.
-    for owner in [look(path)?.uid(), about.uid()] {
-        if owner != own && owner != 0 {
-            let sentence = format!("belongs to another user (uid {owner}; yours is {own})");
+    let user = rustix::process::geteuid().as_raw();
+    // Check both a symbolic link and its target.
+    for owner in [link_metadata(path)?.uid(), metadata.uid()] {
+        if owner != user && owner != 0 {
+            let sentence = format!("belongs to another user (uid {owner}; yours is {user})");
             return Err(flaw(sentence));
         }
     }
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let mode = look(folder)?.permissions().mode();
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mode = link_metadata(directory)?.permissions().mode();
     if mode & WORLD_WRITABLE != 0 && mode & STICKY == 0 {
         return Err(flaw("is in a world-writable directory".to_owned()));
     }

@@ -1,5 +1,4 @@
-//! Files of a project, read once and with care: they come from the author of the project, and are looked at before
-//! the user trusts them.
+//! Safe reading of project files, which come from the author of the project and may not be trusted yet.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -9,85 +8,79 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// How long a file may be, in bytes.
-const LONGEST: u64 = 1 << 20;
-/// How long the files that a project names may be together, in bytes.
-const LONGEST_TOGETHER: usize = 16 << 20;
+/// The maximum size of a file, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
+/// The maximum total size of the included files of a project, in bytes.
+const MAX_TOTAL_SIZE: usize = 16 << 20;
 
-/// The texts of files, by their paths.
+/// The content of files by path.
 pub(super) type Texts = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Reads these files of a project.
-///
-/// # Errors
-/// Which of them cannot be used, and why.
-pub(super) fn read_all(paths: &[PathBuf], folder: &Path) -> Result<Texts, String> {
+/// Reads included files of a project.
+pub(super) fn read_all(paths: &[PathBuf], directory: &Path) -> Result<Texts, String> {
     let mut texts = Texts::new();
     let mut total = 0;
     for path in paths {
-        let refused = |reason| format!("{} cannot be used: {reason}", path.display());
-        stays_in(path, folder).map_err(refused)?;
-        let (bytes, _) = read(path).map_err(refused)?;
+        let unusable = |reason| format!("{} cannot be used: {reason}", path.display());
+        check_in_project(path, directory).map_err(unusable)?;
+        let (bytes, _) = read(path).map_err(unusable)?;
         total += bytes.len();
-        if total > LONGEST_TOGETHER {
-            let most = LONGEST_TOGETHER >> 20;
-            let sum = format!("the files named by the project exceed {most} MiB in total");
-            return Err(refused(sum));
+        if total > MAX_TOTAL_SIZE {
+            let max = MAX_TOTAL_SIZE >> 20;
+            let reason = format!("the files named by the project exceed {max} MiB in total");
+            return Err(unusable(reason));
         }
         texts.insert(path.clone(), bytes);
     }
     Ok(texts)
 }
 
-/// Whether a path of a project stays in it, behind all links.
-///
-/// # Errors
-/// It leads out of the project, as the end of a sentence.
-pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
-    let Ok(found) = path.canonicalize() else {
+/// Checks that a path leads to a file in the project, after symbolic links are resolved. An error is a phrase.
+pub(super) fn check_in_project(path: &Path, directory: &Path) -> Result<(), String> {
+    let Ok(target) = path.canonicalize() else {
         // The file does not exist; reading it reports the error.
         return Ok(());
     };
-    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
-    if found.starts_with(folder) {
+    let directory = directory
+        .canonicalize()
+        .map_err(|error| error.to_string())?;
+    if target.starts_with(directory) {
         return Ok(());
     }
     Err(format!(
         "it leads to {}, outside the project",
-        found.display()
+        target.display()
     ))
 }
 
 /// Reads a file and its metadata. Only regular files are read: a device may have no end, and opening a pipe may block.
-///
-/// # Errors
-/// Why not, as the end of a sentence.
+/// An error is a phrase.
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => "no such file".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    let is_regular = |about: &Metadata| {
-        let refused = || "not a regular file".to_owned();
-        about.is_file().then_some(()).ok_or_else(refused)
+    let is_regular = |metadata: &Metadata| {
+        let irregular = || "not a regular file".to_owned();
+        metadata.is_file().then_some(()).ok_or_else(irregular)
     };
-    // Opening some devices does something already.
+    // Check before opening, because opening some devices has side effects.
     is_regular(&fs::metadata(path).map_err(failed)?)?;
-    // Something else may have taken its place.
+    // Check again, because the file may have been replaced.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file: File = OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    is_regular(&about)?;
+    let metadata = file.metadata().map_err(failed)?;
+    is_regular(&metadata)?;
     let mut bytes = Vec::new();
-    let mut file = file.take(LONGEST + 1);
+    let mut file = file.take(MAX_SIZE + 1);
     file.read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(format!("it is larger than {} MiB", LONGEST >> 20));
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(format!("it is larger than {} MiB", MAX_SIZE >> 20));
     }
-    Ok((bytes, about))
+    Ok((bytes, metadata))
 }

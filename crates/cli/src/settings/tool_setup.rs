@@ -1,4 +1,4 @@
-//! The parts of an agent that the settings name: its tools, its rules and its limits.
+//! The tools, rules and limits of an agent.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -17,41 +17,39 @@ use plaincall_config::{self as config, FilePath, Model, Node, child, dotted};
 use crate::environment::Environment;
 use crate::settings::Configuration;
 use crate::settings::model::http;
-use crate::status::{Failure, remark};
+use crate::status::{Failure, print_note};
 use crate::terminal::problems;
 use crate::terminal::user::TerminalUser;
 use crate::tools_file::{self, Tools};
 
+/// The tools and rules of an agent.
 pub(crate) struct ToolSetup {
     pub(crate) toolbox: Toolbox,
-    /// The rules: those of the configuration, then those that the tools files have for their own tools.
+    /// The rules of the configuration, then those of the tools files for their own tools.
     pub(crate) rules: Rules,
     pub(crate) policy: Policy,
-    /// The servers behind some of the tools; they end when it is dropped.
+    /// The connected MCP servers. Dropping them ends their processes.
     pub(crate) servers: Option<McpServers>,
 }
 
 impl Configuration {
-    /// The tools that the configuration names, and the rules about them. `person` is whom the model can ask.
-    ///
-    /// # Errors
-    /// A file has mistakes, which are shown; two tools have one name; a rule is about a tool that is probably misspelled.
+    /// Creates the tools and rules. `user` answers questions of the model. Prints the errors of invalid files.
     pub(crate) async fn tool_setup(
         &self,
         environment: &Environment,
-        person: Option<TerminalUser>,
+        user: Option<TerminalUser>,
     ) -> Result<ToolSetup, Failure> {
         let mut toolbox = Toolbox::default();
         let mut rules: Rules = self.settings.rules.iter().map(rule).collect();
         let mut policy = None;
-        for tool in self.builtin_tools(person)? {
+        for tool in self.builtin_tools(user)? {
             add(&mut toolbox, tool)?;
         }
         for FilePath(file) in &self.settings.tools {
             let (name, text) = self.text(file)?;
             let tools = tools_file::load_text(&name, &text, file)?;
             if self.is_of_project("/tools") {
-                refuse_variables(&name, &tools)?;
+                check_no_variables(&name, &tools)?;
             }
             for tool in tools.toolbox().iter() {
                 add(&mut toolbox, tool.clone())?;
@@ -65,9 +63,9 @@ impl Configuration {
                 add(&mut toolbox, tool)?;
             }
         }
-        self.refuse_misspelled(&toolbox)?;
+        self.check_rule_names(&toolbox)?;
         if !toolbox.is_empty() {
-            // It is refused if there is one of this name.
+            // Fails if there is a tool with this name.
             let _ = toolbox.add(Tool::read_result());
         }
         let mut policy = policy.unwrap_or_default();
@@ -82,8 +80,8 @@ impl Configuration {
         })
     }
 
-    /// The built-in tools, if there is a directory for them.
-    fn builtin_tools(&self, person: Option<TerminalUser>) -> Result<Vec<Tool>, Failure> {
+    /// Returns the built-in tools, if a directory is set.
+    fn builtin_tools(&self, user: Option<TerminalUser>) -> Result<Vec<Tool>, Failure> {
         let settings = &self.settings.builtin;
         let Some(FilePath(directory)) = &settings.directory else {
             return Ok(Vec::new());
@@ -103,28 +101,29 @@ impl Configuration {
             builtin = builtin.command_timeout(time.0);
         }
         builtin = builtin.command_environment(&settings.command_environment);
-        if let Some(person) = person {
-            builtin = builtin.user(person);
+        if let Some(user) = user {
+            builtin = builtin.user(user);
         }
         builtin.tools().map_err(broken)
     }
 
-    /// Connects to the MCP servers. Those that cannot be used are named, and the others work without them.
+    /// Connects to the MCP servers. Reports servers that fail and continues without them.
     async fn servers(&self, environment: &Environment) -> Result<Option<McpServers>, Failure> {
-        let mut wanted = McpConfig::default();
+        let mut config = McpConfig::default();
         let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
-        // Keys may be among the variables, and a project's file cannot pass them on.
-        let passed = |pointer: &str| {
-            let is_passed = !self.is_of_project(pointer);
-            move |name: &str| is_passed.then(|| variable(name)).flatten()
+        // Variables may contain keys, so a project configuration cannot use them.
+        let variables_for = |pointer: &str| {
+            let is_allowed = !self.is_of_project(pointer);
+            move |name: &str| is_allowed.then(|| variable(name)).flatten()
         };
         for FilePath(file) in &self.settings.mcp.files {
             let (name, text) = self.text(file)?;
-            let read = McpConfig::read(&text, file, passed("/mcp/files")).map_err(|error| {
-                let mistakes = problems::show(&name, &text, &error);
-                Failure::Configuration(format!("{name} has {mistakes}"))
-            })?;
-            wanted.servers.extend(read.servers);
+            let read =
+                McpConfig::read(&text, file, variables_for("/mcp/files")).map_err(|error| {
+                    let errors = problems::show(&name, &text, &error);
+                    Failure::Configuration(format!("{name} has {errors}"))
+                })?;
+            config.servers.extend(read.servers);
         }
         let home = environment.get("HOME").map(Path::new);
         for name in self.settings.mcp.servers.keys() {
@@ -133,65 +132,65 @@ impl Configuration {
             if let Some(server) = self.tree.get(&pointer) {
                 table.set(&child("", name), server.clone());
             }
-            let folder = self.folder(&pointer).unwrap_or_default();
-            let read = McpConfig::of_table(table, (&folder, home), passed(&pointer));
+            let directory = self.directory_of(&pointer).unwrap_or_default();
+            let read = McpConfig::of_table(table, (&directory, home), variables_for(&pointer));
             let read = read.map_err(|error| {
                 let problems = error.problems.iter();
                 let messages: Vec<&str> = problems.map(|problem| &*problem.message).collect();
                 let (origin, name) = (self.origin(&pointer), dotted(&pointer));
                 Failure::Configuration(format!("{origin}: `{name}`: {}", messages.join("; ")))
             })?;
-            wanted.servers.retain(|known| known.name != *name);
-            wanted.servers.extend(read.servers);
+            config.servers.retain(|known| known.name != *name);
+            config.servers.extend(read.servers);
         }
-        if wanted.servers.is_empty() {
+        if config.servers.is_empty() {
             return Ok(None);
         }
         let mut options = McpOptions::default();
         options.environment = environment.clone().into_variables();
         options.http = http(environment);
-        let servers = McpServers::connect(wanted, options).await;
+        let servers = McpServers::connect(config, options).await;
         for failure in servers.failures() {
-            remark(&format!("{failure}; its tools are not available"));
+            print_note(&format!("{failure}; its tools are not available"));
         }
         for skipped in servers.skipped() {
             let (tool, server, reason) = (&skipped.tool, &skipped.server, &skipped.reason);
             let text = format!("skipped the tool `{tool}` of the MCP server `{server}`");
-            remark(&format!("{text}: {reason}"));
+            print_note(&format!("{text}: {reason}"));
         }
         Ok(Some(servers))
     }
 
-    /// A rule that forbids and whose tool is not there is fine, unless there is one with nearly that name: then it
-    /// would leave open what it should close.
-    fn refuse_misspelled(&self, toolbox: &Toolbox) -> Result<(), Failure> {
+    /// Rejects rules for unknown tools if a similar name exists, because a misspelled rule would not restrict the
+    /// intended tool. Rules for other missing tools are fine.
+    fn check_rule_names(&self, toolbox: &Toolbox) -> Result<(), Failure> {
         let names = || toolbox.iter().map(Tool::name);
         for (index, rule) in self.settings.rules.iter().enumerate() {
-            for written in &rule.tools.0 {
-                let pattern = Pattern::new(written.as_str());
-                if written.contains(['*', '?']) || names().any(|name| pattern.matches(name)) {
+            for tool_name in &rule.tools.0 {
+                let pattern = Pattern::new(tool_name.as_str());
+                if tool_name.contains(['*', '?']) || names().any(|name| pattern.matches(name)) {
                     continue;
                 }
-                let Some(near) = nearest_name(written, names()) else {
+                let Some(near) = nearest_name(tool_name, names()) else {
                     continue;
                 };
                 let pointer = format!("/rules/{index}");
                 let origin = self.origin(&pointer);
                 let message = format!(
-                    "a rule ({origin}) names the unknown tool `{written}`; did you mean `{near}`?"
+                    "a rule ({origin}) names the unknown tool `{tool_name}`; did you mean `{near}`?"
                 );
                 let is_trusted = self.project.as_ref().is_some_and(|it| it.is_trusted);
-                // The author of a project cannot keep anybody from working.
+                // An untrusted project must not be able to block the user.
                 if is_trusted || !self.is_of_project(&pointer) {
                     return Err(Failure::Configuration(message));
                 }
-                remark(&message);
+                print_note(&message);
             }
         }
         Ok(())
     }
 
-    /// How far an answer of this model may go.
+    /// Returns the limits of a question to this model.
     pub(crate) fn limits(&self, model: &Model) -> AgentLimits {
         let settings = &self.settings.limits;
         let mut limits = AgentLimits::default();
@@ -209,7 +208,7 @@ impl Configuration {
         limits
     }
 
-    /// What a reply without a call means.
+    /// Returns the meaning of a reply without calls.
     pub(crate) fn without_call(&self) -> OnNoToolCall {
         match self.settings.limits.on_no_tool_call {
             None | Some(config::OnNoToolCall::Answer) => OnNoToolCall::Answer,
@@ -218,10 +217,7 @@ impl Configuration {
         }
     }
 
-    /// The system prompt.
-    ///
-    /// # Errors
-    /// Its file cannot be read.
+    /// Returns the system prompt.
     pub(crate) fn system(&self) -> Result<String, Failure> {
         match &self.settings.system_file {
             Some(FilePath(file)) => Ok(self.text(file)?.1),
@@ -235,9 +231,8 @@ fn add(toolbox: &mut Toolbox, tool: Tool) -> Result<(), Failure> {
     added.map_err(|error| Failure::Configuration(error.to_string()))
 }
 
-/// # Errors
-/// A file that a project names takes variables of the user's environment.
-fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
+/// Rejects tools of a project that use variables of the user's environment.
+fn check_no_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
     for tool in tools.toolbox().iter() {
         if let Some(variable) = tool.environment().first() {
             return Err(Failure::Configuration(format!(
@@ -249,15 +244,15 @@ fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The rules of a tools file, for its own tools alone: one that is about all of them is not about those of others.
+/// Returns the rules of a tools file, restricted to its own tools.
 fn own_rules(tools: &Tools) -> impl Iterator<Item = Rule> {
     let read_result = Tool::read_result();
     tools.rules.iter().map(move |rule| {
         let names = tools.toolbox().iter().map(Tool::name);
         let names = names.chain([read_result.name()]);
-        let about = names.filter(|name| rule.tools.iter().any(|it| it.matches(name)));
+        let matching = names.filter(|name| rule.tools.iter().any(|it| it.matches(name)));
         Rule {
-            tools: about.map(Pattern::new).collect(),
+            tools: matching.map(Pattern::new).collect(),
             ..rule.clone()
         }
     })

@@ -1,17 +1,17 @@
-//! The answer alone.
+//! A display of the answer only.
 
+use crate::sanitize::sanitize;
 use crate::terminal::event::{Display, UiEvent};
-use crate::visible::harmless;
 
-/// Writes the answer, and nothing else.
+/// Writes the answer and nothing else.
 #[derive(Debug)]
 pub(crate) struct AnswerText {
-    /// Whether all text is the answer, so that it can be written while it arrives.
+    /// Whether all text is the answer, so that it is written while it arrives.
     is_streamed: bool,
-    /// Whether it is written on a terminal, which must not do what is in it.
+    /// Whether the output is a terminal, so text must be sanitized.
     is_terminal: bool,
-    /// Whether the last line has text.
-    is_in_line: bool,
+    /// Whether the last line has no line end yet.
+    is_line_open: bool,
 }
 
 impl AnswerText {
@@ -19,7 +19,7 @@ impl AnswerText {
         Self {
             is_streamed,
             is_terminal,
-            is_in_line: false,
+            is_line_open: false,
         }
     }
 
@@ -27,9 +27,9 @@ impl AnswerText {
         if text.is_empty() {
             return;
         }
-        self.is_in_line = !text.ends_with('\n');
+        self.is_line_open = !text.ends_with('\n');
         if self.is_terminal {
-            out.push_str(&harmless(text));
+            out.push_str(&sanitize(text));
         } else {
             out.push_str(text);
         }
@@ -37,7 +37,7 @@ impl AnswerText {
 }
 
 impl Display for AnswerText {
-    fn take(&mut self, event: UiEvent, out: &mut String) {
+    fn handle(&mut self, event: UiEvent, out: &mut String) {
         match event {
             UiEvent::Text(text) if self.is_streamed => self.write(&text, out),
             UiEvent::Answer(text) => {
@@ -46,13 +46,13 @@ impl Display for AnswerText {
                 }
                 self.abandon(out);
             }
-            UiEvent::Over | UiEvent::Abandoned => self.abandon(out),
+            UiEvent::End | UiEvent::Abandoned => self.abandon(out),
             _ => {}
         }
     }
 
     fn abandon(&mut self, out: &mut String) {
-        if std::mem::take(&mut self.is_in_line) {
+        if std::mem::take(&mut self.is_line_open) {
             out.push('\n');
         }
     }

@@ -1,7 +1,7 @@
-//! The gate of a run: whether a call may run about which no rule decides, and what became of a call that was interrupted.
+//! The gate of a run: approves calls that no rule decides, and recovers interrupted calls.
 //!
-//! The effect of the tool, `--yes` or the user at the terminal decides. A call that also appears in untrusted text needs a
-//! person in any case.
+//! The decision depends on the effect of the tool, `--yes` and the user at the terminal. A call that also appears in
+//! untrusted text always needs the user.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -19,23 +19,24 @@ use crate::terminal::prompter::{Prompter, Question};
 use crate::terminal::question::{self, AGAIN, ALL, DONE, Details, LEAVE, NO, NOT_DONE, QUIT, YES};
 use crate::terminal::tty::{Size, Tty};
 
+/// The gate of `run`, `ask`, `chat` and `tools call`.
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
     yes: bool,
     rules: Rules,
     toolbox: Toolbox,
-    /// The interrupted calls, and the recovery answers of the command line.
+    /// The interrupted calls by number.
     interrupted: Arc<BTreeMap<u32, Interrupted>>,
     answers: BTreeMap<u32, RecoveryAnswer>,
-    /// Whether the run was cancelled before it was interrupted.
+    /// Whether the run was cancelled before the interruption.
     was_cancelled: bool,
-    /// When the run began, in milliseconds since 1970.
+    /// The start of the run, in milliseconds since 1970.
     began: u64,
     directories: Arc<OnceLock<Directories>>,
     pub(crate) prompter: Arc<Prompter>,
 }
 
-/// What became of a call that was interrupted.
+/// The outcome of an interrupted call, according to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryAnswer {
     Again,
@@ -44,7 +45,7 @@ pub(crate) enum RecoveryAnswer {
 }
 
 impl RecoveryAnswer {
-    /// For the run. `text` is what a person has added, if anything.
+    /// Converts the answer. `text` is the text that the user added, if any.
     fn recovery(self, text: Option<String>) -> Recovery {
         match self {
             Self::Again => Recovery::RunAgain,
@@ -64,13 +65,13 @@ impl RecoveryAnswer {
 impl Gate for Approval {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
-            let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
-            let is_free = self.yes || (request.effect != Effect::Write && !is_ruled);
+            let rule_asks = self.rules.verdict(request) == Some(Verdict::Ask);
+            let needs_no_approval = self.yes || (request.effect != Effect::Write && !rule_asks);
             // `--yes` and effects do not apply to held calls.
-            if is_free && request.held.is_none() {
+            if needs_no_approval && request.held.is_none() {
                 return Ok(Decision::Allow);
             }
-            self.ask(request, is_ruled).await
+            self.ask(request, rule_asks).await
         })
     }
 
@@ -78,14 +79,14 @@ impl Gate for Approval {
         Box::pin(async move {
             match self.answers.get(&request.call) {
                 Some(answer) => Ok(answer.recovery(None)),
-                None => self.ask_what_became(request).await,
+                None => self.ask_for_outcome(request).await,
             }
         })
     }
 }
 
 impl Approval {
-    /// `history` is the history of a resumed run, `answers` are the recovery answers of the command line.
+    /// `history` is the history of a resumed run; `answers` are the recovery answers of the command line.
     pub(crate) fn new(
         yes: bool,
         rules: Rules,
@@ -108,35 +109,35 @@ impl Approval {
     }
 
     pub(crate) fn set_directories(&self, directories: Directories) {
-        // They are set once.
+        // Set only once.
         let _ = self.directories.set(directories);
     }
 
-    /// Asks whether the call may run. `is_ruled` is whether a rule wants it.
-    async fn ask(&self, request: &Request, is_ruled: bool) -> Result<Decision, BoxError> {
-        // One question at a time.
+    /// Asks for approval. `rule_asks` is whether a rule requires it.
+    async fn ask(&self, request: &Request, rule_asks: bool) -> Result<Decision, BoxError> {
+        // Only one question at a time.
         let mut allowed = self.prompter.turn().await;
-        let is_single = is_ruled || request.held.is_some();
-        if !is_single && allowed.contains(&request.name) {
+        let is_for_one_call = rule_asks || request.held.is_some();
+        if !is_for_one_call && allowed.contains(&request.name) {
             return Ok(Decision::Allow);
         }
         let terminal = match Tty::open() {
             Ok(terminal) => terminal,
             Err(reason) => {
-                return Ok(Decision::deny(approval_is_not_possible(
-                    request, is_ruled, reason,
+                return Ok(Decision::deny(no_approval_reason(
+                    request, rule_asks, reason,
                 )));
             }
         };
         let mut answers = vec![&YES, &NO, &ALL, &QUIT];
-        if is_single {
-            // What is asked about every time is answered for this call alone.
+        if is_for_one_call {
+            // If every call needs approval, an answer applies to one call only.
             answers.retain(|answer| answer.key != ALL.key);
         }
         let question = Question {
             id: Arc::clone(&request.id),
-            pages: question::pages(self.details(request, is_ruled, terminal.size())).await,
-            words: "Allow this call?",
+            pages: question::pages(self.details(request, rule_asks, terminal.size())).await,
+            text: "Allow this call?",
             answers,
         };
         let reply = self.prompter.ask(question, terminal).await?;
@@ -157,8 +158,8 @@ impl Approval {
         }))
     }
 
-    /// Asks what became of a call that was interrupted.
-    async fn ask_what_became(&self, request: &Request) -> Result<Recovery, BoxError> {
+    /// Asks for the outcome of an interrupted call.
+    async fn ask_for_outcome(&self, request: &Request) -> Result<Recovery, BoxError> {
         let _turn = self.prompter.turn().await;
         let Ok(terminal) = Tty::open() else {
             return Ok(Recovery::Unknown);
@@ -172,7 +173,7 @@ impl Approval {
         let question = Question {
             id: Arc::clone(&request.id),
             pages: question::pages_of_interrupted(details, started, self.began),
-            words: "What happened to this call?",
+            text: "What happened to this call?",
             answers,
         };
         let reply = self.prompter.ask(question, terminal).await?;
@@ -190,20 +191,20 @@ impl Approval {
         Ok(answer.recovery(reply.text))
     }
 
-    /// Cancels all, if there is something to cancel: then the call ends as cancelled, and so do those whose questions wait
-    /// behind this one.
+    /// Cancels the run, if possible. Then this call and those with pending questions end as cancelled, so this function
+    /// never returns.
     async fn quit(&self) {
         if self.prompter.quit() {
             pending::<()>().await;
         }
     }
 
-    fn details<'a>(&'a self, request: &'a Request, is_ruled: bool, size: Size) -> Details<'a> {
+    fn details<'a>(&'a self, request: &'a Request, rule_asks: bool, size: Size) -> Details<'a> {
         Details {
             id: &request.id,
             name: &request.name,
             effect: request.effect,
-            is_ruled,
+            rule_asks,
             held: request.held.as_ref(),
             arguments: &request.arguments,
             tool: self.toolbox.get(&request.name),
@@ -213,7 +214,7 @@ impl Approval {
     }
 }
 
-fn approval_is_not_possible(request: &Request, is_ruled: bool, reason: &str) -> String {
+fn no_approval_reason(request: &Request, rule_asks: bool, reason: &str) -> String {
     let name = &request.name;
     if let Some(held) = &request.held {
         let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));
@@ -221,7 +222,7 @@ fn approval_is_not_possible(request: &Request, is_ruled: bool, reason: &str) -> 
             "this call {held}. Such a call always needs approval, even with `--yes`, but {reason}{}",
             advice.unwrap_or_default()
         )
-    } else if is_ruled {
+    } else if rule_asks {
         format!(
             "a rule requires approval for this call of `{name}`, but {reason}; to approve all such calls, use `--yes`"
         )

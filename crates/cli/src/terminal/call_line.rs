@@ -1,4 +1,4 @@
-//! One line with a call and its state.
+//! The line of a call and its state.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use plaincall::{CallResult, Status};
 
 use crate::terminal::call_table::{Call, CallTable, State};
 use crate::terminal::glyphs::Glyphs;
+use crate::terminal::human;
 use crate::terminal::line::{Line, indented};
-use crate::terminal::palette::{self, ASKING, BOLD, CALL, DIM, PLAIN, RUNNING};
-use crate::terminal::words;
+use crate::terminal::palette::{self, BOLD, CALL, DIM, NOTICE, PLAIN, RUNNING};
 
-/// How much of one argument is shown, in characters.
-const SHOWN: usize = 60;
-/// How many columns a part of a line takes at most where lines are not broken.
-const LONGEST: usize = 300;
-/// How many lines of a result are shown where results are.
-const LINES: usize = 20;
+/// The maximum length of an argument, in characters.
+const MAX_ARGUMENT: usize = 60;
+/// The maximum width of a line without a terminal width.
+const MAX_WIDTH: usize = 300;
+/// The maximum number of output lines shown for a result.
+const MAX_LINES: usize = 20;
 
-/// The line of a call that has not ended, at a moment counted from the beginning of the run.
+/// Returns the line of a call that has not ended. `now` is the time since the beginning of the run.
 pub(crate) fn open_line(
     table: &CallTable,
     call: &Call,
@@ -28,7 +28,7 @@ pub(crate) fn open_line(
 ) -> Line {
     let (style, mark, state) = match call.state {
         State::Running(since) => {
-            let time = words::time(now.saturating_sub(since));
+            let time = human::time(now.saturating_sub(since));
             let mark = glyphs.running(now.as_millis());
             (RUNNING, mark, format!("running {time}"))
         }
@@ -51,10 +51,10 @@ pub(crate) fn open_line(
         }
     };
     let state = Line::of(style, &state);
-    whole((style, mark), call, &state, Some(width), glyphs)
+    call_line((style, mark), call, &state, Some(width), glyphs)
 }
 
-/// A call that has ended, and below it why it failed.
+/// Returns the line of a call that has ended and, if it failed, a line with the error.
 pub(crate) fn ended_lines(
     call: &Call,
     result: &CallResult,
@@ -63,7 +63,7 @@ pub(crate) fn ended_lines(
 ) -> Vec<Line> {
     let style = palette::status(result.status);
     let mark = (style, glyphs.status(result.status));
-    let mut lines = vec![whole(mark, call, &ending(result), width, glyphs)];
+    let mut lines = vec![call_line(mark, call, &outcome(result), width, glyphs)];
     let error = result.error.as_deref();
     if let Some(error) = error.filter(|_| result.status != Status::Ok) {
         let mut rows = error.trim().lines();
@@ -79,47 +79,47 @@ pub(crate) fn ended_lines(
             line.push(PLAIN, rows.next().unwrap_or_default().trim());
         }
         if rows.next().is_some() {
-            line.push(PLAIN, glyphs.cut);
+            line.push(PLAIN, glyphs.ellipsis);
         }
-        lines.push(line.cut(width.unwrap_or(LONGEST), glyphs.cut));
+        lines.push(line.truncate(width.unwrap_or(MAX_WIDTH), glyphs.ellipsis));
     }
     lines
 }
 
-/// The first lines of what a tool returned, or wrote before it failed.
+/// Returns the first lines of a tool's output, or of its error.
 pub(crate) fn output_lines(
     result: &CallResult,
     width: Option<usize>,
     glyphs: &Glyphs,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
-    // An error of one line was shown whole.
+    // Errors of one line are already shown completely.
     let error = result.error.as_ref();
     let error = error.filter(|error| error.trim().lines().count() > 1);
     for text in result.output.iter().chain(error) {
         let mut rows = text.trim_end().lines();
-        for row in rows.by_ref().take(LINES) {
-            lines.push(indented(DIM, row).cut(width.unwrap_or(LONGEST), glyphs.cut));
+        for row in rows.by_ref().take(MAX_LINES) {
+            lines.push(indented(DIM, row).truncate(width.unwrap_or(MAX_WIDTH), glyphs.ellipsis));
         }
         let more = rows.count();
         if more > 0 {
-            let more = format!("({})", words::count(more, "more line"));
-            lines.push(indented(ASKING, &more));
+            let more = format!("({})", human::count(more, "more line"));
+            lines.push(indented(NOTICE, &more));
         }
     }
     lines
 }
 
-/// A call that begins to run, for displays that draw nothing in place.
+/// Returns the line of a call that starts, for displays that do not draw in place.
 pub(crate) fn started_line(call: &Call, is_again: bool, glyphs: &Glyphs) -> Line {
     let state = if is_again { "started again" } else { "started" };
     let mark = (RUNNING, glyphs.call);
-    whole(mark, call, &Line::of(DIM, state), None, glyphs)
+    call_line(mark, call, &Line::of(DIM, state), None, glyphs)
 }
 
-/// The mark, the id if the model gave one, the tool, the arguments and the state; the arguments are cut so that the state is
-/// seen.
-fn whole(
+/// Formats a call: mark, id (if the model set one), tool, arguments and state. Arguments are truncated so that the
+/// state fits.
+fn call_line(
     (style, mark): (Style, &str),
     call: &Call,
     state: &Line,
@@ -138,28 +138,28 @@ fn whole(
         line.push(CALL, &format!("  {}", call.name));
     }
     let shown = arguments(call, glyphs);
-    let left = match width {
-        None => LONGEST,
+    let room_for_arguments = match width {
+        None => MAX_WIDTH,
         Some(width) => {
             let room = width.saturating_sub(state.width() + 2);
-            line = line.cut(room, glyphs.cut);
+            line = line.truncate(room, glyphs.ellipsis);
             room.saturating_sub(line.width() + 2)
         }
     };
-    // A few columns say nothing.
-    if !shown.is_empty() && left >= 6 {
+    // A few columns are not useful.
+    if !shown.is_empty() && room_for_arguments >= 6 {
         line.push(PLAIN, "  ");
-        line.append(&shown.cut(left, glyphs.cut));
+        line.append(&shown.truncate(room_for_arguments, glyphs.ellipsis));
     }
     line.push(PLAIN, "  ");
     line.append(state);
     match width {
-        Some(width) => line.cut(width, glyphs.cut),
+        Some(width) => line.truncate(width, glyphs.ellipsis),
         None => line,
     }
 }
 
-/// The arguments in one line: `path=src/main.rs, text=one two…`.
+/// Formats the arguments on one line: `path=src/main.rs, text=one two…`.
 fn arguments(call: &Call, glyphs: &Glyphs) -> Line {
     let mut line = Line::new();
     for (index, (name, value)) in call.arguments.iter().enumerate() {
@@ -169,22 +169,22 @@ fn arguments(call: &Call, glyphs: &Glyphs) -> Line {
         if let Some(name) = name {
             line.push(DIM, &format!("{name}="));
         }
-        let mut shown: String = value.trim().chars().take(SHOWN).collect();
-        if value.trim().chars().count() > SHOWN {
-            shown.push_str(glyphs.cut);
+        let mut shown: String = value.trim().chars().take(MAX_ARGUMENT).collect();
+        if value.trim().chars().count() > MAX_ARGUMENT {
+            shown.push_str(glyphs.ellipsis);
         }
-        // Line ends and the blanks around them are one blank.
-        let words: Vec<&str> = shown.split_whitespace().collect();
-        line.push(PLAIN, &words.join(" "));
+        // A line end with the whitespace around it becomes one blank.
+        let parts: Vec<&str> = shown.split_whitespace().collect();
+        line.push(PLAIN, &parts.join(" "));
     }
     line
 }
 
-/// How a call ended, in a few words: `ok 1.2 s`, `failed after 0.3 s`, `skipped`.
-pub(crate) fn ending(result: &CallResult) -> Line {
+/// Formats the outcome of a call: `ok 1.2 s`, `failed after 0.3 s`, `skipped`.
+pub(crate) fn outcome(result: &CallResult) -> Line {
     let style = palette::status(result.status);
-    let mut line = Line::of(style, verb(result.status));
-    // How long a call ran that was interrupted is not known.
+    let mut line = Line::of(style, status_word(result.status));
+    // The running time of an interrupted call is unknown.
     let started = result
         .times
         .started
@@ -194,14 +194,14 @@ pub(crate) fn ending(result: &CallResult) -> Line {
             Status::Ok => "",
             _ => "after ",
         };
-        let time = words::time(result.times.ended.saturating_sub(started));
+        let time = human::time(result.times.ended.saturating_sub(started));
         line.push(DIM, &format!(" {after}{time}"));
     }
     line
 }
 
-/// The word for how a call ended.
-pub(crate) fn verb(status: Status) -> &'static str {
+/// Returns the word for a status.
+pub(crate) fn status_word(status: Status) -> &'static str {
     match status {
         Status::Error => "failed",
         status => status.as_str(),

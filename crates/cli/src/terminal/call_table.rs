@@ -8,55 +8,57 @@ use plaincall::{CallResult, RunEvent, result::Times};
 
 use crate::terminal::event::UiEvent;
 
-/// How much of the arguments of a call is kept to be shown, in characters.
-const KEPT: usize = 400;
+/// How much of a call's arguments is stored for display, in characters.
+const MAX_STORED: usize = 400;
 
-/// All calls of a run, of one of its turns or of a question, in order of appearance.
+/// The calls of a run, a turn or a question, in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct CallTable {
-    /// The number of the first call, if it is known; those before belong to earlier turns.
+    /// The number of the first call, if known. Earlier calls belong to earlier turns.
     first_call: Option<u32>,
-    /// When what is shown begins, from the beginning of the run.
+    /// The start of the displayed time, since the beginning of the run.
     from: Duration,
     /// The time of the last event, from the beginning of the run.
     last: Duration,
     calls: Vec<Call>,
-    /// The first call of each id: that is the one which a dependency means.
+    /// The first call with each id, which dependencies refer to.
     first: HashMap<Arc<str>, usize>,
-    /// When the reply was over, from the beginning of the run.
+    /// When the reply ended, since the beginning of the run.
     reply_end: Option<Duration>,
 }
 
+/// A call and its state.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) dependencies: Arc<[String]>,
     pub(crate) state: State,
-    /// When it reached each state, as far as it did.
+    /// The times of the states that the call has reached.
     pub(crate) times: Times,
-    /// The arguments with their names, as far as they are shown; a body has no name.
+    /// Names and values of the arguments, truncated for display. A body has no name.
     pub(crate) arguments: Vec<(Option<Arc<str>>, String)>,
 }
 
+/// The state of a call.
 #[derive(Debug, Default)]
 pub(crate) enum State {
     #[default]
     Writing,
-    /// It waits for its dependencies or for its place in the order of writing.
+    /// Waiting for dependencies or for earlier calls in the order of the text.
     Waiting,
-    /// It waits for a slot, or for an answer whether it may run.
+    /// Waiting for a slot or for approval.
     Ready,
-    /// It has failed and will be started again.
+    /// Failed; will be retried.
     BackingOff,
-    /// It runs since this time, from the beginning of the run.
+    /// Running since this time after the beginning of the run.
     Running(Duration),
     Ended(Box<CallResult>),
 }
 
 impl CallTable {
-    /// An empty table for a turn that was opened at this time from the beginning of the run, after so many calls of
-    /// earlier turns.
+    /// Creates an empty table for a turn that started `from` after the beginning of the run. `first_call` is the number
+    /// of calls in earlier turns.
     pub(crate) fn of_turn(from: Duration, first_call: u32) -> Self {
         Self {
             first_call: Some(first_call),
@@ -65,8 +67,8 @@ impl CallTable {
         }
     }
 
-    /// Takes note of an event that is about a call.
-    pub(crate) fn take(&mut self, event: &UiEvent) {
+    /// Applies an event.
+    pub(crate) fn apply(&mut self, event: &UiEvent) {
         match event {
             UiEvent::Call { call, id, name } => {
                 self.begin(*call, id, name);
@@ -80,16 +82,16 @@ impl CallTable {
                     call.add_value(pointer.as_ref(), text);
                 }
             }
-            UiEvent::Run(event) => self.take_run_event(event),
-            UiEvent::TurnBegin(_) => self.reply_end = None,
+            UiEvent::Run(event) => self.apply_run_event(event),
+            UiEvent::TurnStart(_) => self.reply_end = None,
             _ => {}
         }
     }
 
-    /// The call of this number, which may be new.
+    /// Returns the call with this number. Adds it if it is the next one.
     fn begin(&mut self, call: u32, id: &Arc<str>, name: &Arc<str>) -> Option<&mut Call> {
         self.first_call.get_or_insert(call);
-        if self.place(call) == self.calls.len() {
+        if self.index(call) == self.calls.len() {
             self.calls.push(Call {
                 id: Arc::clone(id),
                 name: Arc::clone(name),
@@ -99,47 +101,48 @@ impl CallTable {
         self.call_mut(call)
     }
 
-    /// Takes note of an event of the run.
-    pub(crate) fn take_run_event(&mut self, event: &RunEvent) {
+    /// Applies an event of the run.
+    pub(crate) fn apply_run_event(&mut self, event: &RunEvent) {
         self.last = self.last.max(event.at());
         if let RunEvent::Call(appeared) = event {
             let id = &appeared.id;
             if let Some(call) = self.begin(appeared.call, id, &appeared.name) {
-                // The text alone does not say which id a call without one gets.
+                // The parsed text does not contain generated ids.
                 call.id = Arc::clone(id);
                 call.dependencies = Arc::clone(&appeared.dependencies);
                 call.times.appeared = appeared.at;
-                let place = self.place(appeared.call);
-                self.first.entry(Arc::clone(id)).or_insert(place);
+                let index = self.index(appeared.call);
+                self.first.entry(Arc::clone(id)).or_insert(index);
             }
         } else if let RunEvent::ReplyEnd(over) = event {
             self.reply_end = Some(over.at);
         } else if let Some(call) = event.call().and_then(|call| self.call_mut(call)) {
-            call.take(event);
+            call.apply(event);
         }
     }
 
-    /// The place of the call with this number in the table.
-    fn place(&self, call: u32) -> usize {
-        let place = self.first_call.and_then(|first| call.checked_sub(first));
-        place.map_or(usize::MAX, |place| place as usize)
+    /// Returns the index of the call with this number.
+    fn index(&self, call: u32) -> usize {
+        let index = self.first_call.and_then(|first| call.checked_sub(first));
+        index.map_or(usize::MAX, |index| index as usize)
     }
 
     fn call_mut(&mut self, call: u32) -> Option<&mut Call> {
-        let place = self.place(call);
-        self.calls.get_mut(place)
+        let index = self.index(call);
+        self.calls.get_mut(index)
     }
 
     pub(crate) fn call(&self, call: u32) -> Option<&Call> {
-        self.calls.get(self.place(call))
+        self.calls.get(self.index(call))
     }
 
-    /// When what is shown begins, from the beginning of the run.
+    /// Returns the start of the displayed time, since the beginning of the run.
     pub(crate) fn from(&self) -> Duration {
         self.from
     }
 
-    /// The end of the displayed time: the last call, the reply, or the last event if a call never ended.
+    /// Returns the end of the displayed time: the end of the last call or of the reply, or the last event if a call
+    /// never ended.
     pub(crate) fn to(&self) -> Duration {
         let ends = self.calls.iter().map(|call| match call.result() {
             Some(result) => result.times.ended,
@@ -149,7 +152,7 @@ impl CallTable {
         end.unwrap_or_default().max(self.from)
     }
 
-    /// When the reply was over, from the beginning of the run.
+    /// Returns when the reply ended, since the beginning of the run.
     pub(crate) fn reply_end(&self) -> Option<Duration> {
         self.reply_end
     }
@@ -158,20 +161,20 @@ impl CallTable {
         &self.calls
     }
 
-    /// The call that a dependency means, as far as it has appeared.
-    pub(crate) fn meant_by(&self, id: &str) -> Option<(usize, &Call)> {
+    /// Returns the call that a dependency refers to, if it has appeared.
+    pub(crate) fn find_dependency(&self, id: &str) -> Option<(usize, &Call)> {
         let index = *self.first.get(id)?;
         Some((index, self.calls.get(index)?))
     }
 
-    /// The ids of the dependencies that have not ended.
+    /// Returns the ids of the dependencies that have not ended.
     pub(crate) fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
         let is_open = |call: Option<(_, &Call)>| call.is_none_or(|(_, it)| it.result().is_none());
         let ids = call.dependencies.iter().map(String::as_str);
-        ids.filter(move |id| is_open(self.meant_by(id)))
+        ids.filter(move |id| is_open(self.find_dependency(id)))
     }
 
-    /// The calls that have not ended.
+    /// Returns the calls that have not ended.
     pub(crate) fn open(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|call| call.result().is_none())
     }
@@ -185,26 +188,26 @@ impl Call {
         }
     }
 
-    /// How long it ran, if it was started and has ended.
+    /// Returns how long the call ran, if it was started and has ended.
     pub(crate) fn running_time(&self) -> Option<Duration> {
         let times = self.result()?.times;
         Some(times.ended.saturating_sub(times.started?))
     }
 
-    fn take(&mut self, event: &RunEvent) {
+    fn apply(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Waiting(moment) => {
+            RunEvent::Waiting(event) => {
                 self.state = State::Waiting;
-                self.times.complete = Some(moment.at);
+                self.times.complete = Some(event.at);
             }
             RunEvent::Ready(_) | RunEvent::Retry(_) => self.state = State::Ready,
-            RunEvent::Start(moment) => {
-                self.state = State::Running(moment.at);
-                self.times.started = Some(moment.at);
+            RunEvent::Start(event) => {
+                self.state = State::Running(event.at);
+                self.times.started = Some(event.at);
             }
             RunEvent::BackOff(_) => self.state = State::BackingOff,
             RunEvent::Result(result) => {
-                // In a log, the line of a result has only its end.
+                // A logged result has only the end time.
                 self.times = Times {
                     appeared: self.times.appeared,
                     complete: self.times.complete.or(result.times.complete),
@@ -222,8 +225,8 @@ impl Call {
 
     fn add_value(&mut self, pointer: Option<&Arc<str>>, text: &str) {
         let lengths = self.arguments.iter().map(|(_, text)| text.chars().count());
-        let kept: usize = lengths.sum();
-        if kept >= KEPT {
+        let stored: usize = lengths.sum();
+        if stored >= MAX_STORED {
             return;
         }
         let last = self.arguments.last();
@@ -231,7 +234,7 @@ impl Call {
             self.arguments.push((pointer.cloned(), String::new()));
         }
         if let Some((_, value)) = self.arguments.last_mut() {
-            value.extend(text.chars().take(KEPT - kept));
+            value.extend(text.chars().take(MAX_STORED - stored));
         }
     }
 }

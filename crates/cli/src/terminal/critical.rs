@@ -1,22 +1,22 @@
-//! Which calls decided how long the run took.
+//! The critical path of a run.
 
 use std::time::Duration;
 
 use crate::terminal::call_table::CallTable;
 
-/// How far apart the end of one call and the start of another may be for the one to be the cause of the other. A slot
-/// is handed on at once; what lies between is the scheduling of processes.
-const AT_ONCE: Duration = Duration::from_millis(25);
+/// If one call starts within this time after the end of another, the end may have caused the start. Slots are passed on
+/// immediately; the delay is process scheduling.
+const MAX_GAP: Duration = Duration::from_millis(25);
 
-/// For each call whether it lies on the critical path: the chain of calls, each of which could only start when the one
-/// before it had ended, that leads to the call that ended last.
+/// Returns for each call whether it is on the critical path: the chain of calls, each of which could start only after
+/// the previous one had ended, that leads to the call that ended last.
 ///
-/// What a call waited for last is found from the times: its own text, a dependency, or a call that ended just when it
-/// started and so made room for it.
+/// The cause of a start is the last of: the end of the call's own text, the end of a dependency, or the end of a call
+/// that freed a slot just before.
 pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
     let calls = table.calls();
     let mut is_critical = vec![false; calls.len()];
-    // The calls that ran, and when they ended.
+    // Started calls with their end times.
     let ran = || {
         let calls = calls.iter().enumerate();
         calls.filter_map(|(index, call)| {
@@ -26,9 +26,9 @@ pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
     };
     let mut next = ran().max_by_key(|(_, ended)| *ended);
     while let Some((index, _)) = next {
-        // Times that contradict each other must not make a circle.
+        // Inconsistent times must not cause an endless loop.
         match is_critical.get_mut(index) {
-            Some(seen @ false) => *seen = true,
+            Some(is_visited @ false) => *is_visited = true,
             _ => break,
         }
         let Some(call) = calls.get(index) else { break };
@@ -39,19 +39,19 @@ pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
         let dependency = call
             .dependencies
             .iter()
-            .filter_map(|id| table.meant_by(id))
+            .filter_map(|id| table.find_dependency(id))
             .filter_map(|(index, call)| Some((index, call.result()?.times.ended)))
             .max_by_key(|(_, ended)| *ended);
         let cause = dependency.filter(|(_, ended)| *ended > complete);
         let since = cause.map_or(complete, |(_, ended)| ended);
-        next = if started.saturating_sub(since) <= AT_ONCE {
+        next = if started.saturating_sub(since) <= MAX_GAP {
             cause
         } else {
-            let made_room = ran()
+            let freed_slot = ran()
                 .filter(|(other, _)| *other != index)
-                .filter(|(_, ended)| *ended <= started && started.saturating_sub(*ended) <= AT_ONCE)
+                .filter(|(_, ended)| *ended <= started && started.saturating_sub(*ended) <= MAX_GAP)
                 .max_by_key(|(_, ended)| *ended);
-            made_room.or(cause)
+            freed_slot.or(cause)
         };
     }
     is_critical

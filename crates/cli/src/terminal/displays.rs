@@ -1,9 +1,8 @@
-//! What is shown where, and who is asked: the displays of a run or of a conversation, and the prompter.
+//! The displays of a run or conversation.
 //!
-//! A run shows its calls and their results on the standard output. Of a conversation the answer alone goes to the standard
-//! output, all else to the standard error. What a reply will be is known at its end: text before calls is not the answer.
-//! So the text is held back until that is known, unless both are the same terminal, where people read along, or there are
-//! no tools, so that all text is the answer.
+//! A run shows its calls and results on standard output. A conversation writes only the answer to standard output and
+//! everything else to standard error. Text is known to be the answer only when the reply has ended, because calls may
+//! follow it. So it is held back until then, unless both outputs are the same terminal or the model has no tools.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -28,64 +27,67 @@ use crate::terminal::plain::Plain;
 use crate::terminal::printer::{self, Printer, Target, post};
 use crate::terminal::prompter::Prompter;
 use crate::terminal::record::Record;
-use crate::terminal::transcript::{Look, TextShown};
+use crate::terminal::transcript::{DisplayOptions, ReplyText};
 use crate::terminal::tty::Size;
 
-/// The tick interval of a display that draws.
+/// The tick interval of a display that draws in place.
 const FRAME: Duration = Duration::from_millis(40);
 
-/// The tick interval of a display that does not draw on a terminal.
-const SELDOM: Duration = Duration::from_millis(500);
+/// The tick interval of a display that prints lines to a terminal.
+const SLOW_FRAME: Duration = Duration::from_millis(500);
 
-/// How many rows of an output are shown: where a display draws, and in lines.
+/// How many rows of an output are shown: on a display that draws in place, and on one that prints lines.
 const ROWS_LIVE: usize = 12;
 const ROWS_PLAIN: usize = 40;
 
-/// How many results are kept to be shown again.
-const KEPT: usize = 100;
+/// How many results are stored for `/show`.
+const MAX_RESULTS: usize = 100;
 
+/// The kind of output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
-    /// A run, or its record.
+    /// A run, or its events as JSON.
     Run {
         is_record: bool,
-        /// Whether outputs are shown whole.
+        /// Whether outputs are shown in full.
         is_full: bool,
-        /// Whether the reply is typed on the terminal: it is on the screen already, and typing and drawing would get in
-        /// each other's way.
+        /// Whether the reply is typed on the terminal, where it is already visible. Drawing would interfere with
+        /// typing.
         is_typed: bool,
     },
-    /// Answers, or the record in their place.
+    /// Answers, or events as JSON instead.
     Answers {
         is_record: bool,
-        /// Whether the beginnings of results are shown.
+        /// Whether the first lines of results are shown.
         is_verbose: bool,
-        /// Whether the model can call anything.
+        /// Whether the model has tools.
         has_tools: bool,
     },
 }
 
 impl Content {
-    fn look(
+    fn display_options(
         self,
         glyphs: &'static Glyphs,
         has_color: bool,
         is_live: bool,
         is_shared: bool,
-    ) -> Look {
+    ) -> DisplayOptions {
         let (text, is_verbose, summary) = match self {
             Self::Run { is_full, .. } if is_live => {
                 let rows = (!is_full).then_some(ROWS_LIVE);
-                (TextShown::AtOnce, false, Some(rows))
+                (ReplyText::Streamed, false, Some(rows))
             }
             Self::Run { is_full, .. } => {
                 let rows = (!is_full).then_some(ROWS_PLAIN);
-                (TextShown::Nothing, false, Some(rows))
+                (ReplyText::Nothing, false, Some(rows))
             }
-            Self::Answers { is_verbose, .. } if is_shared => (TextShown::AtOnce, is_verbose, None),
-            Self::Answers { is_verbose, .. } => (TextShown::WithoutAnswer, is_verbose, None),
+            Self::Answers { is_verbose, .. } if is_shared => {
+                (ReplyText::Streamed, is_verbose, None)
+            }
+            Self::Answers { is_verbose, .. } => (ReplyText::ExceptAnswer, is_verbose, None),
         };
-        Look {
+        DisplayOptions {
             glyphs,
             has_color,
             text,
@@ -95,28 +97,26 @@ impl Content {
     }
 }
 
+/// The displays of a run or conversation, and its prompter.
 #[derive(Debug)]
 pub(crate) struct Displays {
     /// Shows everything but the answer.
     pub(crate) events: Sender<UiEvent>,
     printer: Printer,
-    /// Shows the answer or the record, if the other display does not.
+    /// Shows the answer or the JSON events on standard output, if `events` does not.
     output: Option<(Sender<UiEvent>, Printer)>,
     pub(crate) prompter: Arc<Prompter>,
     pub(crate) is_live: bool,
-    /// The last results, the newest at the end.
+    /// The last results, newest last.
     results: VecDeque<CallResult>,
     frame: Option<Duration>,
 }
 
 impl Displays {
-    /// Starts the displays of a run or conversation that began at this moment.
-    ///
-    /// # Errors
-    /// If no thread can be started.
+    /// Starts the displays of a run or conversation that began at `started`.
     pub(crate) fn new(
         content: Content,
-        begun: Instant,
+        started: Instant,
         color: Color,
         environment: &Environment,
     ) -> Result<Self, Failure> {
@@ -142,7 +142,7 @@ impl Displays {
                 is_typed,
                 ..
             } => !is_record && !is_typed,
-            // What is written to a pipe may end up on the same terminal: while it is, nothing is drawn there.
+            // A reader of the pipe may write to the same terminal, so nothing is drawn while text may be piped.
             Content::Answers {
                 is_record,
                 has_tools,
@@ -150,7 +150,7 @@ impl Displays {
             } => is_shared || (!is_record && has_tools && !stdout.is_terminal()),
         };
         let is_capable = is_terminal && environment.has_capable_terminal();
-        // Without colors there are no escape sequences at all.
+        // Without colors, no escape sequences are used.
         let is_live = can_draw
             && is_capable
             && environment.get("NO_COLOR").is_none()
@@ -161,12 +161,12 @@ impl Displays {
         };
         let has_color = choice != ColorChoice::Never;
         let glyphs = Glyphs::new(is_capable && environment.has_unicode());
-        let look = content.look(glyphs, has_color, is_live, is_shared);
+        let display_options = content.display_options(glyphs, has_color, is_live, is_shared);
         let record = || -> Box<dyn Display> { Box::new(Record::new(stdout.is_terminal())) };
         let display: Box<dyn Display> = match content {
             Content::Run { is_record, .. } if is_record => record(),
-            _ if is_live => Box::new(Live::new(look, begun, measure)),
-            _ => Box::new(Plain::new(look, is_terminal.then_some(measure))),
+            _ if is_live => Box::new(Live::new(display_options, started, measure)),
+            _ => Box::new(Plain::new(display_options, is_terminal.then_some(measure))),
         };
         let output: Option<Box<dyn Display>> = match content {
             Content::Answers { is_record, .. } if is_record => Some(record()),
@@ -187,22 +187,22 @@ impl Displays {
             prompter: Arc::new(Prompter::new(shown, is_live && has_color)),
             is_live,
             results: VecDeque::new(),
-            frame: is_terminal.then_some(if is_live { FRAME } else { SELDOM }),
+            frame: is_terminal.then_some(if is_live { FRAME } else { SLOW_FRAME }),
         })
     }
 
-    /// Shows an event, and waits while it is not written fast enough.
+    /// Shows an event. Waits while the display is behind.
     pub(crate) async fn show(&mut self, event: UiEvent) {
         if let UiEvent::Run(event) = &event
             && let RunEvent::Result(result) = &**event
         {
-            if self.results.len() == KEPT {
+            if self.results.len() == MAX_RESULTS {
                 self.results.pop_front();
             }
             self.results.push_back(result.clone());
         }
         if let Some((output, _)) = &self.output {
-            // One that has gone is no reason to stop.
+            // A closed output does not stop the run.
             let _ = match &event {
                 UiEvent::Run(event) => output.send(UiEvent::Run(event.clone())).await,
                 UiEvent::Text(text) => output.send(UiEvent::Text(text.clone())).await,
@@ -212,18 +212,18 @@ impl Displays {
         let _ = self.events.send(event).await;
     }
 
-    /// A result that has come, counted from the last one, which is 1.
+    /// Returns a result, counted from the last one, which is 1.
     pub(crate) fn result(&self, back: usize) -> Option<&CallResult> {
-        let place = self.results.len().checked_sub(back)?;
-        self.results.get(place)
+        let index = self.results.len().checked_sub(back)?;
+        self.results.get(index)
     }
 
-    /// Whether what is drawn has to go before the answer is written elsewhere.
-    pub(crate) fn draws_beside_the_answer(&self) -> bool {
+    /// Returns whether the drawing must be cleared before the answer is written to another output.
+    pub(crate) fn draws_besides_answer(&self) -> bool {
         self.is_live && self.output.is_some()
     }
 
-    /// Waits until all is written that was shown.
+    /// Waits until all events so far are written.
     pub(crate) async fn caught_up(&self) {
         let output = self.output.as_ref().map(|(output, _)| output);
         for events in output.into_iter().chain([&self.events]) {
@@ -234,7 +234,7 @@ impl Displays {
         }
     }
 
-    /// Writes the answer, if it is not seen already. `is_new` is whether it was no text of a reply.
+    /// Writes the answer if it is not visible yet. `is_new` is false if it was the text of a reply.
     pub(crate) async fn answer(&self, text: &str, is_new: bool) {
         let display = match &self.output {
             Some((output, _)) => output,
@@ -260,19 +260,19 @@ impl Displays {
         }))
     }
 
-    /// Sends the display a tick. A display that is behind does not need one.
+    /// Sends a tick to the display, unless its queue is full.
     pub(crate) fn tick(&self) {
         let _ = self.events.try_send(UiEvent::Tick);
     }
 
-    /// Ends the displays and waits until all is written. Returns what went wrong with it.
+    /// Ends the displays and waits until everything is written. Returns the first error.
     pub(crate) async fn close(&mut self) -> Option<Failure> {
-        let _ = self.events.send(UiEvent::Over).await;
+        let _ = self.events.send(UiEvent::End).await;
         let shown = self.printer.finish().await;
         self.prompter.close();
         let written = match &mut self.output {
             Some((output, printer)) => {
-                let _ = output.send(UiEvent::Over).await;
+                let _ = output.send(UiEvent::End).await;
                 printer.finish().await
             }
             None => None,
@@ -280,25 +280,25 @@ impl Displays {
         written.or(shown)
     }
 
-    /// Gives the terminal back as it was, a moment at most.
-    pub(crate) fn leave(self) {
+    /// Restores the terminal, with a short timeout.
+    pub(crate) fn close_now(self) {
         self.prompter.close();
         // The displays end when all their senders are dropped.
         drop(self.prompter);
         drop(self.events);
-        self.printer.finish_soon();
+        self.printer.finish_briefly();
         if let Some((output, printer)) = self.output {
             drop(output);
-            printer.finish_soon();
+            printer.finish_briefly();
         }
     }
 }
 
-/// Moments at which something is drawn.
+/// The ticks of a display, if it needs any.
 pub(crate) struct Ticks(Option<Interval>);
 
 impl Ticks {
-    /// Waits for the next one, if there are any.
+    /// Waits for the next tick. Never returns without ticks.
     pub(crate) async fn next(&mut self) {
         match &mut self.0 {
             Some(ticks) => drop(ticks.tick().await),

@@ -6,36 +6,37 @@ use std::sync::mpsc::Receiver;
 use plaincall::RunEvent;
 use tokio::sync::oneshot;
 
+/// An event for the displays.
 #[derive(Debug)]
 pub(crate) enum UiEvent {
-    /// Work begins on a question.
-    Begin,
-    /// The model is asked for its reply of this turn, from 0.
-    TurnBegin(u32),
+    /// A question was asked.
+    Start,
+    /// The model was asked for the reply of this turn, counted from 0.
+    TurnStart(u32),
     /// Text of the reply, outside calls.
     Text(String),
     Reasoning(String),
-    /// A call begins in the reply.
+    /// The start of a call in the reply.
     Call {
         call: u32,
         id: Arc<str>,
         name: Arc<str>,
     },
-    /// The next piece of an argument of a call; without a pointer it belongs to the line or the body of an emoji call.
+    /// A piece of an argument. Without a pointer, it belongs to the line or body of an emoji call.
     Value {
         call: u32,
         pointer: Option<Arc<str>>,
         text: String,
     },
-    /// Something has happened to a call or the run, as the record has it.
+    /// An event of the run, as in a log.
     Run(Box<RunEvent>),
-    /// The reply and its calls have ended.
+    /// The end of the reply and its calls.
     TurnEnd,
-    /// Something that is neither in the reply nor about a call.
-    Remark(String),
-    /// The answer, for displays that have not shown it while it arrived.
+    /// A note that does not belong to the reply or a call.
+    Note(String),
+    /// The answer, for displays that did not show it while it arrived.
     Answer(String),
-    /// The question is over; what it took, in parts.
+    /// The totals of a question that has ended.
     Totals {
         parts: Vec<String>,
         is_answered: bool,
@@ -43,11 +44,11 @@ pub(crate) enum UiEvent {
     Abandoned,
     Stopping,
     Tick,
-    /// All is over; what comes now is the summary.
-    Over,
-    /// Answered when all events before it have been written.
+    /// The end; the summary follows.
+    End,
+    /// Answered when all earlier events are written.
     Flush(oneshot::Sender<()>),
-    /// Something else uses the terminal: nothing is written until the sender of `is_back` has gone.
+    /// Pauses the display, because something else uses the terminal, until the sender of `is_back` is dropped.
     Pause {
         /// Answered when the display is paused.
         notify: oneshot::Sender<()>,
@@ -55,16 +56,17 @@ pub(crate) enum UiEvent {
     },
 }
 
+/// Formats events as text for one output.
 pub(crate) trait Display: Send {
     /// Handles an event and adds the output to `out`.
-    fn take(&mut self, event: UiEvent, out: &mut String);
+    fn handle(&mut self, event: UiEvent, out: &mut String);
 
-    /// Removes what is drawn in place, since something else will write on the terminal.
+    /// Removes what is drawn in place, because something else will use the terminal.
     fn pause(&mut self, _: &mut String) {}
 
-    /// The terminal may be written on again.
+    /// Continues after a pause.
     fn resume(&mut self, _: &mut String) {}
 
-    /// No more events come, and the summary never came: adds what leaves the terminal in order.
+    /// Cleans up after the last event if there was no summary.
     fn abandon(&mut self, _: &mut String) {}
 }

@@ -1,36 +1,36 @@
-//! A piece of the source with a place in it underlined.
+//! Diagnostics with excerpts of the source.
 
 use std::ops::Range;
 
-use crate::visible::harmless;
+use crate::sanitize::sanitize;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use plaincall_syntax::Severity;
 
-/// How much of a line is shown before a place and from it on, in bytes. A longer line is cut, so that it stays readable,
-/// and costs no more than a short one.
+/// How many bytes of a line are shown before and after the start of a span. Longer lines are truncated, which keeps
+/// them readable and their cost low.
 const BEFORE: usize = 80;
-const BEHIND: usize = 80;
-/// Room for all of it, so that the renderer does not cut once more.
+const AFTER: usize = 80;
+/// Wide enough that the renderer does not truncate again.
 const WIDTH: usize = 400;
-const CUT: &str = "…";
+const ELLIPSIS: &str = "…";
 
-/// A diagnostic with its place in the source.
-pub(crate) struct Remark<'a> {
+/// A diagnostic with its position in the source.
+pub(crate) struct Excerpt<'a> {
     pub(crate) severity: Severity,
     pub(crate) code: Option<&'a str>,
     pub(crate) message: &'a str,
-    /// What to do about it.
+    /// How to fix it.
     pub(crate) help: Option<&'a str>,
-    /// What is worth knowing besides.
+    /// Further information.
     pub(crate) note: Option<&'a str>,
-    /// The place, in bytes of the text.
+    /// The byte range in the text.
     pub(crate) span: Range<usize>,
     /// Line and column, from 1.
     pub(crate) position: (usize, usize),
 }
 
-/// Renders remarks.
+/// Renders diagnostics with excerpts.
 pub(crate) struct Excerpts {
     renderer: Renderer,
     arrow: Style,
@@ -47,14 +47,14 @@ impl Excerpts {
         Self { renderer, arrow }
     }
 
-    /// A remark with the line that it is about.
-    pub(crate) fn render(&self, name: &str, text: &str, remark: &Remark<'_>) -> String {
-        let level = match remark.severity {
+    /// Renders a diagnostic with its line of the source.
+    pub(crate) fn render(&self, name: &str, text: &str, excerpt: &Excerpt<'_>) -> String {
+        let level = match excerpt.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let (line, column) = remark.position;
-        let window = window(text, &remark.span);
+        let (line, column) = excerpt.position;
+        let window = window(text, &excerpt.span);
         let mut annotation = AnnotationKind::Primary.span(window.span);
         if window.continues {
             annotation = annotation.label("continues on the lines below");
@@ -62,60 +62,60 @@ impl Excerpts {
         let snippet = Snippet::source(window.line)
             .line_start(line)
             .annotation(annotation);
-        let mut title = level.primary_title(harmless(remark.message));
-        if let Some(code) = remark.code {
+        let mut title = level.primary_title(sanitize(excerpt.message));
+        if let Some(code) = excerpt.code {
             title = title.id(code);
         }
-        let help = remark.help.map(|help| Level::HELP.message(harmless(help)));
-        let note = remark.note.map(|note| Level::NOTE.message(harmless(note)));
+        let help = excerpt.help.map(|help| Level::HELP.message(sanitize(help)));
+        let note = excerpt.note.map(|note| Level::NOTE.message(sanitize(note)));
         let group = title
             .element(snippet)
             .elements(help.into_iter().chain(note));
         let text = self.renderer.render(&[group]);
-        // The renderer would count the column in the line as it is shown, which may be cut.
+        // The renderer would count columns in the truncated line.
         let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let width = line.to_string().len();
         let arrow = self.arrow;
         format!(
             "{title}\n{:width$}{arrow}-->{arrow:#} {}:{line}:{column}\n{rest}",
             "",
-            harmless(name)
+            sanitize(name)
         )
     }
 }
 
-/// A line, cut to what is near a place in it.
+/// The part of a line around a span.
 struct Window {
     line: String,
     span: Range<usize>,
-    /// Whether the place continues after the line.
+    /// Whether the span continues after the line.
     continues: bool,
 }
 
 fn window(text: &str, span: &Range<usize>) -> Window {
     let first = text.ceil_char_boundary(span.start.saturating_sub(BEFORE));
-    let last = text.floor_char_boundary(span.start.saturating_add(BEHIND).min(text.len()));
+    let last = text.floor_char_boundary(span.start.saturating_add(AFTER).min(text.len()));
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let (front, before) = (part(0..first), part(first..span.start));
-    let (behind, rest) = (part(span.start..last), part(last..text.len()));
-    let (before, is_cut_before) = match before.rsplit_once('\n') {
+    let (after, rest) = (part(span.start..last), part(last..text.len()));
+    let (before, is_truncated_before) = match before.rsplit_once('\n') {
         Some((_, line)) => (line, false),
         None => (before, !front.is_empty() && !front.ends_with('\n')),
     };
-    let (behind, is_cut_behind) = match behind.split_once('\n') {
+    let (after, is_truncated_after) = match after.split_once('\n') {
         Some((line, _)) => (line.strip_suffix('\r').unwrap_or(line), false),
-        None => (behind, !rest.is_empty() && !rest.starts_with('\n')),
+        None => (after, !rest.is_empty() && !rest.starts_with('\n')),
     };
-    let prefix = if is_cut_before { CUT } else { "" };
-    let suffix = if is_cut_behind { CUT } else { "" };
+    let prefix = if is_truncated_before { ELLIPSIS } else { "" };
+    let suffix = if is_truncated_after { ELLIPSIS } else { "" };
     let start = prefix.len() + before.len();
     let marked = part(span.clone());
     let trimmed = marked.trim_end_matches(['\r', '\n']).len();
-    // A place that is nothing but a line end is still one to point at.
+    // A span that contains only a line end is still marked.
     let marked = if trimmed == 0 { span.len() } else { trimmed };
     Window {
-        line: format!("{prefix}{before}{behind}{suffix}"),
-        span: start..start + marked.min(behind.len()),
-        continues: trimmed > behind.len() && !is_cut_behind,
+        line: format!("{prefix}{before}{after}{suffix}"),
+        span: start..start + marked.min(after.len()),
+        continues: trimmed > after.len() && !is_truncated_after,
     }
 }

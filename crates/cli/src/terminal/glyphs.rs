@@ -1,8 +1,8 @@
-//! The signs of the display, for terminals that can show them and for those that cannot.
+//! The symbols of the display, in Unicode and ASCII.
 
 use plaincall::Status;
 
-/// A set of signs; each takes one column.
+/// A set of symbols, one column each.
 #[derive(Debug)]
 pub(crate) struct Glyphs {
     pub(crate) call: &'static str,
@@ -15,21 +15,22 @@ pub(crate) struct Glyphs {
     pub(crate) rejected: &'static str,
     pub(crate) cancelled: &'static str,
     pub(crate) unknown: &'static str,
-    /// The sign for truncated text.
-    pub(crate) cut: &'static str,
-    /// Between an id and what it depends on.
+    /// Marks truncated text.
+    pub(crate) ellipsis: &'static str,
+    /// Separates an id from its dependencies.
     pub(crate) needs: &'static str,
-    /// Between parts of a sentence.
+    /// Separates the parts of a sentence.
     pub(crate) dot: &'static str,
     pub(crate) bars: Bars,
 }
 
+/// The symbols of a timeline.
 #[derive(Debug)]
 pub(crate) struct Bars {
     pub(crate) writing: char,
     pub(crate) waiting: char,
     pub(crate) running: char,
-    /// Running, on the path that decided how long it all took.
+    /// Running, on the critical path.
     pub(crate) critical: char,
     pub(crate) reply_end: char,
     pub(crate) axis: char,
@@ -47,7 +48,7 @@ static UNICODE: Glyphs = Glyphs {
     rejected: "⊘",
     cancelled: "■",
     unknown: "?",
-    cut: "…",
+    ellipsis: "…",
     needs: "←",
     dot: "·",
     bars: Bars {
@@ -72,7 +73,7 @@ static ASCII: Glyphs = Glyphs {
     rejected: "!",
     cancelled: "#",
     unknown: "?",
-    cut: "~",
+    ellipsis: "~",
     needs: "<-",
     dot: "-",
     bars: Bars {
@@ -87,12 +88,12 @@ static ASCII: Glyphs = Glyphs {
 };
 
 impl Glyphs {
-    /// The signs for a terminal that shows more than ASCII, or for one that may not.
+    /// Returns the Unicode or ASCII symbols.
     pub(crate) fn new(is_unicode: bool) -> &'static Self {
         if is_unicode { &UNICODE } else { &ASCII }
     }
 
-    /// The sign of a call that has ended.
+    /// Returns the symbol of a status.
     pub(crate) fn status(&self, status: Status) -> &'static str {
         match status {
             Status::Ok => self.ok,
@@ -104,7 +105,7 @@ impl Glyphs {
         }
     }
 
-    /// The sign of a running call at a moment, in milliseconds.
+    /// Returns the symbol of a running call at a time in milliseconds.
     pub(crate) fn running(&self, at: u128) -> &'static str {
         let frames = self.running.iter().cycle();
         let frame = usize::try_from(at / 100 % 100).unwrap_or(0);

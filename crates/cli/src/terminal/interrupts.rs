@@ -1,4 +1,4 @@
-//! Signals that end a run: the first calls it off, the next one ends it at once.
+//! Signals that end a command: the first cancels it, the second exits immediately.
 
 use std::fs;
 use std::future::pending;
@@ -10,40 +10,41 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::status::Failure;
 
-/// The same signal once more within this time is no second one: `timeout` sends it to the command and to its group, and a
-/// shell may pass on what the terminal has sent already.
-const ECHO: Duration = Duration::from_millis(100);
+/// A repeated signal within this time is ignored: `timeout` signals both the command and its process group, and a shell
+/// may forward a signal that the terminal has already sent.
+const REPETITION: Duration = Duration::from_millis(100);
 
-/// The signals. What they did before is replaced for good when this is made.
+/// Receives signals. The previous signal handlers are replaced permanently.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
     quit: Signal,
-    /// `None` if the command was started to outlive its terminal, as `nohup` does it.
+    /// `None` if SIGHUP was ignored at startup, as under `nohup`.
     hangup: Option<Signal>,
-    /// A file that may not grow any more. It ends nothing: writing fails instead, as on a full disk.
+    /// SIGXFSZ, so that exceeding the file size limit fails the write instead of killing the process.
     _too_large: Signal,
     debounce: Debounce,
 }
 
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupt {
     kind: SignalKind,
 }
 
 impl Interrupt {
-    /// The exit status: 128 plus the number of the signal.
+    /// Returns the exit status: 128 plus the signal number.
     pub(crate) fn status(self) -> u8 {
         u8::try_from(128 + self.kind.as_raw_value()).unwrap_or(255)
     }
 
-    /// Whether it comes from the keyboard.
-    pub(crate) fn is_typed(self) -> bool {
+    /// Returns whether the signal comes from the keyboard.
+    pub(crate) fn is_from_keyboard(self) -> bool {
         self.kind == SignalKind::interrupt() || self.is_urgent()
     }
 
-    /// Whether it asks for an end at once.
+    /// Returns whether the signal requests an immediate exit.
     pub(crate) fn is_urgent(self) -> bool {
         self.kind == SignalKind::quit()
     }
@@ -51,11 +52,11 @@ impl Interrupt {
 
 impl Interrupts {
     pub(crate) fn new() -> Result<Self, Failure> {
-        Self::of_system()
-            .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))
+        Self::register()
+            .map_err(|error| Failure::Runtime(format!("cannot listen for signals: {error}")))
     }
 
-    fn of_system() -> io::Result<Self> {
+    fn register() -> io::Result<Self> {
         let hangup = SignalKind::hangup();
         Ok(Self {
             hangup: (!is_ignored(hangup)).then(|| signal(hangup)).transpose()?,
@@ -67,17 +68,17 @@ impl Interrupts {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Interrupt {
         loop {
-            let interrupt = self.any().await;
+            let interrupt = self.receive().await;
             if self.debounce.is_new(interrupt, Instant::now()) {
                 return interrupt;
             }
         }
     }
 
-    async fn any(&mut self) -> Interrupt {
+    async fn receive(&mut self) -> Interrupt {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -94,38 +95,35 @@ impl Interrupts {
     }
 }
 
-/// Does this, unless a signal comes first: then it is dropped, with all that it has started.
-///
-/// # Errors
-/// Its own, or that signals cannot be listened for.
+/// Runs a future until it completes or a signal arrives. A signal drops the future.
 pub(crate) async fn until_interrupted<T>(
-    work: impl Future<Output = Result<T, Failure>>,
+    future: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Result<T, Interrupt>, Failure> {
     let mut interrupts = Interrupts::new()?;
     tokio::select! {
-        done = work => done.map(Ok),
+        result = future => result.map(Ok),
         interrupt = interrupts.next() => Ok(Err(interrupt)),
     }
 }
 
-/// The last signal, and when it came.
+/// The last signal and its time.
 #[derive(Debug, Default)]
 struct Debounce(Option<(Interrupt, Instant)>);
 
 impl Debounce {
-    /// Whether this is another signal, and not the last one once more.
+    /// Returns whether the signal is not a repetition of the last one.
     fn is_new(&mut self, interrupt: Interrupt, now: Instant) -> bool {
-        let is_echo = self.0.is_some_and(|(last, at)| {
-            last == interrupt && now.saturating_duration_since(at) < ECHO
+        let is_repeated = self.0.is_some_and(|(last, at)| {
+            last == interrupt && now.saturating_duration_since(at) < REPETITION
         });
-        if !is_echo {
+        if !is_repeated {
             self.0 = Some((interrupt, now));
         }
-        !is_echo
+        !is_repeated
     }
 }
 
-/// Whether the command was started with the signal ignored, if the system reports it.
+/// Returns whether the signal was ignored at startup, if the system reports it.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -142,12 +140,12 @@ mod tests {
     use super::{Debounce, Interrupt};
 
     #[test]
-    fn what_is_a_second_signal() {
+    fn repeated_signals() {
         let check = |signals: &[(SignalKind, u64, bool)]| {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut debounce = Debounce::default();
             for (kind, at, expected) in signals {
-                let now = begun + Duration::from_millis(*at);
+                let now = started + Duration::from_millis(*at);
                 let is_new = debounce.is_new(Interrupt { kind: *kind }, now);
                 assert_eq!(is_new, *expected, "{signals:?} at {at}");
             }

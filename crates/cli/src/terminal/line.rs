@@ -1,16 +1,16 @@
-//! A line for people: pieces of text, each with a style, of known width.
+//! Styled lines of text with a known width.
 
 use std::fmt::Write as _;
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use crate::visible::{is_invisible, visible};
+use crate::sanitize::{is_invisible, visible};
 
-/// How far apart tab stops are, in columns.
+/// The distance between tab stops, in columns.
 const TAB: usize = 4;
 
-/// A line without its end. What it holds moves nothing on a terminal: control characters are made visible.
+/// A line without a line end. Control characters are made visible, so a line never moves the cursor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pieces: Vec<(Style, String)>,
@@ -22,7 +22,7 @@ impl Line {
         Self::default()
     }
 
-    /// A line with one piece.
+    /// Creates a line with one piece.
     pub(crate) fn of(style: Style, text: &str) -> Self {
         let mut line = Self::new();
         line.push(style, text);
@@ -37,7 +37,7 @@ impl Line {
         self.width == 0
     }
 
-    /// Adds a piece of text. A tab becomes blanks; there should be no line end in it.
+    /// Adds text without line ends. A tab becomes blanks.
     pub(crate) fn push(&mut self, style: Style, text: &str) {
         for c in text.chars() {
             self.push_character(style, c);
@@ -64,10 +64,10 @@ impl Line {
         }
     }
 
-    /// How many columns a character takes behind what is there.
+    /// Returns the columns that a character takes at the end of the line.
     fn width_of(&self, c: char) -> usize {
         if c == '\u{fe0f}' {
-            // It makes the character before it an emoji, which takes two columns.
+            // The variation selector makes the previous character an emoji with two columns.
             let last = self
                 .pieces
                 .last()
@@ -83,7 +83,7 @@ impl Line {
         }
     }
 
-    /// Adds blanks up to a column, and at least one if there is text already.
+    /// Pads to a column, with at least one blank if the line has text.
     pub(crate) fn pad_to(&mut self, column: usize) {
         let columns = column.saturating_sub(self.width);
         self.pad(
@@ -102,27 +102,27 @@ impl Line {
         }
     }
 
-    /// The line, cut with `sign` at its end if it takes more columns than `width`.
-    pub(crate) fn cut(self, width: usize, sign: &str) -> Self {
+    /// Truncates the line to `width` columns, ending with `ellipsis`.
+    pub(crate) fn truncate(self, width: usize, ellipsis: &str) -> Self {
         if self.width <= width {
             return self;
         }
-        let room = width.saturating_sub(sign.chars().count());
-        let mut cut = Self::new();
+        let room = width.saturating_sub(ellipsis.chars().count());
+        let mut truncated = Self::new();
         for (style, text) in &self.pieces {
             for c in text.chars() {
-                if cut.width + cut.width_of(c) > room {
-                    cut.push(*style, sign);
-                    return cut;
+                if truncated.width + truncated.width_of(c) > room {
+                    truncated.push(*style, ellipsis);
+                    return truncated;
                 }
-                cut.add(*style, c);
+                truncated.add(*style, c);
             }
         }
-        cut
+        truncated
     }
 
-    /// The line in rows of at most `width` columns, broken between words where that is possible.
-    pub(crate) fn wrapped(&self, width: usize) -> Vec<Self> {
+    /// Wraps the line to rows of at most `width` columns, between words if possible.
+    pub(crate) fn wrap(&self, width: usize) -> Vec<Self> {
         let (mut rows, last) = self.rows(width);
         if rows.is_empty() || !last.is_empty() {
             rows.push(last);
@@ -130,11 +130,11 @@ impl Line {
         rows
     }
 
-    /// The full rows and what is left, which is empty if the last of them ends where it is full.
+    /// Returns the full rows and the rest, which is empty if the last row is exactly full.
     pub(crate) fn rows(&self, width: usize) -> (Vec<Self>, Self) {
         let mut rows = Vec::new();
         let mut row = self.clone();
-        // However narrow the terminal is, each row takes a character.
+        // Even on a narrow terminal, each row has at least one character.
         while row.width > width.max(1) {
             let (front, rest) = row.split(width.max(1));
             rows.push(front);
@@ -143,8 +143,8 @@ impl Line {
         (rows, row)
     }
 
-    /// Splits off the first row of at most `width` columns: after the last blank in it, or else where it is full.
-    /// Blanks at the place are dropped.
+    /// Splits off the first row of at most `width` columns: after its last blank, else at `width`. Blanks at the split
+    /// are dropped.
     fn split(&self, width: usize) -> (Self, Self) {
         let characters = || {
             let pieces = self.pieces.iter();
@@ -178,10 +178,10 @@ impl Line {
         (front, rest)
     }
 
-    /// Writes the line, with colours or without.
+    /// Writes the line, with or without colors.
     pub(crate) fn write(&self, out: &mut String, has_color: bool) {
         for (style, text) in &self.pieces {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = if has_color && *style != Style::new() {
                 write!(out, "{style}{text}{style:#}")
             } else {
@@ -190,7 +190,7 @@ impl Line {
         }
     }
 
-    /// The line without colours.
+    /// Returns the text of the line.
     #[cfg(test)]
     pub(crate) fn to_plain(&self) -> String {
         let mut text = String::new();
@@ -199,7 +199,7 @@ impl Line {
     }
 }
 
-/// A line set in below another.
+/// Creates an indented line.
 pub(crate) fn indented(style: Style, text: &str) -> Line {
     let mut line = Line::of(Style::new(), "    ");
     line.push(style, text);
@@ -216,19 +216,19 @@ mod tests {
         Line::of(Style::new(), text)
     }
 
-    fn check_cut(text: &str, width: usize, expected: &str) {
-        let cut = line(text).cut(width, "…");
-        assert_eq!(cut.to_plain(), expected, "{text}");
-        assert!(cut.width() <= width);
+    fn check_truncated(text: &str, width: usize, expected: &str) {
+        let truncated = line(text).truncate(width, "…");
+        assert_eq!(truncated.to_plain(), expected, "{text}");
+        assert!(truncated.width() <= width);
     }
 
     #[test]
-    fn cutting() {
-        check_cut("short", 5, "short");
-        check_cut("longer", 5, "long…");
-        check_cut("日本語", 5, "日本…");
-        check_cut("日本語", 4, "日…");
-        check_cut("", 0, "");
+    fn truncation() {
+        check_truncated("short", 5, "short");
+        check_truncated("longer", 5, "long…");
+        check_truncated("日本語", 5, "日本…");
+        check_truncated("日本語", 4, "日…");
+        check_truncated("", 0, "");
     }
 
     #[test]
@@ -247,21 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_moves_the_cursor() {
+    fn control_characters_are_visible() {
         assert_eq!(line("a\u{1b}[2Jb\r\u{7}").to_plain(), "a␛[2Jb␍␇");
     }
 
     fn check_wrapped(text: &str, width: usize, expected: &[&str]) {
-        let rows: Vec<String> = line(text)
-            .wrapped(width)
-            .iter()
-            .map(Line::to_plain)
-            .collect();
+        let rows: Vec<String> = line(text).wrap(width).iter().map(Line::to_plain).collect();
         assert_eq!(rows, expected, "{text}");
     }
 
     #[test]
-    fn wrapping() {
+    fn wrap() {
         check_wrapped("", 5, &[""]);
         check_wrapped("one two", 7, &["one two"]);
         check_wrapped("one two three", 7, &["one two", "three"]);

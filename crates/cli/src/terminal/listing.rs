@@ -1,4 +1,4 @@
-//! A text in its parts, one below the other: what each was taken for, and what came of each call.
+//! A list of the parts of a text, with the diagnostics or values of its calls.
 
 use std::collections::HashSet;
 
@@ -8,36 +8,35 @@ use plaincall_call::{
     collector::{Collected, Collector},
     document::BoundCall,
 };
-use plaincall_syntax::Span;
 use plaincall_syntax::{
-    ByteParser, Dialect, Event, EventKind, Severity, Slot, Syntax, Termination,
+    ByteParser, Dialect, Event, EventKind, Severity, Slot, Span, Syntax, Termination,
 };
 
 use crate::output::Output;
+use crate::sanitize::sanitize;
 use crate::status::Failure;
-use crate::terminal::palette::{ASKING, CALL, CALL_NAME, DIM, PLAIN, REASONING};
-use crate::text::reading::parser;
-use crate::visible::harmless;
+use crate::terminal::palette::{CALL, CALL_NAME, DIM, NOTICE, PLAIN, REASONING};
 
 const ARGUMENT: Style = AnsiColor::Yellow.on_default();
 const VALUE: Style = AnsiColor::Green.on_default();
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 
-/// The columns in front of the text: for line and column, and for what it was taken for.
-const PLACE: usize = 7;
-const PART: usize = 9;
-/// How many characters of a value are shown.
-const SHOWN: usize = 80;
+/// Widths of the columns before the text: position and part.
+const POSITION_WIDTH: usize = 7;
+const PART_WIDTH: usize = 9;
+/// The maximum length of a value, in characters.
+const MAX_VALUE: usize = 80;
 
+/// The additional information in a listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// What was found, below the line where it was.
-    Findings,
-    /// The values of the arguments, below each call.
+    /// Diagnostics, below their line.
+    Diagnostics,
+    /// Values of the arguments, below each call.
     Values,
 }
 
-/// A text that is being listed, while it arrives.
+/// A listing of a text that arrives in chunks.
 pub(crate) struct Listing<'t> {
     parser: ByteParser,
     parts: Parts<'t>,
@@ -60,7 +59,7 @@ impl<'t> Listing<'t> {
         has_color: bool,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            parser: parser(dialect)?,
+            parser: ByteParser::new(dialect)?,
             parts: Parts {
                 collector: Collector::new(Limits::for_reading()),
                 tools,
@@ -82,7 +81,7 @@ impl<'t> Listing<'t> {
         events.try_for_each(|event| parts.event(&event, output))
     }
 
-    /// Lists the last of it.
+    /// Ends the listing.
     pub(crate) fn finish(self, output: &mut Output) -> Result<(), Failure> {
         let Self { parser, mut parts } = self;
         let mut events = parser.finish();
@@ -104,9 +103,9 @@ impl Parts<'_> {
             EventKind::ValueDelta(_) | EventKind::ValueEnd => ("value", VALUE),
             EventKind::CallEnd(_) => ("end", CALL),
             EventKind::Diagnostic(diagnostic) => {
-                let finding = ReplyDiagnostic::from(diagnostic);
-                self.shown.insert((finding.code, finding.span));
-                self.note(&finding);
+                let diagnostic = ReplyDiagnostic::from(diagnostic);
+                self.shown.insert((diagnostic.code, diagnostic.span));
+                self.note(&diagnostic);
                 return Ok(());
             }
             _ => ("", PLAIN),
@@ -130,26 +129,26 @@ impl Parts<'_> {
         Ok(())
     }
 
-    fn note(&mut self, finding: &ReplyDiagnostic) {
-        if self.detail == Detail::Findings {
-            let style = match finding.severity {
+    fn note(&mut self, diagnostic: &ReplyDiagnostic) {
+        if self.detail == Detail::Diagnostics {
+            let style = match diagnostic.severity {
                 Severity::Error => WRONG,
-                Severity::Warning => ASKING,
+                Severity::Warning => NOTICE,
             };
-            let (code, message) = (finding.code, &finding.message);
-            let severity = finding.severity.name();
+            let (code, message) = (diagnostic.code, &diagnostic.message);
+            let severity = diagnostic.severity.name();
             self.rows
                 .note(style, &format!("{severity}[{code}]: {message}"));
         }
     }
 
-    /// Adds the diagnostics of a call that were not shown yet.
+    /// Notes the diagnostics of a call that were not shown yet.
     fn end_call(&mut self, call: &ToolCall) {
         let bound = self.tools.map(|tools| BoundCall::new(call, tools));
-        for finding in &call.diagnostics {
-            let is_resolved = bound.as_ref().is_some_and(|bound| bound.mends(finding));
-            if !is_resolved && !self.shown.contains(&(finding.code, finding.span)) {
-                self.note(finding);
+        for diagnostic in &call.diagnostics {
+            let is_resolved = bound.as_ref().is_some_and(|bound| bound.mends(diagnostic));
+            if !is_resolved && !self.shown.contains(&(diagnostic.code, diagnostic.span)) {
+                self.note(diagnostic);
             }
         }
         for problem in bound.iter().flat_map(BoundCall::problems) {
@@ -159,11 +158,11 @@ impl Parts<'_> {
             self.rows.note(DIM, &format!("id {}", call.id));
         }
         if self.detail == Detail::Values {
-            let is_good = call.syntax == Syntax::Block
+            let is_valid = call.syntax == Syntax::Block
                 && !call.diagnostics.iter().any(ReplyDiagnostic::is_error);
             let arguments = match &bound {
                 Some(bound) => bound.arguments.as_ref().ok(),
-                None => Some(&call.arguments).filter(|_| is_good),
+                None => Some(&call.arguments).filter(|_| is_valid),
             };
             match arguments {
                 Some(arguments) => self.values(&call.name, arguments),
@@ -172,7 +171,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Notes each argument with its value, and what the definition of the tool asks for.
+    /// Notes the value and the declared type of each argument.
     fn values(&mut self, tool: &str, arguments: &Arguments) {
         let tool = self.tools.and_then(|tools| tools.get(tool));
         let values = arguments.to_value();
@@ -180,7 +179,7 @@ impl Parts<'_> {
             let pointer = argument.pointer;
             let value = values.pointer(&format!("/{pointer}"));
             let value = value.map_or(String::new(), ToString::to_string);
-            let mut shown: String = value.chars().take(SHOWN).collect();
+            let mut shown: String = value.chars().take(MAX_VALUE).collect();
             if shown.len() < value.len() {
                 shown.push('…');
             }
@@ -192,17 +191,17 @@ impl Parts<'_> {
     }
 }
 
-/// The rows of the text, each after its place, and the notes below the current one.
+/// The rows of the text, each with its position, and the notes below the current row.
 #[derive(Default)]
 struct Rows {
     has_color: bool,
-    /// The line and the column that come next.
+    /// The next line and column.
     line: usize,
     column: usize,
-    /// What the present row is part of, and whether it has begun.
+    /// The part of the current row, and whether the row has text.
     part: &'static str,
     is_open: bool,
-    below: Vec<(Style, String)>,
+    notes: Vec<(Style, String)>,
 }
 
 impl Rows {
@@ -223,13 +222,13 @@ impl Rows {
         let mut label = if is_new { part } else { "" };
         for (index, piece) in text.split_inclusive('\n').enumerate() {
             if is_new && index == 0 && matches!(piece, "\n" | "\r\n") {
-                // What is nothing but the end of a line needs no row.
+                // A single line end needs no row.
                 (self.line, self.column) = (self.line + 1, 1);
                 continue;
             }
             if !self.is_open {
-                let place = format!("{}:{}", self.line, self.column);
-                let prefix = format!("{place:>PLACE$} {label:<PART$} ");
+                let position = format!("{}:{}", self.line, self.column);
+                let prefix = format!("{position:>POSITION_WIDTH$} {label:<PART_WIDTH$} ");
                 let is_blank = matches!(piece, "\n" | "\r\n");
                 let prefix = if is_blank { prefix.trim_end() } else { &prefix };
                 self.styled(DIM, prefix, output)?;
@@ -250,17 +249,17 @@ impl Rows {
     }
 
     fn note(&mut self, style: Style, text: &str) {
-        self.below.push((style, text.to_owned()));
+        self.notes.push((style, text.to_owned()));
     }
 
-    /// Ends the row, and writes what belongs below it.
+    /// Ends the row and writes the notes below it.
     fn end(&mut self, output: &mut Output) -> Result<(), Failure> {
         if std::mem::take(&mut self.is_open) {
             output.bytes(b"\n")?;
         }
         self.part = "";
-        for (style, text) in std::mem::take(&mut self.below) {
-            self.styled(PLAIN, &" ".repeat(PLACE + PART + 2), output)?;
+        for (style, text) in std::mem::take(&mut self.notes) {
+            self.styled(PLAIN, &" ".repeat(POSITION_WIDTH + PART_WIDTH + 2), output)?;
             self.styled(style, &format!("└ {text}"), output)?;
             output.bytes(b"\n")?;
         }
@@ -268,7 +267,7 @@ impl Rows {
     }
 
     fn styled(&self, style: Style, text: &str, output: &mut Output) -> Result<(), Failure> {
-        let text = harmless(text);
+        let text = sanitize(text);
         if self.has_color && style != PLAIN && !text.is_empty() {
             output.text(format_args!("{style}{text}{style:#}"))
         } else {

@@ -1,10 +1,10 @@
-//! A display that draws in place: the text scrolls, with a line for each call that has ended; below it stand the calls that
-//! have not, and a status line.
+//! A display that draws in place: the text scrolls, with a line for each call that has ended. Calls that have not ended
+//! are listed below it, with a status line.
 //!
 //! ```text
-//! Each cargo gives a weight, and each weight a draught.    <- rows that are done; they belong to the terminal
+//! Each cargo gives a weight, and each weight a draught.    <- complete rows, which scroll away
 //! ✓ cargo_ardea  cargo  ship=ardea  ok 0.4 s
-//! And the order its█                                       <- the row that is being written, with the cursor
+//! And the order its█                                       <- the current row, with the cursor
 //!
 //! ⠹ weight_ardea  weigh  running 1.2 s                     <- the region
 //! ○ draught_ardea  draught  waits for weight_ardea
@@ -19,33 +19,34 @@ use plaincall::Status;
 use crate::terminal::call_line::open_line;
 use crate::terminal::call_table::{Call, CallTable, State};
 use crate::terminal::event::{Display, UiEvent};
+use crate::terminal::human;
 use crate::terminal::line::Line;
-use crate::terminal::palette::{self, ASKING, DIM, PLAIN, RUNNING};
+use crate::terminal::palette::{self, DIM, NOTICE, PLAIN, RUNNING};
 use crate::terminal::screen::Screen;
-use crate::terminal::transcript::{Look, Sheet, Transcript};
+use crate::terminal::transcript::{DisplayOptions, TextOutput, Transcript};
 use crate::terminal::tty::Size;
-use crate::terminal::words;
 
-/// How many rows of text may wait for the next frame.
-const ROWS_AT_ONCE: usize = 200;
+/// The maximum number of rows that wait for the next frame.
+const MAX_WAITING_ROWS: usize = 200;
 
+/// A display that draws in place.
 pub(crate) struct Live {
     transcript: Transcript<Screen>,
     phase: Phase,
-    begun: Instant,
+    started: Instant,
     asked: Instant,
 }
 
-/// What is going on.
+/// The state of the display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There is nothing below the text, so others may write there.
+    /// Nothing is drawn below the text, so others may write there.
     Idle,
     Working,
     Stopping,
 }
 
-impl Sheet for Screen {
+impl TextOutput for Screen {
     fn text(&mut self, text: &str, style: Style) {
         let width = self.columns();
         self.prose.text(text, style, width);
@@ -73,23 +74,26 @@ impl Sheet for Screen {
 }
 
 impl Live {
-    /// The display of a run that began at this moment.
-    pub(crate) fn new(look: Look, begun: Instant, measure: fn() -> Size) -> Self {
+    /// Creates the display of a run that began at `started`.
+    pub(crate) fn new(options: DisplayOptions, started: Instant, measure: fn() -> Size) -> Self {
         Self {
-            transcript: Transcript::new(Screen::new(look.has_color, measure), look),
-            // A question begins later.
-            phase: look.summary.map_or(Phase::Idle, |_| Phase::Working),
-            begun,
-            asked: begun,
+            transcript: Transcript::new(Screen::new(options.has_color, measure), options),
+            // The work on a question starts later.
+            phase: options.summary.map_or(Phase::Idle, |_| Phase::Working),
+            started,
+            asked: started,
         }
     }
 
     fn status_line(&self) -> Line {
         let Transcript {
-            table, look, ended, ..
+            table,
+            options,
+            ended,
+            ..
         } = &self.transcript;
-        let dot = format!(" {} ", look.glyphs.dot);
-        let mut line = Line::of(DIM, &words::time(self.asked.elapsed()));
+        let dot = format!(" {} ", options.glyphs.dot);
+        let mut line = Line::of(DIM, &human::time(self.asked.elapsed()));
         let (mut running, mut waiting, mut written) = (0, 0, 0);
         for call in table.open() {
             *match call.state {
@@ -115,9 +119,9 @@ impl Live {
             line.push(DIM, &format!("turn {}{dot}", self.transcript.turn + 1));
         }
         if self.phase == Phase::Stopping {
-            line.push(ASKING, "stopping; press Ctrl-C again to exit immediately");
+            line.push(NOTICE, "stopping; press Ctrl-C again to exit immediately");
         } else if let Some(since) = self.transcript.asked {
-            let mark = look.glyphs.running(since.elapsed().as_millis());
+            let mark = options.glyphs.running(since.elapsed().as_millis());
             line.push(DIM, &format!("{mark} waiting for the model"));
         } else if table.reply_end().is_some() {
             line.push(DIM, "reply complete");
@@ -127,30 +131,30 @@ impl Live {
         line
     }
 
-    /// The lines below the text: those that wait for the end of a row, the open calls, the status.
+    /// Returns the lines below the text: notes that wait for the end of the row, open calls, and the status.
     fn region(&self) -> Vec<Line> {
         let Transcript {
-            sheet: screen,
-            look,
+            output: screen,
+            options,
             waiting,
             ..
         } = &self.transcript;
         let width = screen.columns();
         let room = screen.room();
-        // A blank line separates the region from the text above it, if there is room.
+        // A blank line separates the region from the text, if there is room.
         let has_gap = room > 1 && screen.is_in_row();
         let mut lines: Vec<Line> = has_gap.then(Line::new).into_iter().collect();
-        let left = room.saturating_sub(1 + lines.len());
-        lines.extend(waiting.iter().take(left).cloned());
-        let left = left.saturating_sub(waiting.len());
-        lines.extend(self.open_lines(left, width));
-        lines.push(self.status_line().cut(width, look.glyphs.cut));
+        let remaining = room.saturating_sub(1 + lines.len());
+        lines.extend(waiting.iter().take(remaining).cloned());
+        let remaining = remaining.saturating_sub(waiting.len());
+        lines.extend(self.open_lines(remaining, width));
+        lines.push(self.status_line().truncate(width, options.glyphs.ellipsis));
         lines
     }
 
-    /// The open calls, at most so many: those at work first.
+    /// Returns at most `room` open calls, running calls first.
     fn open_lines(&self, room: usize, width: usize) -> Vec<Line> {
-        let Transcript { table, look, .. } = &self.transcript;
+        let Transcript { table, options, .. } = &self.transcript;
         let mut open: Vec<(usize, &Call)> = table.open().enumerate().collect();
         open.sort_by_key(|(_, call)| match call.state {
             State::Running(since) => (0, since),
@@ -158,38 +162,38 @@ impl Live {
             _ => (2, Duration::ZERO),
         });
         open.truncate(room);
-        open.sort_by_key(|(place, _)| *place);
-        let now = self.begun.elapsed();
+        open.sort_by_key(|(index, _)| *index);
+        let now = self.started.elapsed();
         let lines = open.into_iter();
         lines
-            .map(|(_, call)| open_line(table, call, now, width, look.glyphs))
+            .map(|(_, call)| open_line(table, call, now, width, options.glyphs))
             .collect()
     }
 
     fn draw(&mut self, out: &mut String) {
         if self.phase == Phase::Idle {
             self.transcript.flush();
-            self.transcript.sheet.rest(out);
+            self.transcript.output.finish_text(out);
             return;
         }
-        let frame = self.transcript.sheet.begin_frame();
+        let frame = self.transcript.output.begin_frame();
         let region = self.region();
-        self.transcript.sheet.end_frame(&frame, &region, out);
+        self.transcript.output.end_frame(&frame, &region, out);
     }
 
-    /// Removes the region for good.
+    /// Removes the region and forgets its calls.
     fn clear(&mut self, out: &mut String) {
         self.phase = Phase::Idle;
         self.transcript.table = CallTable::default();
-        self.transcript.sheet.clear(out);
+        self.transcript.output.clear(out);
     }
 }
 
 impl Display for Live {
-    fn take(&mut self, event: UiEvent, out: &mut String) {
-        self.transcript.take(&event);
+    fn handle(&mut self, event: UiEvent, out: &mut String) {
+        self.transcript.handle(&event);
         match event {
-            UiEvent::Begin => {
+            UiEvent::Start => {
                 self.asked = Instant::now();
                 self.phase = Phase::Working;
             }
@@ -198,23 +202,23 @@ impl Display for Live {
                 self.phase = Phase::Stopping;
                 self.draw(out);
             }
-            UiEvent::Over => {
-                self.transcript.sheet.measure();
-                let lines = self.transcript.summary(self.transcript.sheet.width());
+            UiEvent::End => {
+                self.transcript.output.measure();
+                let lines = self.transcript.summary(self.transcript.output.width());
                 for line in lines {
-                    self.transcript.sheet.line(line);
+                    self.transcript.output.line(line);
                 }
                 self.clear(out);
             }
             UiEvent::Totals { .. } | UiEvent::Abandoned => self.clear(out),
-            _ if self.transcript.sheet.prose.waiting_rows() > ROWS_AT_ONCE => self.draw(out),
+            _ if self.transcript.output.prose.waiting_rows() > MAX_WAITING_ROWS => self.draw(out),
             _ => {}
         }
     }
 
     fn pause(&mut self, out: &mut String) {
         self.transcript.flush();
-        self.transcript.sheet.clear(out);
+        self.transcript.output.clear(out);
     }
 
     fn resume(&mut self, out: &mut String) {

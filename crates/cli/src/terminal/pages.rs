@@ -1,56 +1,56 @@
-//! What a call would run, as a person has to see it: all of it, on pages that fit on the terminal, and before that an
-//! overview with both ends of each long text.
+//! Pages of a question: the complete text on pages that fit on the terminal, preceded by an overview with both ends of
+//! each long text.
 
 use anstyle::Style;
 
+use crate::sanitize::{looks_blank, visible};
+use crate::terminal::human;
 use crate::terminal::line::{Line, indented};
-use crate::terminal::palette::{ASKING, PLAIN};
+use crate::terminal::palette::{NOTICE, PLAIN};
 use crate::terminal::tty::Size;
-use crate::terminal::words;
-use crate::visible::{is_unseen, visible};
 
-/// So many blanks in a row are counted rather than shown: they could push what follows out of sight.
-const BLANKS: usize = 20;
-/// The same for lines without text.
-const BLANK_LINES: usize = 4;
+/// Longer runs of blanks are shown as a count, because they could push text out of view.
+const MAX_BLANKS: usize = 20;
+/// Longer runs of blank lines are shown as a count.
+const MAX_BLANK_LINES: usize = 4;
 /// How many characters of one line an overview shows.
-const CHARACTERS: usize = 480;
-/// How many characters of a line are laid out at once.
-const PIECE: usize = 2_000;
-/// A page has at least so many rows, however low the terminal is.
-const FEW: usize = 3;
+const MAX_CHARS: usize = 480;
+/// How many characters of a line are wrapped at once.
+const CHUNK: usize = 2_000;
+/// The minimum number of rows of a page, even on a low terminal.
+const MIN_ROWS: usize = 3;
 
-/// How much is shown of a list of lines.
+/// How much of a text is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
     Whole,
-    /// So many lines, of the beginning and of the end.
+    /// At most this many lines, from the beginning and the end.
     Ends(usize),
 }
 
-/// Lines below the head of a question.
+/// The lines below the heading of a question.
 #[derive(Debug, Default)]
 pub(crate) struct PageText {
     pub(crate) lines: Vec<Line>,
-    /// Something was left out.
-    pub(crate) is_cut: bool,
+    /// Whether anything was omitted.
+    pub(crate) is_truncated: bool,
 }
 
 impl PageText {
-    /// Adds these texts, each on a line behind a sign.
+    /// Adds texts on separate lines. `what` names them in the note about omitted lines.
     pub(crate) fn add(&mut self, texts: &[(Style, String)], extent: Extent, what: &str) {
-        let most = match extent {
-            Extent::Ends(most) if texts.len() > most => most,
+        let max = match extent {
+            Extent::Ends(max) if texts.len() > max => max,
             _ => return self.add_all(texts, extent),
         };
-        let (front, back) = (most - most / 3, most / 3);
-        let behind = texts.len() - back;
+        let (front, back) = (max - max / 3, max / 3);
+        let after = texts.len() - back;
         self.add_all(texts.get(..front).unwrap_or_default(), extent);
-        self.is_cut = true;
-        let left_out = words::count(behind - front, "more line");
-        let text = format!("({left_out} of the {what})");
-        self.lines.push(indented(ASKING, &text));
-        self.add_all(texts.get(behind..).unwrap_or_default(), extent);
+        self.is_truncated = true;
+        let omitted = human::count(after - front, "more line");
+        let text = format!("({omitted} of the {what})");
+        self.lines.push(indented(NOTICE, &text));
+        self.add_all(texts.get(after..).unwrap_or_default(), extent);
     }
 
     fn add_all(&mut self, texts: &[(Style, String)], extent: Extent) {
@@ -61,11 +61,11 @@ impl PageText {
                 while texts.next_if(|(_, text)| text.trim().is_empty()).is_some() {
                     blank += 1;
                 }
-                if blank > BLANK_LINES {
+                if blank > MAX_BLANK_LINES {
                     let text = format!("({blank} blank lines)");
-                    self.lines.push(indented(ASKING, &text));
+                    self.lines.push(indented(NOTICE, &text));
                 } else {
-                    let text = seen(*style, text);
+                    let text = visible_line(*style, text);
                     self.lines.extend(std::iter::repeat_n(text, blank));
                 }
             } else {
@@ -76,32 +76,32 @@ impl PageText {
 
     fn add_text(&mut self, style: Style, text: &str, extent: Extent) {
         let length = text.chars().count();
-        if matches!(extent, Extent::Ends(_)) && length > CHARACTERS {
-            self.is_cut = true;
-            let (front, back) = (CHARACTERS - CHARACTERS / 3, CHARACTERS / 3);
-            let begin: String = text.chars().take(front).collect();
+        if matches!(extent, Extent::Ends(_)) && length > MAX_CHARS {
+            self.is_truncated = true;
+            let (front, back) = (MAX_CHARS - MAX_CHARS / 3, MAX_CHARS / 3);
+            let start: String = text.chars().take(front).collect();
             let end: String = text.chars().skip(length - back).collect();
-            let mut line = seen(style, &begin);
-            let more = format!(" ({} more characters) ", length - CHARACTERS);
-            line.push(ASKING, &more);
-            push_seen(&mut line, style, &end, false);
+            let mut line = visible_line(style, &start);
+            let more = format!(" ({} more characters) ", length - MAX_CHARS);
+            line.push(NOTICE, &more);
+            push_visible(&mut line, style, &end, false);
             self.lines.push(line);
             return;
         }
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest.char_indices().nth(PIECE);
+            let end = rest.char_indices().nth(CHUNK);
             let end = end.map_or(rest.len(), |(at, _)| at);
-            // A run of blanks is not taken apart.
+            // A run of blanks is not split.
             let front = rest.get(..end).unwrap_or(rest);
             let end = match front.trim_end_matches(is_blank).len() {
                 0 => end + leading_blanks(rest.get(end..).unwrap_or_default()),
                 trimmed if end < rest.len() => trimmed,
                 _ => end,
             };
-            let (piece, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            self.lines.push(seen(style, piece));
-            rest = behind;
+            let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            self.lines.push(visible_line(style, piece));
+            rest = after;
         }
     }
 }
@@ -114,62 +114,62 @@ fn leading_blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_blank).len()
 }
 
-/// Lines on pages. Only the last one may lead to a yes.
+/// Splits lines into pages. A call can be approved only on the last page.
 pub(crate) fn pages(lines: &[Line], size: Size) -> Vec<Vec<Line>> {
     let rows = rows(lines, size);
     rows.chunks(height(size)).map(<[Line]>::to_vec).collect()
 }
 
-/// The overview on one page: what does not fit comes on the pages behind it.
+/// Returns the first page of the overview. The full pages follow it.
 pub(crate) fn overview(lines: &[Line], size: Size) -> Vec<Line> {
     let mut rows = rows(lines, size);
     if rows.len() > height(size) {
         let more = rows.split_off(height(size).saturating_sub(1));
-        let more = words::count(more.len(), "line");
-        rows.push(indented(ASKING, &format!("({more} more)")));
+        let more = human::count(more.len(), "line");
+        rows.push(indented(NOTICE, &format!("({more} more)")));
     }
     rows
 }
 
 fn rows(lines: &[Line], size: Size) -> Vec<Line> {
     let width = size.columns.saturating_sub(1).max(1);
-    lines.iter().flat_map(|line| line.wrapped(width)).collect()
+    lines.iter().flat_map(|line| line.wrap(width)).collect()
 }
 
-/// How many rows of a question are always visible above its answers.
+/// Returns how many rows of a page fit above the answers.
 pub(crate) fn height(size: Size) -> usize {
-    (size.rows * 3 / 4).saturating_sub(3).max(FEW)
+    (size.rows * 3 / 4).saturating_sub(3).max(MIN_ROWS)
 }
 
-/// A text in which everything can be seen.
-fn seen(style: Style, text: &str) -> Line {
+/// Returns a line in which every character is visible.
+fn visible_line(style: Style, text: &str) -> Line {
     let mut line = Line::of(PLAIN, "    ");
-    push_seen(&mut line, style, text, true);
+    push_visible(&mut line, style, text, true);
     line
 }
 
-fn push_seen(line: &mut Line, style: Style, text: &str, mut is_begin: bool) {
+fn push_visible(line: &mut Line, style: Style, text: &str, mut is_line_start: bool) {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let blanks = leading_blanks(rest);
         if blanks > 0 {
-            let (run, behind) = rest.split_at_checked(blanks).unwrap_or((rest, ""));
-            rest = behind;
-            if blanks > BLANKS || behind.is_empty() {
-                line.push(ASKING, &format!("({})", words::count(blanks, "blank")));
-            } else if is_begin {
+            let (run, after) = rest.split_at_checked(blanks).unwrap_or((rest, ""));
+            rest = after;
+            if blanks > MAX_BLANKS || after.is_empty() {
+                line.push(NOTICE, &format!("({})", human::count(blanks, "blank")));
+            } else if is_line_start {
                 line.push(style, run);
             } else {
                 line.push(style, &run.replace('\t', "\u{2409}"));
             }
         } else {
             rest = rest.get(c.len_utf8()..).unwrap_or_default();
-            if is_unseen(c) {
-                line.push(ASKING, &visible(c));
+            if looks_blank(c) {
+                line.push(NOTICE, &visible(c));
             } else {
                 line.push_character(style, c);
             }
         }
-        is_begin = false;
+        is_line_start = false;
     }
 }

@@ -1,4 +1,4 @@
-//! The colours of the display.
+//! The colors of the display.
 
 use anstyle::{AnsiColor, Style};
 use plaincall::Status;
@@ -10,9 +10,9 @@ pub(crate) const REASONING: Style = Style::new().dimmed().italic();
 pub(crate) const CALL: Style = AnsiColor::Cyan.on_default();
 pub(crate) const CALL_NAME: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const RUNNING: Style = AnsiColor::Blue.on_default().bold();
-pub(crate) const ASKING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default().bold();
 
-/// The colour of a call that has ended.
+/// Returns the style of a status.
 pub(crate) fn status(status: Status) -> Style {
     match status {
         Status::Ok => AnsiColor::Green.on_default(),

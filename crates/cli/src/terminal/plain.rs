@@ -1,48 +1,49 @@
-//! A display in lines: for pipes and files, for terminals that cannot do more, and for people who want it so.
+//! A display that prints lines, for pipes, files, simple terminals, and users who prefer it.
 
 use std::mem::take;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
+use crate::sanitize::sanitize;
 use crate::terminal::event::{Display, UiEvent};
 use crate::terminal::line::Line;
-use crate::terminal::palette::{ASKING, DIM, REASONING};
-use crate::terminal::transcript::{Look, Sheet, Transcript};
+use crate::terminal::palette::{DIM, NOTICE, REASONING};
+use crate::terminal::transcript::{DisplayOptions, TextOutput, Transcript};
 use crate::terminal::tty::Size;
-use crate::visible::harmless;
 
 /// How long to wait before showing "waiting for the model".
-const PATIENCE: Duration = Duration::from_secs(2);
+const WAIT_NOTE_AFTER: Duration = Duration::from_secs(2);
 
+/// A display that prints lines.
 pub(crate) struct Plain {
     transcript: Transcript<Lines>,
-    /// The size of the terminal that it is written on, where people wait.
+    /// Measures the terminal, if the output is one.
     measure: Option<fn() -> Size>,
 }
 
-/// Text and lines that have not been written.
+/// Text that is not written yet.
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
     has_color: bool,
     is_in_row: bool,
-    /// Whether the line end that follows belongs to a call.
-    is_behind_call: bool,
+    /// Whether the next line end belongs to a call.
+    follows_call: bool,
 }
 
-impl Sheet for Lines {
+impl TextOutput for Lines {
     fn text(&mut self, text: &str, style: Style) {
         let text = match text.strip_prefix('\n') {
-            Some(rest) if self.is_behind_call => rest,
+            Some(rest) if self.follows_call => rest,
             _ => text,
         };
-        // Without styles, reasoning and text look the same.
+        // Without styles, reasoning could not be told apart from text.
         if text.is_empty() || style == REASONING {
             return;
         }
-        self.is_behind_call = false;
-        self.text.push_str(&harmless(text));
+        self.follows_call = false;
+        self.text.push_str(&sanitize(text));
         self.is_in_row = !text.ends_with('\n');
     }
 
@@ -62,7 +63,7 @@ impl Sheet for Lines {
     }
 
     fn call(&mut self) {
-        self.is_behind_call = true;
+        self.follows_call = true;
     }
 
     fn width(&self) -> Option<usize> {
@@ -71,52 +72,52 @@ impl Sheet for Lines {
 }
 
 impl Plain {
-    pub(crate) fn new(look: Look, measure: Option<fn() -> Size>) -> Self {
+    pub(crate) fn new(options: DisplayOptions, measure: Option<fn() -> Size>) -> Self {
         let lines = Lines {
-            has_color: look.has_color,
+            has_color: options.has_color,
             ..Lines::default()
         };
         Self {
-            transcript: Transcript::new(lines, look),
+            transcript: Transcript::new(lines, options),
             measure,
         }
     }
 
-    /// Shows once that the model has not answered yet.
+    /// Prints once that the model has not answered yet.
     fn tick(&mut self) {
-        let is_long = |since: &mut Instant| since.elapsed() >= PATIENCE;
+        let is_long = |since: &mut Instant| since.elapsed() >= WAIT_NOTE_AFTER;
         if self.measure.is_some() && self.transcript.asked.take_if(is_long).is_some() {
             self.transcript.flush();
             let line = Line::of(DIM, "waiting for the model");
-            self.transcript.sheet.line(line);
+            self.transcript.output.line(line);
         }
     }
 }
 
 impl Display for Plain {
-    fn take(&mut self, event: UiEvent, out: &mut String) {
-        self.transcript.take(&event);
+    fn handle(&mut self, event: UiEvent, out: &mut String) {
+        self.transcript.handle(&event);
         match event {
             UiEvent::Tick => self.tick(),
             UiEvent::Stopping => {
                 self.transcript.asked = None;
                 self.transcript.flush();
-                self.transcript.sheet.line(Line::of(ASKING, "stopping"));
+                self.transcript.output.line(Line::of(NOTICE, "stopping"));
             }
-            UiEvent::Over => {
+            UiEvent::End => {
                 let width = self.measure.map(|measure| measure().columns);
                 for line in self.transcript.summary(width) {
-                    self.transcript.sheet.line(line);
+                    self.transcript.output.line(line);
                 }
             }
             _ => {}
         }
-        out.push_str(&take(&mut self.transcript.sheet.text));
+        out.push_str(&take(&mut self.transcript.output.text));
     }
 
     fn pause(&mut self, out: &mut String) {
         self.transcript.flush();
-        out.push_str(&take(&mut self.transcript.sheet.text));
+        out.push_str(&take(&mut self.transcript.output.text));
     }
 
     fn abandon(&mut self, out: &mut String) {

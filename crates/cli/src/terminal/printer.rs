@@ -1,7 +1,7 @@
-//! The thread that writes what is shown.
+//! The thread that writes to an output.
 //!
-//! Writing can take any time: a terminal may be stopped, a pipe may have a slow reader. It happens on a thread of its
-//! own, so that no call waits for it, and no tool runs longer than it may.
+//! Writing may block: a terminal may be stopped, a pipe may have a slow reader. On its own thread, it delays neither
+//! calls nor their timeouts.
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::sync::mpsc::{self, TryRecvError};
@@ -13,48 +13,50 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::sanitize::sanitize_styled;
 use crate::status::Failure;
 use crate::terminal::event::{Display, UiEvent};
-use crate::visible::guarded;
 
-/// How many events may wait; then the reading of the reply waits, not the calls.
-const WAITING: usize = 64;
+/// The maximum number of queued events. If the queue is full, reading of the reply pauses, but calls continue.
+const MAX_QUEUED: usize = 64;
 
-/// How much may wait to be written while something else uses the terminal, in bytes.
-const HELD: usize = 1 << 20;
+/// The maximum size of text that is held while something else uses the terminal.
+const MAX_HELD: usize = 1 << 20;
 
-/// How long the display has to leave the terminal in order when all is to end at once.
-const AT_ONCE: Duration = Duration::from_millis(500);
+/// How long an immediate exit waits for the display to clean up.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Where it is written.
+/// The output to write to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Output,
     Error,
 }
 
+/// A running printer.
 #[derive(Debug)]
 pub(crate) struct Printer {
     done: oneshot::Receiver<Option<Failure>>,
 }
 
+/// Starts the thread.
 pub(crate) fn start(
     display: Box<dyn Display>,
     target: Target,
 ) -> Result<(Sender<UiEvent>, Printer), Failure> {
-    let (sender, receiver) = channel(WAITING);
+    let (sender, receiver) = channel(MAX_QUEUED);
     let (notify, done) = oneshot::channel();
     thread::Builder::new()
         .name("display".to_owned())
         .spawn(move || {
-            // There is no receiver after an abort.
+            // After an abort, the receiver is gone.
             let _ = notify.send(print(display, receiver, target));
         })
-        .map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
+        .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}")))?;
     Ok((sender, Printer { done }))
 }
 
-/// Sends an event without waiting for the display. One that has gone is no reason to stop.
+/// Sends an event without waiting. A closed display does not stop the run.
 pub(crate) fn post(events: &Sender<UiEvent>, event: UiEvent) {
     match events.try_send(event) {
         Ok(()) | Err(Closed(_)) => {}
@@ -73,14 +75,14 @@ impl Printer {
         (&mut self.done).await.unwrap_or_default()
     }
 
-    /// Waits until the terminal is in order, a moment at most, when there is no runtime any more.
-    pub(crate) fn finish_soon(self) {
+    /// Waits briefly until the display has cleaned up. Works outside a runtime.
+    pub(crate) fn finish_briefly(self) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build();
         if let Ok(runtime) = runtime {
-            // A blocked standard output is left as it is.
-            let _ = runtime.block_on(async { timeout(AT_ONCE, self.done).await });
+            // A blocked output is left as it is.
+            let _ = runtime.block_on(async { timeout(EXIT_TIMEOUT, self.done).await });
         }
     }
 }
@@ -94,12 +96,12 @@ fn print(
     let mut failure = None;
     let mut can_write = true;
     let mut paused: Option<mpsc::Receiver<()>> = None;
-    let mut is_over = false;
-    while !is_over {
+    let mut has_ended = false;
+    while !has_ended {
         let event = events.blocking_recv();
-        let must = out.len() > HELD || matches!(event, None | Some(UiEvent::Over));
+        let must_wait = out.len() > MAX_HELD || matches!(event, None | Some(UiEvent::End));
         if paused
-            .take_if(|is_back| is_over_now(is_back, must))
+            .take_if(|is_back| has_pause_ended(is_back, must_wait))
             .is_some()
         {
             display.resume(&mut out);
@@ -113,14 +115,14 @@ fn print(
                 display.pause(&mut out);
                 is_paused = Some((notify, is_back));
             }
-            // What is drawn in place would only be drawn again.
+            // Ticks only redraw, which a paused display does not need.
             Some(UiEvent::Tick) if paused.is_some() => {}
             Some(event) => {
-                is_over = matches!(event, UiEvent::Over);
-                display.take(event, &mut out);
+                has_ended = matches!(event, UiEvent::End);
+                display.handle(event, &mut out);
             }
             None => {
-                is_over = true;
+                has_ended = true;
                 display.abandon(&mut out);
             }
         }
@@ -128,7 +130,7 @@ fn print(
             continue;
         }
         if can_write && let Err(error) = write(&out, target) {
-            // The calls continue: they matter more than their display.
+            // Calls continue without a display.
             can_write = false;
             if error.kind() != ErrorKind::BrokenPipe {
                 failure = Some(Failure::output(&error));
@@ -143,9 +145,9 @@ fn print(
     failure
 }
 
-/// Whether nothing else uses the terminal any more. `must` waits until it is so.
-fn is_over_now(is_back: &mpsc::Receiver<()>, must: bool) -> bool {
-    if must {
+/// Returns whether the pause has ended. If `must_wait`, waits for its end.
+fn has_pause_ended(is_back: &mpsc::Receiver<()>, must_wait: bool) -> bool {
+    if must_wait {
         let _ = is_back.recv();
         return true;
     }
@@ -153,19 +155,19 @@ fn is_over_now(is_back: &mpsc::Receiver<()>, must: bool) -> bool {
 }
 
 fn write(text: &str, target: Target) -> io::Result<()> {
-    fn all(mut to: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
-        if to.is_terminal() {
-            to.write_all(guarded(text).as_bytes())?;
+    fn write_all(mut output: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
+        if output.is_terminal() {
+            output.write_all(sanitize_styled(text).as_bytes())?;
         } else {
-            to.write_all(text.as_bytes())?;
+            output.write_all(text.as_bytes())?;
         }
-        to.flush()
+        output.flush()
     }
     if text.is_empty() {
         return Ok(());
     }
     match target {
-        Target::Output => all(io::stdout().lock(), text),
-        Target::Error => all(io::stderr().lock(), text),
+        Target::Output => write_all(io::stdout().lock(), text),
+        Target::Error => write_all(io::stderr().lock(), text),
     }
 }

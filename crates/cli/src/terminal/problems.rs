@@ -1,23 +1,22 @@
-//! What is wrong with a file, for people.
+//! Errors of a configuration file or tools file.
 
 use plaincall_config::{FileError, redacted, starred};
 use plaincall_syntax::Severity;
 
-use crate::output::say;
-use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::output::write_stderr;
+use crate::terminal::excerpt::{Excerpt, Excerpts};
 
-/// How many problems of a file are shown at most.
-const MOST_SHOWN: usize = 100;
-/// How many of a file whose syntax is wrong, where one leads to the next.
-const MOST_OF_SYNTAX: usize = 5;
+/// The maximum number of errors shown for a file.
+const MAX_SHOWN: usize = 100;
+/// The maximum number of syntax errors shown, because one often causes the next.
+const MAX_SYNTAX_ERRORS: usize = 5;
 
-/// Shows what is wrong with a file, each problem in its line, without what looks like a secret there. Returns how many
-/// problems there are, in words.
+/// Prints the errors of a file with excerpts, in which possible secrets are hidden. Returns their count as text.
 pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
     let text = redacted(text, starred);
     let excerpts = Excerpts::new(true);
-    for problem in error.problems.iter().take(most_shown(error)) {
-        let remark = Remark {
+    for problem in error.problems.iter().take(max_shown(error)) {
+        let diagnostic = Excerpt {
             severity: Severity::Error,
             code: None,
             message: &problem.message,
@@ -26,26 +25,26 @@ pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
             span: problem.span.clone(),
             position: (problem.line, problem.column),
         };
-        let excerpt = excerpts.render(name, &text, &remark);
-        say(format_args!("{excerpt}\n\n"));
+        let excerpt = excerpts.render(name, &text, &diagnostic);
+        write_stderr(format_args!("{excerpt}\n\n"));
     }
     count(error)
 }
 
-/// How many problems there are, in words.
+/// Returns the number of errors as text.
 pub(crate) fn count(error: &FileError) -> String {
-    let most = most_shown(error);
+    let max = max_shown(error);
     match error.problems.len() {
         1 => "1 error".to_owned(),
-        count if count > most => format!("{count} errors (showing the first {most})"),
+        count if count > max => format!("{count} errors (showing the first {max})"),
         count => format!("{count} errors"),
     }
 }
 
-fn most_shown(error: &FileError) -> usize {
+fn max_shown(error: &FileError) -> usize {
     if error.is_well_formed {
-        MOST_SHOWN
+        MAX_SHOWN
     } else {
-        MOST_OF_SYNTAX
+        MAX_SYNTAX_ERRORS
     }
 }

@@ -1,4 +1,4 @@
-//! Asks the user at the terminal, one question at a time. The display pauses while a question is open.
+//! Questions to the user on the terminal, one at a time. The display pauses while a question is open.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,19 +12,20 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
 
 use crate::terminal::event::UiEvent;
 use crate::terminal::line::Line;
-use crate::terminal::palette::{ASKING, PLAIN};
+use crate::terminal::palette::{NOTICE, PLAIN};
 use crate::terminal::question::{Answer, MORE, prompt};
 use crate::terminal::tty::{Keys, Tty};
 
+/// Asks questions on the terminal.
 pub(crate) struct Prompter {
     /// The display, if it writes on a terminal.
     display: Option<Sender<UiEvent>>,
     has_color: bool,
-    /// Closed as soon as questions may be asked: when all earlier events are shown.
+    /// Closed when questions may be asked, which is after all earlier events are shown.
     is_waiting: Semaphore,
-    /// The tools of which all calls may run. It is locked while a question is open.
+    /// The tools whose calls are all allowed. Locked while a question is open.
     allowed: Mutex<HashSet<Arc<str>>>,
-    /// Cancels all, if there is something to cancel.
+    /// Cancels the run, if possible.
     quit: StdMutex<Option<Quit>>,
     /// The thread that reads keys.
     reader: StdMutex<Option<JoinHandle<()>>>,
@@ -39,22 +40,24 @@ impl fmt::Debug for Prompter {
 }
 
 #[derive(Debug)]
+/// A question.
 pub(crate) struct Question {
-    /// The id of the call that it is about; empty if it is about none.
+    /// The id of the call, or empty for other questions.
     pub(crate) id: Arc<str>,
     pub(crate) pages: Vec<Vec<Line>>,
-    pub(crate) words: &'static str,
+    pub(crate) text: &'static str,
     pub(crate) answers: Vec<&'static Answer>,
 }
 
 #[derive(Debug)]
+/// The answer to a question.
 pub(crate) struct Reply {
     pub(crate) key: u8,
     /// The text typed with it, if any.
     pub(crate) text: Option<String>,
 }
 
-/// Keeps the display from writing until it is dropped.
+/// Pauses the display until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pause {
     back: Option<mpsc::Sender<()>>,
@@ -64,22 +67,22 @@ pub(crate) struct Pause {
 impl Drop for Pause {
     fn drop(&mut self) {
         drop(self.back.take());
-        // If it has no room, the display has something else to wake up for.
+        // If the queue is full, other events wake the display.
         let _ = self.display.try_send(UiEvent::Tick);
     }
 }
 
-/// Dropping it cancels the question.
-struct Wanted(Arc<AtomicBool>);
+/// Cancels the question when dropped.
+struct ActiveGuard(Arc<AtomicBool>);
 
-impl Drop for Wanted {
+impl Drop for ActiveGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
 impl Prompter {
-    /// `display` is the one that writes on a terminal, if there is one.
+    /// `display` is the display that writes to a terminal, if any.
     pub(crate) fn new(display: Option<Sender<UiEvent>>, has_color: bool) -> Self {
         Self {
             display,
@@ -96,33 +99,33 @@ impl Prompter {
         *lock(&self.quit) = Some(Box::new(quit));
     }
 
-    /// Lets questions be put from now on.
+    /// Allows questions from now on.
     pub(crate) fn open(&self) {
         self.is_waiting.close();
     }
 
-    /// Cancels all. Returns whether there was something.
+    /// Cancels the run. Returns whether there was anything to cancel.
     pub(crate) fn quit(&self) -> bool {
         let quit = lock(&self.quit).take();
         quit.map(|quit| quit()).is_some()
     }
 
-    /// Waits until no thread reads from the terminal any more and it is as it was. A tenth of a second at most.
+    /// Waits until the reader thread has ended and the terminal is restored. Takes at most 0.1 seconds.
     pub(crate) fn close(&self) {
         if let Some(reader) = lock(&self.reader).take() {
             let _ = reader.join();
         }
     }
 
-    /// Waits until no other question is open. What is returned keeps others away, and holds the tools of which all
-    /// calls may run.
+    /// Waits until no other question is open. The returned guard prevents other questions and holds the tools whose
+    /// calls are all allowed.
     pub(crate) async fn turn(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
-        // It has no permits to give; it fails when it is closed.
+        // The semaphore has no permits; this returns when it is closed.
         let _ = self.is_waiting.acquire().await;
         self.allowed.lock().await
     }
 
-    /// Makes the display pause, so that something else can use the terminal until what is returned is dropped.
+    /// Pauses the display until the returned value is dropped.
     pub(crate) async fn pause(&self) -> Option<Pause> {
         let display = self.display.clone()?;
         let (back, is_back) = mpsc::channel();
@@ -138,19 +141,19 @@ impl Prompter {
         })
     }
 
-    /// Puts the question on this terminal and returns what answers it.
+    /// Asks a question on this terminal and returns the answer.
     pub(crate) async fn ask(&self, question: Question, terminal: Tty) -> io::Result<Reply> {
-        // The previous question has an answer or stops within a tenth of a second, and then releases the terminal.
+        // The previous reader thread ends within 0.1 seconds and releases the terminal.
         self.close();
         let _pause = self.pause().await;
-        let wanted = Wanted(Arc::new(AtomicBool::new(true)));
-        let keys = terminal.into_keys(Arc::clone(&wanted.0))?;
+        let active = ActiveGuard(Arc::new(AtomicBool::new(true)));
+        let keys = terminal.into_keys(Arc::clone(&active.0))?;
         let (sender, answer) = oneshot::channel();
         let has_color = self.has_color;
         let wait = move || {
-            let answer = question.put(&keys, has_color);
+            let answer = question.ask(&keys, has_color);
             drop(keys);
-            // The call may have ended meanwhile.
+            // The call may have ended in the meantime.
             let _ = sender.send(answer);
         };
         let reader = thread::Builder::new().name("keys".to_owned()).spawn(wait)?;
@@ -160,21 +163,21 @@ impl Prompter {
 }
 
 impl Question {
-    /// Shows page after page until there is an answer. Nothing that was typed before a page answers it.
-    fn put(&self, keys: &Keys, has_color: bool) -> io::Result<Reply> {
+    /// Shows the pages until a question is answered. Input typed before a page is shown is discarded.
+    fn ask(&self, keys: &Keys, has_color: bool) -> io::Result<Reply> {
         let mut page = 0;
         let key = loop {
             let lines = self.pages.get(page).map(Vec::as_slice).unwrap_or_default();
             if let [only] = self.answers.as_slice()
-                && only.asks.is_some()
+                && only.text_prompt.is_some()
             {
-                // What is typed is the answer.
-                keys.write(&written(lines, has_color))?;
+                // The typed line is the answer.
+                keys.write(&to_text(lines, has_color))?;
                 break only.key;
             }
-            let (prompt, wanted) = prompt(self.words, &self.answers, page, self.pages.len());
-            keys.write(&written(&[lines, &[prompt]].concat(), has_color))?;
-            let key = keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?;
+            let (prompt, accepted) = prompt(self.text, &self.answers, page, self.pages.len());
+            keys.write(&to_text(&[lines, &[prompt]].concat(), has_color))?;
+            let key = keys.read_key(&accepted)?.ok_or(ErrorKind::Interrupted)?;
             if key != MORE {
                 break key;
             }
@@ -182,10 +185,10 @@ impl Question {
         };
         let answer = self.answers.iter().find(|answer| answer.key == key);
         let mut text = None;
-        if let Some(words) = answer.and_then(|answer| answer.asks) {
-            let question = Line::of(ASKING, &format!("? {words}  "));
-            let question = written(&[question], has_color);
-            let line = keys.line(question.trim_end_matches('\n'))?;
+        if let Some(prompt_text) = answer.and_then(|answer| answer.text_prompt) {
+            let question = Line::of(NOTICE, &format!("? {prompt_text}  "));
+            let question = to_text(&[question], has_color);
+            let line = keys.prompt(question.trim_end_matches('\n'))?;
             let line = line.ok_or(ErrorKind::Interrupted)?;
             text = Some(line.trim().to_owned()).filter(|text| !text.is_empty());
         }
@@ -196,13 +199,13 @@ impl Question {
             if let Some(text) = &text {
                 line.push(PLAIN, &format!(": {text}"));
             }
-            keys.write(&written(&[line], false))?;
+            keys.write(&to_text(&[line], false))?;
         }
         Ok(Reply { key, text })
     }
 }
 
-fn written(lines: &[Line], has_color: bool) -> String {
+fn to_text(lines: &[Line], has_color: bool) -> String {
     let mut text = String::new();
     for line in lines {
         line.write(&mut text, has_color);
@@ -212,6 +215,6 @@ fn written(lines: &[Line], has_color: bool) -> String {
 }
 
 fn lock<T>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What is behind it is whole at every moment.
+    // The value is consistent even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,21 +1,21 @@
-//! The text of a reply on a terminal: wrapped between words, with a short line for each call.
+//! The wrapped text of a reply on a terminal.
 
 use anstyle::Style;
 
 use crate::terminal::line::Line;
 
-/// Text that arrives in pieces and becomes rows.
+/// Wraps text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Prose {
     row: Line,
-    /// Rows that are complete and have not been taken.
+    /// Complete rows that were not taken yet.
     complete: Vec<Line>,
-    /// Whether a carriage return has been read that a line feed may follow.
+    /// Whether the last character was a carriage return, which a line feed may follow.
     has_return: bool,
-    /// Whether the line end that follows belongs to the end marker of a call.
-    is_behind_call: bool,
-    /// Whether the row before was ended because it was full, by a blank that is not shown.
-    is_behind_full_row: bool,
+    /// Whether the next line end belongs to the end marker of a call.
+    follows_call: bool,
+    /// Whether the previous row ended because it was full, and its last blank was dropped.
+    follows_full_row: bool,
 }
 
 impl Prose {
@@ -26,34 +26,34 @@ impl Prose {
     pub(crate) fn text(&mut self, text: &str, style: Style, width: usize) {
         for c in text.chars() {
             if std::mem::take(&mut self.has_return) && c != '\n' {
-                self.put('\r', style, width);
+                self.push('\r', style, width);
             }
             match c {
                 '\r' => self.has_return = true,
                 '\n' => {
                     let ends_full_row =
-                        std::mem::take(&mut self.is_behind_full_row) && self.row.is_empty();
-                    if !std::mem::take(&mut self.is_behind_call) && !ends_full_row {
+                        std::mem::take(&mut self.follows_full_row) && self.row.is_empty();
+                    if !std::mem::take(&mut self.follows_call) && !ends_full_row {
                         self.end_row();
                     }
                 }
-                c => self.put(c, style, width),
+                c => self.push(c, style, width),
             }
         }
     }
 
-    fn put(&mut self, c: char, style: Style, width: usize) {
-        self.is_behind_call = false;
-        self.is_behind_full_row = false;
+    fn push(&mut self, c: char, style: Style, width: usize) {
+        self.follows_call = false;
+        self.follows_full_row = false;
         self.row.push_character(style, c);
         self.fit(width);
     }
 
-    /// Breaks the row that is being written if the terminal has become too narrow for it.
+    /// Wraps the current row if the terminal has become too narrow for it.
     pub(crate) fn fit(&mut self, width: usize) {
         if self.row.width() > width {
             let (mut rows, last) = self.row.rows(width);
-            self.is_behind_full_row = last.is_empty();
+            self.follows_full_row = last.is_empty();
             self.row = last;
             self.complete.append(&mut rows);
         }
@@ -65,9 +65,9 @@ impl Prose {
         self.complete.push(line);
     }
 
-    /// Marks a call: the line end that follows belongs to its end marker.
+    /// Marks a call: the next line end belongs to its end marker.
     pub(crate) fn call(&mut self) {
-        self.is_behind_call = true;
+        self.follows_call = true;
     }
 
     pub(crate) fn end_started_row(&mut self) {
@@ -80,12 +80,12 @@ impl Prose {
         self.complete.push(std::mem::take(&mut self.row));
     }
 
-    /// Takes the rows that are complete.
+    /// Takes the complete rows.
     pub(crate) fn take_rows(&mut self) -> Vec<Line> {
         std::mem::take(&mut self.complete)
     }
 
-    /// How many rows wait to be taken.
+    /// Returns the number of complete rows.
     pub(crate) fn waiting_rows(&self) -> usize {
         self.complete.len()
     }
@@ -101,7 +101,7 @@ mod tests {
 
     use super::{Line, Prose};
 
-    /// `<` begins a call and `>` ends it; the rest is text. The rows must not depend on how the text is cut.
+    /// `<` starts a call and `>` ends it; the rest is text. The rows must not depend on how the text is split.
     fn check(text: &str, expected: &[&str]) {
         for size in [1, 3, 1000] {
             let mut prose = Prose::new();

@@ -1,17 +1,17 @@
-//! The record of a run: the lines of a log.
+//! A display of the run's events as JSON lines.
 
 use plaincall::{RunEvent, log::LineEncoder};
 
+use crate::sanitize::sanitize_json;
 use crate::terminal::event::{Display, UiEvent};
-use crate::visible::json;
 
-/// Writes every event of the run as it happens, in the form of a log. If there is a log and it fails, the line that
-/// reports this is the last: later events are not in the log.
+/// Writes every event in the format of a log. If writing the log fails, the event that reports this is the last one,
+/// because later events are not in the log.
 #[derive(Debug)]
 pub(crate) struct Record {
     lines: LineEncoder,
     has_failed: bool,
-    /// Whether they are written on a terminal, which must not do what is in them.
+    /// Whether the output is a terminal, so text must be sanitized.
     is_terminal: bool,
 }
 
@@ -26,14 +26,14 @@ impl Record {
 }
 
 impl Display for Record {
-    fn take(&mut self, event: UiEvent, out: &mut String) {
+    fn handle(&mut self, event: UiEvent, out: &mut String) {
         if let UiEvent::Run(event) = event
             && !self.has_failed
         {
             self.has_failed = matches!(*event, RunEvent::LogFailed(_));
             let line = self.lines.next_line(&event);
             if self.is_terminal {
-                out.push_str(&json(&line));
+                out.push_str(&sanitize_json(&line));
             } else {
                 out.push_str(&line);
             }

@@ -1,4 +1,4 @@
-//! What a call would make of a file that is there already: a diff.
+//! A diff of a file that a call would replace.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -11,40 +11,40 @@ use similar::TextDiff;
 
 use crate::terminal::line::{Line, indented};
 use crate::terminal::pages::{Extent, PageText};
-use crate::terminal::palette::{ASKING, DIM, PLAIN};
+use crate::terminal::palette::{DIM, NOTICE, PLAIN};
 
-/// The names of arguments with a path, and with the content of the file.
+/// The names of arguments for a path and for the content of the file.
 const PATHS: &str = "path file filename filepath target destination";
 const CONTENTS: &str = "content contents text body data source newcontent";
 
-/// How many lines of the diff are shown at most.
-const LINES: usize = 40;
+/// The maximum number of diff lines shown.
+const MAX_LINES: usize = 40;
 
-/// How long a file may be that is compared, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// The maximum size of a compared file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
-/// How long a comparison may take until it is content with a larger difference than there is.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// The time limit for an exact diff. After that, a coarser one is shown.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// The difference, at most so many lines of it, if the call names a file that is there and a text for it. Relative paths
-/// begin in `directory`.
-pub(crate) async fn lines(arguments: &Arguments, directory: PathBuf, most: usize) -> Vec<Line> {
-    let Some((path, text)) = named(arguments) else {
+/// Returns at most `max` lines of the diff, if the arguments name an existing file and its new content. Relative paths
+/// start in `directory`.
+pub(crate) async fn lines(arguments: &Arguments, directory: PathBuf, max: usize) -> Vec<Line> {
+    let Some((path, text)) = replaced_file(arguments) else {
         return Vec::new();
     };
     let path = directory.join(path);
     let text = text.to_owned();
-    let most = LINES.min(most);
-    // Reading waits for the disk.
-    let compared = tokio::task::spawn_blocking(move || compare(&path, &text, most)).await;
-    compared.unwrap_or_default()
+    let max = MAX_LINES.min(max);
+    // Reading blocks.
+    let lines = tokio::task::spawn_blocking(move || compare(&path, &text, max)).await;
+    lines.unwrap_or_default()
 }
 
-/// The file and the text that the arguments name.
-fn named(arguments: &Arguments) -> Option<(&str, &str)> {
+/// Returns the path and the content that the arguments name.
+fn replaced_file(arguments: &Arguments) -> Option<(&str, &str)> {
     let find = |names: &str| {
         arguments.iter().find(|argument| {
             let last = argument.pointer.rsplit('/').next().unwrap_or_default();
@@ -57,10 +57,10 @@ fn named(arguments: &Arguments) -> Option<(&str, &str)> {
     Some((path, text)).filter(|(path, _)| !path.is_empty() && !path.contains('\0'))
 }
 
-fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
-    // What is no usual file may never come to an end.
-    let about = fs::metadata(path).ok().filter(fs::Metadata::is_file);
-    let Some(length) = about.map(|about| about.len()) else {
+fn compare(path: &Path, text: &str, max: usize) -> Vec<Line> {
+    // Reading a special file may never end.
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let Some(length) = metadata.map(|metadata| metadata.len()) else {
         return Vec::new();
     };
     let name = path.display();
@@ -69,33 +69,33 @@ fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
         Err(_) => name.to_string(),
     };
     let mut listing = PageText::default();
-    let found = match read(path) {
-        _ if length > LONGEST => format!(", {length} bytes; not compared"),
+    let description = match read(path) {
+        _ if length > MAX_FILE => format!(", {length} bytes; not compared"),
         Ok(before) if before == text => ", with the same content".to_owned(),
         Ok(before) => {
-            let difference = difference(&before, text);
-            listing.add(&difference, Extent::Ends(most), "difference");
+            let diff_lines = diff_lines(&before, text);
+            listing.add(&diff_lines, Extent::Ends(max), "difference");
             "; the new content:".to_owned()
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => ", and is not text".to_owned(),
         Err(error) => format!("; it cannot be read: {error}"),
     };
-    let found = format!("{name} already exists{found}");
-    listing.lines.insert(0, indented(ASKING, &found));
+    let description = format!("{name} already exists{description}");
+    listing.lines.insert(0, indented(NOTICE, &description));
     listing.lines
 }
 
 fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // It may have grown meanwhile.
-    File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
+    // The file may have grown in the meantime.
+    File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?;
     Ok(text)
 }
 
-fn difference(before: &str, now: &str) -> Vec<(Style, String)> {
+fn diff_lines(before: &str, after: &str) -> Vec<(Style, String)> {
     let diff = TextDiff::configure()
-        .timeout(PATIENCE)
-        .diff_lines(before, now);
+        .timeout(DIFF_TIMEOUT)
+        .diff_lines(before, after);
     let text = diff.unified_diff().context_radius(2).to_string();
     text.lines()
         .map(|line| {

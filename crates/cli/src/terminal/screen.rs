@@ -1,7 +1,7 @@
-//! A terminal on which text scrolls, and below it stand lines that are redrawn in place.
+//! A terminal with scrolling text and, below it, a region of lines that is redrawn in place.
 //!
-//! The cursor rests on the row that is being written, above the region. Anything the terminal does to the lines below
-//! it when it is resized, the next frame begins at the cursor and clears all that follows.
+//! The cursor stays on the current row of the text, above the region. Each frame starts at the cursor and clears
+//! everything below, so it repairs whatever a resize has done to the region.
 
 use std::fmt::Write as _;
 
@@ -9,23 +9,24 @@ use crate::terminal::line::Line;
 use crate::terminal::prose::Prose;
 use crate::terminal::tty::Size;
 
-/// The region takes at most so much of the height, so that the text stays in sight.
+/// The maximum share of the height for the region, so that the text stays visible.
 const SHARE: (usize, usize) = (3, 4);
 
+/// A terminal with a redrawn region.
 pub(crate) struct Screen {
     pub(crate) prose: Prose,
     has_color: bool,
     measure: fn() -> Size,
     size: Size,
-    /// The last frame, so that nothing is written if nothing has changed.
+    /// The last frame, to skip unchanged frames.
     frame: String,
-    /// How many columns of the cursor's row are taken.
+    /// The width of the text on the cursor's row.
     row_width: usize,
 }
 
 /// A frame that is being drawn.
 pub(crate) struct Frame {
-    begin: String,
+    start: String,
     is_resized: bool,
 }
 
@@ -41,30 +42,30 @@ impl Screen {
         }
     }
 
-    /// The widest line: the last column stays free, since terminals differ in what they do there.
+    /// Returns the usable width. The last column stays free, because terminals treat it differently.
     pub(crate) fn columns(&self) -> usize {
         self.size.columns.saturating_sub(1).max(1)
     }
 
-    /// How many rows the region may take.
+    /// Returns the maximum height of the region.
     pub(crate) fn room(&self) -> usize {
-        let (part, whole) = SHARE;
-        (self.size.rows * part / whole).min(self.size.rows.saturating_sub(1))
+        let (numerator, denominator) = SHARE;
+        (self.size.rows * numerator / denominator).min(self.size.rows.saturating_sub(1))
     }
 
-    /// Begins a frame, for the size that the terminal has now.
+    /// Starts a frame with the current size of the terminal.
     pub(crate) fn begin_frame(&mut self) -> Frame {
         let size = (self.measure)();
         let is_resized = size != self.size;
-        let begin = self.beginning(size);
+        let start = self.move_to_row_start(size);
         self.size = size;
-        // The region is laid out below the row that is being written.
+        // The region starts below the current row.
         self.prose.fit(self.columns());
-        Frame { begin, is_resized }
+        Frame { start, is_resized }
     }
 
-    /// Draws what has changed.
-    pub(crate) fn end_frame(&mut self, begun: &Frame, region: &[Line], out: &mut String) {
+    /// Draws the changes.
+    pub(crate) fn end_frame(&mut self, frame_start: &Frame, region: &[Line], out: &mut String) {
         let rows = self.prose.take_rows();
         let mut frame = String::new();
         self.prose.row().write(&mut frame, self.has_color);
@@ -83,12 +84,12 @@ impl Screen {
         if column > 0 {
             let _ = write!(frame, "\x1b[{column}C");
         }
-        if rows.is_empty() && !begun.is_resized && frame == self.frame {
+        if rows.is_empty() && !frame_start.is_resized && frame == self.frame {
             return;
         }
-        // Terminals that know it show the frame as a whole; the others pass over it.
+        // Synchronized output: supporting terminals show the frame at once; others ignore it.
         out.push_str("\x1b[?2026h");
-        out.push_str(&begun.begin);
+        out.push_str(&frame_start.start);
         for row in &rows {
             row.write(out, self.has_color);
             out.push_str("\x1b[K\r\n");
@@ -99,8 +100,8 @@ impl Screen {
         self.frame = frame;
     }
 
-    /// Moves the cursor to the beginning of its row, which a narrower terminal may have broken into several.
-    fn beginning(&self, size: Size) -> String {
+    /// Moves the cursor to the start of its row, which a narrower terminal may have wrapped.
+    fn move_to_row_start(&self, size: Size) -> String {
         let rows = self.row_width.saturating_sub(1) / size.columns.max(1);
         if size.columns < self.size.columns && rows > 0 {
             format!("\x1b[{rows}A\r")
@@ -109,10 +110,10 @@ impl Screen {
         }
     }
 
-    /// Takes the region away and leaves the cursor on an empty row below the text.
+    /// Removes the region and leaves the cursor on an empty row below the text.
     pub(crate) fn clear(&mut self, out: &mut String) {
         self.prose.end_started_row();
-        out.push_str(&self.beginning(self.size));
+        out.push_str(&self.move_to_row_start(self.size));
         for row in self.prose.take_rows() {
             row.write(out, self.has_color);
             out.push_str("\x1b[K\r\n");
@@ -122,16 +123,15 @@ impl Screen {
         self.frame.clear();
     }
 
-    /// Writes pending lines and removes the region, if there is one. Other output on the terminal is left
-    /// alone.
-    pub(crate) fn rest(&mut self, out: &mut String) {
+    /// Writes pending lines and removes the region, if any. Leaves other output alone.
+    pub(crate) fn finish_text(&mut self, out: &mut String) {
         self.prose.end_started_row();
         if self.prose.waiting_rows() > 0 || !self.frame.is_empty() {
             self.clear(out);
         }
     }
 
-    /// Asks for the size anew, for what is written behind the last frame.
+    /// Updates the size of the terminal.
     pub(crate) fn measure(&mut self) {
         self.size = (self.measure)();
     }

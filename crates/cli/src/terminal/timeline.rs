@@ -1,4 +1,4 @@
-//! The timeline: one bar a call over the time of the run.
+//! The timeline: one bar per call.
 //!
 //! ```text
 //! fetch      ·██████████                 1.0 s
@@ -15,20 +15,20 @@ use anstyle::Style;
 use crate::terminal::call_table::{Call, CallTable};
 use crate::terminal::critical::critical;
 use crate::terminal::glyphs::Glyphs;
+use crate::terminal::human;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{self, BOLD, DIM, PLAIN};
-use crate::terminal::words;
 
-/// The widest timeline, in columns; more does not show more.
-const WIDEST: usize = 110;
+/// The maximum width in columns. A wider timeline shows no more.
+const MAX_WIDTH: usize = 110;
 
-/// How many columns the time at the end of a bar takes.
+/// The width of the time after a bar.
 const TIME_WIDTH: usize = 11;
 
-/// The fewest columns that make a picture.
-const FEWEST: usize = 12;
+/// The minimum width of the bars.
+const MIN_COLUMNS: usize = 12;
 
-/// Where times lie on the axis.
+/// The scale of the time axis.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     from: Duration,
@@ -41,12 +41,12 @@ impl Scale {
         self.to.saturating_sub(self.from)
     }
 
-    /// The column in which a time lies.
+    /// Returns the column of a time.
     fn column(self, time: Duration) -> usize {
         self.edge(time).min(self.columns.saturating_sub(1))
     }
 
-    /// The column before which something ends that ended at this time.
+    /// Returns the column at which something that ended at this time ends (exclusive).
     fn edge(self, time: Duration) -> usize {
         let total = self.total().as_nanos().max(1);
         let time = time.saturating_sub(self.from);
@@ -57,15 +57,15 @@ impl Scale {
     }
 }
 
-/// The timeline of the first calls, at most so many, in a terminal of `width` columns.
-pub(crate) fn timeline(table: &CallTable, most: usize, width: usize, glyphs: &Glyphs) -> Vec<Line> {
+/// Returns the timeline of the first `max` calls in a terminal of `width` columns.
+pub(crate) fn timeline(table: &CallTable, max: usize, width: usize, glyphs: &Glyphs) -> Vec<Line> {
     let calls = table.calls();
-    let calls = calls.get(..most).unwrap_or(calls);
-    let width = width.min(WIDEST);
+    let calls = calls.get(..max).unwrap_or(calls);
+    let width = width.min(MAX_WIDTH);
     let ids = calls.iter().map(|call| Line::of(PLAIN, &call.id).width());
     let label = ids.max().unwrap_or(0).min(width / 3).max(4);
     let columns = width.saturating_sub(label + 2 + TIME_WIDTH);
-    if calls.is_empty() || columns < FEWEST {
+    if calls.is_empty() || columns < MIN_COLUMNS {
         return Vec::new();
     }
     let scale = Scale {
@@ -81,7 +81,7 @@ pub(crate) fn timeline(table: &CallTable, most: usize, width: usize, glyphs: &Gl
         } else {
             (PLAIN, DIM)
         };
-        let mut line = Line::of(style, &call.id).cut(label, glyphs.cut);
+        let mut line = Line::of(style, &call.id).truncate(label, glyphs.ellipsis);
         line.pad_to(label + 2);
         for (style, c) in bar(call, is_critical, scale, reply_end, glyphs) {
             line.push_character(style, c);
@@ -89,7 +89,7 @@ pub(crate) fn timeline(table: &CallTable, most: usize, width: usize, glyphs: &Gl
         let time = match (call.result(), call.running_time()) {
             (None, _) => "interrupted".to_owned(),
             (Some(result), None) => result.status.as_str().to_owned(),
-            (Some(_), Some(time)) => words::time(time),
+            (Some(_), Some(time)) => human::time(time),
         };
         let time = format!(" {time:>width$}", width = TIME_WIDTH - 1);
         line.push(time_style, &time);
@@ -99,7 +99,7 @@ pub(crate) fn timeline(table: &CallTable, most: usize, width: usize, glyphs: &Gl
     lines
 }
 
-/// The cells of one call.
+/// Returns the cells of one call.
 fn bar(
     call: &Call,
     is_critical: bool,
@@ -115,16 +115,16 @@ fn bar(
     let status = call.result().map(|result| result.status);
     let mut times = call.times;
     if status.is_none() {
-        // Its end is unknown.
+        // The end is unknown.
         times.ended = scale.to;
     }
-    let mut fill = |from: Duration, to: Duration, style: Style, sign: char, covers_mark: bool| {
+    let mut fill = |from: Duration, to: Duration, style: Style, symbol: char, covers_mark: bool| {
         let (from, to) = (scale.column(from), scale.edge(to));
-        // Every event takes at least one column.
+        // Everything takes at least one column.
         let cells = cells.iter_mut().enumerate();
         for (column, cell) in cells.take(to.max(from + 1)).skip(from) {
             if covers_mark || reply_end != Some(column) {
-                *cell = (style, sign);
+                *cell = (style, symbol);
             }
         }
     };
@@ -140,20 +140,20 @@ fn bar(
         (Some(started), _) if is_critical => fill(started, ended, style, bars.critical, true),
         (Some(started), _) => fill(started, ended, style, bars.running, true),
         (None, Some(status)) => {
-            let sign = glyphs.status(status).chars().next().unwrap_or('x');
-            fill(ended, ended, style, sign, true);
+            let symbol = glyphs.status(status).chars().next().unwrap_or('x');
+            fill(ended, ended, style, symbol, true);
         }
         (None, None) => {}
     }
     cells
 }
 
-/// The axis with its ticks, and below it what they mean.
+/// Returns the axis and, below it, the labels of its ticks.
 fn axis(scale: Scale, label: usize, reply_end: Option<usize>, glyphs: &Glyphs) -> [Line; 2] {
     let bars = &glyphs.bars;
-    let mut signs = vec![bars.axis; scale.columns];
-    let mut below = vec![' '; scale.columns];
-    // Times of a record can be any number, so the sum must not overflow.
+    let mut symbols = vec![bars.axis; scale.columns];
+    let mut labels = vec![' '; scale.columns];
+    // Logged times may be arbitrarily large; the sum must not overflow.
     let step_ns = step(scale);
     let mut tick_ns = scale.from.as_nanos().div_ceil(step_ns) * step_ns;
     let mut free_from = 0;
@@ -161,21 +161,21 @@ fn axis(scale: Scale, label: usize, reply_end: Option<usize>, glyphs: &Glyphs) -
         let tick = Duration::from_millis(u64::try_from(tick_ns / 1_000_000).unwrap_or(u64::MAX));
         let column = scale.column(tick);
         let text = tick_label(tick);
-        if let Some(sign) = signs.get_mut(column) {
-            *sign = bars.tick;
+        if let Some(symbol) = symbols.get_mut(column) {
+            *symbol = bars.tick;
         }
         if column >= free_from && column + text.len() <= scale.columns {
-            for (cell, c) in below.iter_mut().skip(column).zip(text.chars()) {
+            for (cell, c) in labels.iter_mut().skip(column).zip(text.chars()) {
                 *cell = c;
             }
             free_from = column + text.len() + 1;
         }
         tick_ns += step_ns;
     }
-    if let Some(sign) = reply_end.and_then(|column| signs.get_mut(column)) {
-        *sign = bars.reply_end;
+    if let Some(symbol) = reply_end.and_then(|column| symbols.get_mut(column)) {
+        *symbol = bars.reply_end;
     }
-    [signs, below].map(|cells| {
+    [symbols, labels].map(|cells| {
         let mut line = Line::new();
         line.pad_to(label + 2);
         let text: String = cells.into_iter().collect();
@@ -184,7 +184,8 @@ fn axis(scale: Scale, label: usize, reply_end: Option<usize>, glyphs: &Glyphs) -
     })
 }
 
-/// The time between two ticks in nanoseconds: 1, 2 or 5 times a power of ten, from a millisecond on, so that their labels do not touch.
+/// Returns the time between two ticks in nanoseconds: 1, 2 or 5 times a power of ten, at least 1 ms, so that labels do
+/// not touch.
 fn step(scale: Scale) -> u128 {
     const LABEL: u128 = 8;
     let total = scale.total().as_nanos();

@@ -1,4 +1,4 @@
-//! What both displays show in the same way: the text of the reply, a line for each call that has ended, remarks.
+//! The common part of both displays: the text of the reply, a line for each call that has ended, and notes.
 
 use std::mem::take;
 use std::time::Instant;
@@ -10,40 +10,41 @@ use crate::terminal::call_line::{ended_lines, output_lines, started_line};
 use crate::terminal::call_table::CallTable;
 use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
+use crate::terminal::human;
 use crate::terminal::line::Line;
-use crate::terminal::palette::{ASKING, DIM, PLAIN, REASONING};
-use crate::terminal::summary::{Form, summary, wrapped};
-use crate::terminal::words;
+use crate::terminal::palette::{DIM, NOTICE, PLAIN, REASONING};
+use crate::terminal::summary::{Layout, summary, wrap};
 
 /// Which text of a reply is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TextShown {
-    /// All of it, while it arrives.
-    AtOnce,
-    /// The text that is not the answer, as soon as that is known.
-    WithoutAnswer,
+pub(crate) enum ReplyText {
+    /// All text, while it arrives.
+    Streamed,
+    /// All text except the answer, when a call or another turn shows that it is not the answer.
+    ExceptAnswer,
     Nothing,
 }
 
+/// Options of a display.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct DisplayOptions {
     pub(crate) glyphs: &'static Glyphs,
     pub(crate) has_color: bool,
-    pub(crate) text: TextShown,
-    /// Whether the beginnings of results are shown.
+    pub(crate) text: ReplyText,
+    /// Whether the first lines of results are shown.
     pub(crate) is_verbose: bool,
-    /// How many rows of an output the summary at the end shows; `None` if there is no summary.
+    /// The rows per output in the final summary. None without a summary.
     pub(crate) summary: Option<Rows>,
 }
 
-/// How many rows of an output are shown; `None` for all.
+/// The maximum number of rows of an output. None for all.
 pub(crate) type Rows = Option<usize>;
 
-/// Where text and lines are written.
-pub(crate) trait Sheet {
+/// An output for text and lines.
+pub(crate) trait TextOutput {
     fn text(&mut self, text: &str, style: Style);
 
-    /// Adds a line on a row of its own.
+    /// Adds a line on its own row.
     fn line(&mut self, line: Line);
 
     /// Ends the current row, if it has text.
@@ -51,34 +52,34 @@ pub(crate) trait Sheet {
 
     fn is_in_row(&self) -> bool;
 
-    /// Marks a call: the line end that follows belongs to it.
+    /// Marks a call: the next line end belongs to it.
     fn call(&mut self);
 
-    /// The width of the terminal; `None` where lines are not broken.
+    /// Returns the width of the terminal. None if lines are not wrapped.
     fn width(&self) -> Option<usize>;
 }
 
-/// The text and the lines, written on a sheet.
+/// Writes the transcript to an output.
 pub(crate) struct Transcript<S> {
-    pub(crate) sheet: S,
-    pub(crate) look: Look,
+    pub(crate) output: S,
+    pub(crate) options: DisplayOptions,
     pub(crate) table: CallTable,
-    /// How many calls of the question have ended `ok`, and how many otherwise.
+    /// The number of calls of the question that ended with `ok`, and of the others.
     pub(crate) ended: (usize, usize),
-    /// Lines that wait until the row that is being written is over.
+    /// Lines that wait for the end of the current row.
     pub(crate) waiting: Vec<Line>,
     /// Text that may be the answer.
     held: String,
-    /// When the model was asked, until something comes of its reply.
+    /// When the model was asked, until its reply starts.
     pub(crate) asked: Option<Instant>,
     pub(crate) turn: u32,
 }
 
-impl<S: Sheet> Transcript<S> {
-    pub(crate) fn new(sheet: S, look: Look) -> Self {
+impl<S: TextOutput> Transcript<S> {
+    pub(crate) fn new(output: S, options: DisplayOptions) -> Self {
         Self {
-            sheet,
-            look,
+            output,
+            options,
             table: CallTable::default(),
             ended: (0, 0),
             waiting: Vec::new(),
@@ -88,142 +89,146 @@ impl<S: Sheet> Transcript<S> {
         }
     }
 
-    pub(crate) fn take(&mut self, event: &UiEvent) {
-        self.table.take(event);
+    pub(crate) fn handle(&mut self, event: &UiEvent) {
+        self.table.apply(event);
         match event {
-            UiEvent::Begin => {
+            UiEvent::Start => {
                 self.table = CallTable::default();
                 self.ended = (0, 0);
                 self.held.clear();
                 self.asked = Some(Instant::now());
             }
-            UiEvent::TurnBegin(turn) => {
-                self.release();
+            UiEvent::TurnStart(turn) => {
+                self.write_held();
                 self.flush();
                 self.turn = *turn;
                 self.asked = Some(Instant::now());
             }
             UiEvent::Text(text) => {
                 self.asked = None;
-                match self.look.text {
-                    TextShown::AtOnce => self.sheet.text(text, PLAIN),
-                    TextShown::WithoutAnswer => self.held.push_str(text),
-                    TextShown::Nothing => {}
+                match self.options.text {
+                    ReplyText::Streamed => self.output.text(text, PLAIN),
+                    ReplyText::ExceptAnswer => self.held.push_str(text),
+                    ReplyText::Nothing => {}
                 }
             }
             UiEvent::Reasoning(text) => {
                 self.asked = None;
-                self.sheet.text(text, REASONING);
+                self.output.text(text, REASONING);
             }
             UiEvent::Call { .. } => {
                 self.asked = None;
-                self.release();
+                self.write_held();
                 self.flush();
-                self.sheet.call();
+                self.output.call();
             }
             UiEvent::TurnEnd => {
                 self.asked = None;
                 self.flush();
             }
             UiEvent::Run(event) => self.run_event(event),
-            UiEvent::Remark(text) => self.remark(DIM, text),
+            UiEvent::Note(text) => self.note(DIM, text),
             UiEvent::Answer(text) => {
                 self.flush();
-                self.sheet.text(text, PLAIN);
+                self.output.text(text, PLAIN);
             }
             UiEvent::Totals { parts, is_answered } => {
                 if !is_answered {
-                    self.release();
+                    self.write_held();
                 }
                 self.flush();
-                let totals = parts.join(&format!(" {} ", self.look.glyphs.dot));
-                self.remark(DIM, &totals);
+                let totals = parts.join(&format!(" {} ", self.options.glyphs.dot));
+                self.note(DIM, &totals);
                 self.asked = None;
             }
             UiEvent::Abandoned => {
-                self.release();
+                self.write_held();
                 self.flush();
                 self.asked = None;
             }
-            UiEvent::Over => self.flush(),
+            UiEvent::End => self.flush(),
             _ => {}
         }
-        if !self.sheet.is_in_row() {
+        if !self.output.is_in_row() {
             self.flush();
         }
     }
 
     fn run_event(&mut self, event: &RunEvent) {
-        let (width, glyphs) = (self.sheet.width(), self.look.glyphs);
+        let (width, glyphs) = (self.output.width(), self.options.glyphs);
         match event {
-            RunEvent::Start(started) if width.is_none() && self.look.summary.is_some() => {
+            RunEvent::Start(started) if width.is_none() && self.options.summary.is_some() => {
                 let call = self.table.call(started.call);
                 let line = call.map(|call| started_line(call, started.attempt > 1, glyphs));
                 self.waiting.extend(line);
             }
             RunEvent::BackOff(back_off) => {
-                let wait = words::time(back_off.wait);
+                let wait = human::time(back_off.wait);
                 let text = format!("{} failed; retrying in {wait}", back_off.id);
-                self.remark(DIM, &text);
+                self.note(DIM, &text);
             }
             RunEvent::Result(result) => {
                 let is_ok = result.status == Status::Ok;
                 self.ended.0 += usize::from(is_ok);
                 self.ended.1 += usize::from(!is_ok);
                 if let Some(call) = self.table.call(result.call) {
-                    // The table knows when it began, too.
+                    // The table also knows the start time.
                     let result = call.result().unwrap_or(result);
                     let mut lines = ended_lines(call, result, width, glyphs);
-                    if self.look.summary.is_some() {
-                        // The summary shows why the call failed.
+                    if self.options.summary.is_some() {
+                        // The summary shows the error.
                         lines.truncate(1);
                     }
                     self.waiting.append(&mut lines);
-                    if self.look.is_verbose {
+                    if self.options.is_verbose {
                         self.waiting.extend(output_lines(result, width, glyphs));
                     }
                 }
             }
-            RunEvent::Resumed(_) if self.look.summary.is_some() => {
-                self.remark(ASKING, "the run was resumed");
+            RunEvent::Resumed(_) if self.options.summary.is_some() => {
+                self.note(NOTICE, "the run was resumed");
             }
             RunEvent::LogFailed(failed) => {
-                let (begin, end) = ("the log cannot be written", "no further calls start");
-                self.remark(ASKING, &format!("{begin}: {}; {end}", failed.error));
+                let (problem, consequence) =
+                    ("the log cannot be written", "no further calls start");
+                self.note(
+                    NOTICE,
+                    &format!("{problem}: {}; {consequence}", failed.error),
+                );
             }
             _ => {}
         }
     }
 
-    /// Adds a line of the program's own.
-    fn remark(&mut self, style: Style, text: &str) {
-        let lines = wrapped(&Line::of(style, text), self.sheet.width());
+    /// Adds a note.
+    fn note(&mut self, style: Style, text: &str) {
+        let lines = wrap(&Line::of(style, text), self.output.width());
         self.waiting.extend(lines);
     }
 
-    /// Writes the lines that wait, on rows of their own.
+    /// Writes the waiting lines on their own rows.
     pub(crate) fn flush(&mut self) {
-        self.sheet.end_row();
+        self.output.end_row();
         for line in take(&mut self.waiting) {
-            self.sheet.line(line);
+            self.output.line(line);
         }
     }
 
-    /// Writes the text that was held: it is not the answer.
-    fn release(&mut self) {
+    /// Writes the held text, which is not the answer.
+    fn write_held(&mut self) {
         let held = take(&mut self.held);
-        self.sheet.text(held.trim_end(), PLAIN);
-        self.sheet.end_row();
+        self.output.text(held.trim_end(), PLAIN);
+        self.output.end_row();
     }
 
-    /// The results, the timeline and a sentence, if they are wanted.
+    /// Returns the summary, if the display has one.
     pub(crate) fn summary(&self, width: Option<usize>) -> Vec<Line> {
-        let Some(rows) = self.look.summary else {
+        let Some(rows) = self.options.summary else {
             return Vec::new();
         };
         let mut lines = vec![Line::new()];
-        let form = Form { width, rows };
-        lines.extend(summary(&self.table, form, self.look.glyphs));
+        let layout = Layout { width, rows };
+        lines.extend(summary(&self.table, layout, self.options.glyphs));
         lines
     }
 }

@@ -1,4 +1,4 @@
-//! The terminal: its size, and keys and lines from it.
+//! The controlling terminal: its size, and input of keys and lines.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -13,15 +13,16 @@ use rustix::termios::{
     tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 
-/// How long a line may be, in bytes.
-const LONGEST_LINE: usize = 4096;
+/// The maximum length of a line, in bytes.
+const MAX_LINE: usize = 4096;
 
 /// The longest delay until a cancelled question releases the terminal.
-const STEP: Timespec = Timespec {
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
+/// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: usize,
@@ -29,12 +30,12 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The size of the terminal that the standard output is.
+    /// Returns the size of the terminal on standard output.
     pub(crate) fn of_standard_output() -> Self {
         Self::of(io::stdout())
     }
 
-    /// The size of the terminal that the standard error is.
+    /// Returns the size of the terminal on standard error.
     pub(crate) fn of_standard_error() -> Self {
         Self::of(io::stderr())
     }
@@ -42,7 +43,7 @@ impl Size {
     fn of(terminal: impl AsFd) -> Self {
         let size = tcgetwinsize(terminal).ok();
         let size = size.map(|size| (size.ws_col.into(), size.ws_row.into()));
-        // For terminals that do not say.
+        // The default if the terminal does not report a size.
         let (columns, rows) = size.filter(|(x, y)| *x > 0 && *y > 0).unwrap_or((80, 24));
         Self { columns, rows }
     }
@@ -55,10 +56,7 @@ pub(crate) struct Tty {
 }
 
 impl Tty {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// There is none, or it belongs to another process now: who runs in the background cannot ask.
+    /// Opens the terminal. Fails if there is none, or if the process runs in the background.
     pub(crate) fn open() -> Result<Self, &'static str> {
         let file = File::options().read(true).write(true).open("/dev/tty");
         let file = file.map_err(|_| "no terminal is available")?;
@@ -72,22 +70,20 @@ impl Tty {
         Size::of(&self.file)
     }
 
-    /// Writes a text for the person who sits there.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         (&self.file).write_all(text.as_bytes())
     }
 
-    /// Asks for a line. What has been typed before is thrown away: it cannot be the answer to a question that was not there
-    /// yet. It waits for as long as it takes, so no async code calls it.
-    pub(crate) fn line(&self, question: &str) -> io::Result<String> {
+    /// Prompts for a line. Discards earlier input, which cannot be an answer. Blocks.
+    pub(crate) fn prompt(&self, question: &str) -> io::Result<String> {
         tcflush(&self.file, QueueSelector::IFlush)?;
         self.write(question)?;
         self.read_line()
     }
 
-    /// A terminal gives one line at a time.
+    /// Reads a line from a terminal in canonical mode.
     fn read_line(&self) -> io::Result<String> {
-        let mut bytes = [0; LONGEST_LINE];
+        let mut bytes = [0; MAX_LINE];
         let count = loop {
             match (&self.file).read(&mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -98,65 +94,69 @@ impl Tty {
         Ok(String::from_utf8_lossy(line).into_owned())
     }
 
-    /// Remembers how the terminal is.
-    pub(crate) fn kept(self) -> io::Result<Kept> {
-        let before = tcgetattr(&self.file)?;
-        Ok(Kept { tty: self, before })
+    /// Saves the mode of the terminal.
+    pub(crate) fn save_mode(self) -> io::Result<SavedMode> {
+        let original = tcgetattr(&self.file)?;
+        Ok(SavedMode {
+            tty: self,
+            original,
+        })
     }
 
-    /// Begins to read keys one by one, without showing them.
-    pub(crate) fn into_keys(self, is_wanted: Arc<AtomicBool>) -> io::Result<Keys> {
-        let kept = self.kept()?;
-        let mut modes = kept.before.clone();
-        // Ctrl-C and its like stay what they are.
+    /// Starts reading single keys without echo. Reading stops when `is_active` is false.
+    pub(crate) fn into_keys(self, is_active: Arc<AtomicBool>) -> io::Result<Keys> {
+        let saved = self.save_mode()?;
+        let mut modes = saved.original.clone();
+        // Ctrl-C and other signal keys still work.
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        // A read returns after a tenth of a second without a key, so that a cancelled one ends.
+        // A read returns after 0.1 seconds, so that cancellation is noticed.
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 1;
-        tcsetattr(&kept.tty.file, OptionalActions::Now, &modes)?;
-        Ok(Keys { kept, is_wanted })
+        tcsetattr(&saved.tty.file, OptionalActions::Now, &modes)?;
+        Ok(Keys { saved, is_active })
     }
 }
 
-/// A terminal and how it was. Dropping it gives the terminal back as it was.
+/// A terminal with its original mode, which is restored on drop.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedMode {
     pub(crate) tty: Tty,
-    before: Termios,
+    original: Termios,
 }
 
-impl Drop for Kept {
+impl Drop for SavedMode {
     fn drop(&mut self) {
-        // A terminal that is gone needs no order.
-        let _ = tcsetattr(&self.tty.file, OptionalActions::Now, &self.before);
+        // The terminal may be gone.
+        let _ = tcsetattr(&self.tty.file, OptionalActions::Now, &self.original);
     }
 }
 
+/// A terminal in a mode that delivers single keys.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    kept: Kept,
-    is_wanted: Arc<AtomicBool>,
+    saved: SavedMode,
+    is_active: Arc<AtomicBool>,
 }
 
 impl Keys {
-    /// Writes a text. What has been typed before cannot be the answer to it.
+    /// Writes text. Discards earlier input, which cannot be an answer to it.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
-        tcflush(&self.kept.tty.file, QueueSelector::IFlush)?;
-        self.kept.tty.write(text)
+        tcflush(&self.saved.tty.file, QueueSelector::IFlush)?;
+        self.saved.tty.write(text)
     }
 
-    fn is_wanted(&self) -> bool {
-        self.is_wanted.load(Ordering::Relaxed)
+    fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Waits for one of these keys; `None` if the question was cancelled.
+    /// Waits for one of the accepted keys. Returns none if the question was cancelled.
     ///
-    /// What comes with other characters at the same time, as arrow keys and pasted text do, is no such key.
-    pub(crate) fn wait_for(&self, wanted: &[u8]) -> io::Result<Option<u8>> {
+    /// Characters that arrive together, such as arrow keys and pasted text, are ignored.
+    pub(crate) fn read_key(&self, accepted: &[u8]) -> io::Result<Option<u8>> {
         let mut bytes = [0; 64];
-        while self.is_wanted() {
-            match (&self.kept.tty.file).read(&mut bytes) {
-                Ok(1) if wanted.contains(&bytes[0]) => return Ok(Some(bytes[0])),
+        while self.is_active() {
+            match (&self.saved.tty.file).read(&mut bytes) {
+                Ok(1) if accepted.contains(&bytes[0]) => return Ok(Some(bytes[0])),
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
@@ -164,23 +164,23 @@ impl Keys {
         Ok(None)
     }
 
-    /// Asks for a line, which the terminal itself shows and edits; `None` if the question was cancelled. No keys can be
-    /// waited for after that.
-    pub(crate) fn line(&self, question: &str) -> io::Result<Option<String>> {
-        let tty = &self.kept.tty;
-        let mut modes = self.kept.before.clone();
+    /// Prompts for a line, which the terminal echoes and edits. Returns none if the question was cancelled. No keys can
+    /// be read after that.
+    pub(crate) fn prompt(&self, question: &str) -> io::Result<Option<String>> {
+        let tty = &self.saved.tty;
+        let mut modes = self.saved.original.clone();
         modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE;
         tcsetattr(&tty.file, OptionalActions::Now, &modes)?;
         self.write(question)?;
-        while self.is_wanted() {
+        while self.is_active() {
             let mut readable = [PollFd::new(&tty.file, PollFlags::IN)];
-            match poll(&mut readable, Some(&STEP)) {
+            match poll(&mut readable, Some(&POLL_INTERVAL)) {
                 Ok(1..) => return tty.read_line().map(Some),
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        // Half a line is no answer to what is asked next.
+        // An incomplete line must not answer the next question.
         tcflush(&tty.file, QueueSelector::IFlush)?;
         Ok(None)
     }

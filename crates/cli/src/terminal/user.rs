@@ -1,4 +1,4 @@
-//! The user at the terminal, for the model's questions.
+//! The user at the terminal, for questions of the model.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,43 +6,43 @@ use plaincall::BoxError;
 use plaincall_agent::{User, UserFuture};
 
 use crate::terminal::line::{Line, indented};
-use crate::terminal::palette::{ASKING, PLAIN};
+use crate::terminal::palette::{NOTICE, PLAIN};
 use crate::terminal::prompter::{Prompter, Question};
 use crate::terminal::question::ANSWER;
 use crate::terminal::tty::Tty;
 
-/// How many lines of a question are shown.
-const LINES: usize = 60;
+/// The maximum number of lines of a question.
+const MAX_LINES: usize = 60;
 
-/// The person, as soon as there is a prompter to ask with.
+/// The user at the terminal. Can be asked once a prompter is set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TerminalUser {
     prompter: Arc<OnceLock<Arc<Prompter>>>,
 }
 
 impl TerminalUser {
-    /// The person at this terminal, if there is one.
+    /// Returns the user, if there is a terminal.
     pub(crate) fn at_terminal() -> Option<Self> {
         Tty::open().is_ok().then(Self::default)
     }
 
     pub(crate) fn set_prompter(&self, prompter: &Arc<Prompter>) {
-        // It is set once.
+        // Set only once.
         let _ = self.prompter.set(Arc::clone(prompter));
     }
 
     async fn ask(&self, question: &str) -> Result<String, BoxError> {
         let prompter = self.prompter.get().ok_or("no terminal is available yet")?;
-        // One question at a time.
+        // Only one question at a time.
         let _turn = prompter.turn().await;
         let terminal = Tty::open()?;
-        let mut lines = vec![Line::of(ASKING, "? the model asks:")];
+        let mut lines = vec![Line::of(NOTICE, "? the model asks:")];
         let rows = question.trim().lines();
-        lines.extend(rows.take(LINES).map(|row| indented(PLAIN, row)));
+        lines.extend(rows.take(MAX_LINES).map(|row| indented(PLAIN, row)));
         let question = Question {
             id: "".into(),
             pages: vec![lines],
-            words: "",
+            text: "",
             answers: vec![&ANSWER],
         };
         let reply = prompter.ask(question, terminal).await?;

@@ -1,22 +1,22 @@
-//! The help for diagnostics.
+//! Help for diagnostics.
 
 use plaincall_syntax::Syntax;
 
-/// The code of the remark that something looks like a marker and is none.
+/// The code for text that looks like a marker but is not one.
 pub(crate) const NEAR_MISS: &str = "near_miss";
-/// The code of the finding that a call has no end marker.
+/// The code for a call without an end marker.
 pub(crate) const NOT_CLOSED: &str = "not_closed";
-/// The code of the finding that an earlier call has no end marker.
+/// The code for a call after one without an end marker.
 pub(crate) const AFTER_UNCLOSED: &str = "after_unclosed";
-/// The code of the finding that a value holds what was probably meant to end the call.
-pub(crate) const HELD: &str = "end_marker_in_value";
-/// The code of the finding that a stray close marker is behind the call.
+/// The code for a value that contains a probable end marker.
+pub(crate) const END_MARKER_IN_VALUE: &str = "end_marker_in_value";
+/// The code for a call before a stray close marker.
 pub(crate) const MAYBE_REASONING: &str = "maybe_reasoning";
-/// The codes of the findings about ids and dependencies.
+/// The codes for ids and dependencies.
 pub(crate) const SELF_DEPENDENCY: &str = "self_dependency";
 pub(crate) const DEPENDENCY_CYCLE: &str = "dependency_cycle";
 pub(crate) const UNKNOWN_ID: &str = "unknown_id";
-/// The code of the remark that the bytes of the text are not all UTF-8.
+/// The code for invalid UTF-8.
 pub(crate) const NOT_UTF8: &str = "not_utf8";
 
 /// Returns the help for a diagnostic, in one sentence. `end_marker` is the current one.
@@ -62,7 +62,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
                 "close every call with `{end_marker}`; without it, a call runs only if its tool only reads"
             ));
         }
-        HELD => {
+        END_MARKER_IN_VALUE => {
             return Some(format!(
                 "close the call with exactly `{end_marker}`, and do not start a line of a value with similar text"
             ));

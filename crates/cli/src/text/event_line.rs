@@ -1,4 +1,4 @@
-//! A parser's event as one line of JSON.
+//! Parser events as JSON lines.
 
 use plaincall_call::{ReplyDiagnostic, document::BoundCall};
 use plaincall_syntax::Span;
@@ -6,7 +6,7 @@ use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What `parse --events` prints: an event, a finding, or a call that is held against its definition.
+/// A line of `parse --events`: an event, a diagnostic or a validated call.
 #[derive(Serialize)]
 pub(crate) struct EventLine<T> {
     #[serde(rename = "type")]
@@ -16,7 +16,7 @@ pub(crate) struct EventLine<T> {
     rest: T,
 }
 
-/// A call, as `--format json` has it.
+/// A call in the format of `--format json`.
 #[derive(Serialize)]
 pub(crate) struct Bound<'a> {
     call: &'a BoundCall<'a>,
@@ -30,23 +30,23 @@ impl<T> EventLine<T> {
 }
 
 impl<'a> EventLine<Bound<'a>> {
-    /// The line behind the end of a call.
+    /// Returns the line after the end of a call.
     pub(crate) fn of_call(call: &'a BoundCall<'a>) -> Self {
         Self::new("call", call.call.span, Bound { call })
     }
 }
 
 impl EventLine<Value> {
-    /// The line of a diagnostic, or of what a definition finds wrong with a call.
-    pub(crate) fn of_finding(finding: &ReplyDiagnostic) -> Self {
+    /// Returns the line of a diagnostic.
+    pub(crate) fn of_diagnostic(diagnostic: &ReplyDiagnostic) -> Self {
         let mut rest = Map::new();
-        if !finding.pointer.is_empty() {
-            rest.insert("pointer".to_owned(), finding.pointer.as_str().into());
+        if !diagnostic.pointer.is_empty() {
+            rest.insert("pointer".to_owned(), diagnostic.pointer.as_str().into());
         }
-        rest.insert("code".to_owned(), finding.code.into());
-        rest.insert("severity".to_owned(), finding.severity.name().into());
-        rest.insert("message".to_owned(), finding.message.as_str().into());
-        Self::new("diagnostic", finding.span, rest.into())
+        rest.insert("code".to_owned(), diagnostic.code.into());
+        rest.insert("severity".to_owned(), diagnostic.severity.name().into());
+        rest.insert("message".to_owned(), diagnostic.message.as_str().into());
+        Self::new("diagnostic", diagnostic.span, rest.into())
     }
 
     pub(crate) fn of_event(event: &Event<'_>) -> Self {
@@ -85,8 +85,8 @@ impl EventLine<Value> {
                 "call_end",
                 json!({"termination": ending.termination().name(), "source": source}),
             ),
-            EventKind::Diagnostic(diagnostic) => return Self::of_finding(&diagnostic.into()),
-            // What this command does not know yet are bytes without a meaning.
+            EventKind::Diagnostic(diagnostic) => return Self::of_diagnostic(&diagnostic.into()),
+            // Unknown kinds of events are ignored text.
             _ => ("ignored", json!({})),
         };
         Self::new(kind, event.span, rest)

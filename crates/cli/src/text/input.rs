@@ -1,4 +1,4 @@
-//! Where texts come from: files and standard input, as a stream of chunks of bytes.
+//! Input from files and standard input.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
@@ -9,16 +9,16 @@ use plaincall_call::{Stop, names::nearest_name};
 use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, Outcome, Status, print_error, print_note};
 
-/// How much is read at a time.
-pub(crate) const BUFFER: usize = 64 * 1024;
+/// The size of the read buffer.
+pub(crate) const BUFFER_SIZE: usize = 64 * 1024;
 
-/// A text that is about to be read.
+/// An opened text.
 pub(crate) struct Input {
-    /// What messages call it.
+    /// The name in messages.
     pub(crate) name: String,
-    /// Whether its end is known to be the end of the text: it is a file, not a pipe that may have broken.
+    /// Whether the input is a file, so its end is the end of the text. A pipe may be truncated.
     pub(crate) is_file: bool,
     reader: Box<dyn Read>,
 }
@@ -27,7 +27,7 @@ impl Input {
     /// Opens a file; `-` is standard input.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self::standard());
+            return Ok(Self::stdin());
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
@@ -42,56 +42,56 @@ impl Input {
         })
     }
 
-    fn standard() -> Self {
+    fn stdin() -> Self {
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            remark("reading from the terminal; press Ctrl-D on an empty line to end the text");
+            print_note("reading from the terminal; press Ctrl-D on an empty line to end the text");
         }
         Self {
             name: "standard input".to_owned(),
-            is_file: standard_kind() == FileType::RegularFile,
+            is_file: stdin_type() == FileType::RegularFile,
             reader: Box::new(stdin.lock()),
         }
     }
 
-    /// Gives the text to `take` in chunks: of `size` bytes each, or else as they arrive.
+    /// Passes the text to `handle` in chunks of `size` bytes, or as they arrive.
     pub(crate) fn for_each_chunk(
         self,
         size: Option<NonZeroUsize>,
-        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+        mut handle: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Self {
             name, mut reader, ..
         } = self;
         let Some(size) = size else {
-            let mut buffer = vec![0; BUFFER];
+            let mut buffer = vec![0; BUFFER_SIZE];
             loop {
                 match reader.read(&mut buffer) {
                     Ok(0) => return Ok(()),
-                    Ok(count) => take(buffer.get(..count).unwrap_or_default())?,
+                    Ok(count) => handle(buffer.get(..count).unwrap_or_default())?,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(unreadable(&name, &error)),
                 }
             }
         };
-        let mut reader = BufReader::with_capacity(BUFFER, reader);
+        let mut reader = BufReader::with_capacity(BUFFER_SIZE, reader);
         let mut chunk = Vec::new();
         let size = u64::try_from(size.get()).unwrap_or(u64::MAX);
         loop {
             chunk.clear();
             match reader.by_ref().take(size).read_to_end(&mut chunk) {
                 Ok(0) => return Ok(()),
-                Ok(_) => take(&chunk)?,
+                Ok(_) => handle(&chunk)?,
                 Err(error) => return Err(unreadable(&name, &error)),
             }
         }
     }
 
-    /// The text as a reader of lines.
+    /// Returns a reader of lines.
     pub(crate) fn into_lines(self) -> Lines {
         Lines {
             name: self.name,
-            reader: BufReader::with_capacity(BUFFER, self.reader),
+            reader: BufReader::with_capacity(BUFFER_SIZE, self.reader),
         }
     }
 
@@ -104,7 +104,7 @@ impl Input {
     }
 }
 
-/// How a text ends that has come to its clean end.
+/// Returns how a text ended that was read completely.
 pub(crate) fn stop_at_end(is_declared_complete: bool, is_file: bool) -> Stop {
     if is_declared_complete {
         Stop::Natural
@@ -115,31 +115,31 @@ pub(crate) fn stop_at_end(is_declared_complete: bool, is_file: bool) -> Stop {
     }
 }
 
-/// What messages call a file, and all that it holds; `-` is standard input.
-pub(crate) fn read_whole(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+/// Reads a file; `-` is standard input. Returns its name in messages and its content.
+pub(crate) fn read_input(path: &Path) -> Result<(String, Vec<u8>), Failure> {
     let input = Input::open(path)?;
     let name = input.name.clone();
     Ok((name, input.into_bytes()?))
 }
 
-/// JSON without the byte order mark that some editors put before it.
-pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
+/// Strips the byte order mark that some editors add to JSON.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
-/// A text, read line by line.
+/// A reader of lines.
 pub(crate) struct Lines {
     name: String,
     reader: BufReader<Box<dyn Read>>,
 }
 
 impl Lines {
-    /// Whether the next line has to be waited for.
-    pub(crate) fn is_used_up(&self) -> bool {
+    /// Returns whether the next line may block.
+    pub(crate) fn is_buffer_empty(&self) -> bool {
         self.reader.buffer().is_empty()
     }
 
-    /// Puts the next line into `line`, without its line end. Returns whether there was one.
+    /// Reads the next line into `line`, without its line end. Returns false at the end.
     pub(crate) fn next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Failure> {
         use io::BufRead as _;
         line.clear();
@@ -156,21 +156,21 @@ impl Lines {
     }
 }
 
-/// Processes one file after another, or standard input. An error in one file does not skip the others.
-pub(crate) fn each(
+/// Processes each file, or standard input without files. An error in one file does not skip the others.
+pub(crate) fn for_each_file(
     files: &[PathBuf],
     output: &mut Output,
-    mut one: impl FnMut(&Path, &mut Output) -> Outcome,
+    mut process: impl FnMut(&Path, &mut Output) -> Outcome,
 ) -> Outcome {
-    let mut status = Status::Good;
-    for file in or_standard(files) {
-        let done = one(&file, output);
+    let mut status = Status::Success;
+    for file in or_stdin(files) {
+        let outcome = process(&file, output);
         output.flush()?;
-        status = status.and(match done {
+        status = status.and(match outcome {
             Ok(status) => status,
-            Err(Failure::Broken(message)) => {
-                complain(&message);
-                Status::Wrong
+            Err(Failure::Runtime(message)) => {
+                print_error(&message);
+                Status::Failed
             }
             Err(failure) => return Err(failure),
         });
@@ -178,8 +178,8 @@ pub(crate) fn each(
     Ok(status)
 }
 
-/// The files that are named; standard input if there are none.
-pub(crate) fn or_standard(files: &[PathBuf]) -> Vec<PathBuf> {
+/// Returns the files, or standard input if there are none.
+pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
     if files.is_empty() {
         vec![PathBuf::from("-")]
     } else {
@@ -189,19 +189,19 @@ pub(crate) fn or_standard(files: &[PathBuf]) -> Vec<PathBuf> {
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
-        ErrorKind::NotFound => format!("no such file{}", near_file(Path::new(name))),
+        ErrorKind::NotFound => format!("no such file{}", suggest_file(Path::new(name))),
         ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    Failure::Broken(format!("cannot read {name}: {reason}"))
+    Failure::Runtime(format!("cannot read {name}: {reason}"))
 }
 
-/// How many names of a directory are compared with one that is not there.
-const COMPARED: usize = 1000;
+/// The maximum number of directory entries that are compared with a missing name.
+const MAX_COMPARED: usize = 1000;
 
-/// The file that was probably meant, from the same directory.
-fn near_file(path: &Path) -> String {
+/// Suggests a similar file in the same directory.
+fn suggest_file(path: &Path) -> String {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
         return String::new();
     };
@@ -211,7 +211,7 @@ fn near_file(path: &Path) -> String {
     let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
         return String::new();
     };
-    let names = entries.flatten().take(COMPARED);
+    let names = entries.flatten().take(MAX_COMPARED);
     let mut names: Vec<String> = names
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
@@ -221,10 +221,10 @@ fn near_file(path: &Path) -> String {
     near.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
-/// What kind of file the standard input is.
-pub(crate) fn standard_kind() -> FileType {
-    let about = fstat(io::stdin());
-    about.map_or(FileType::Unknown, |about| {
-        FileType::from_raw_mode(about.st_mode)
+/// Returns the file type of standard input.
+pub(crate) fn stdin_type() -> FileType {
+    let metadata = fstat(io::stdin());
+    metadata.map_or(FileType::Unknown, |metadata| {
+        FileType::from_raw_mode(metadata.st_mode)
     })
 }

@@ -1,7 +1,7 @@
-//! What is wrong with a JSON text, in words.
+//! Messages for JSON errors.
 
-/// What keeps a text from being JSON, in words, and where.
-pub(crate) fn no_json(error: &serde_json::Error) -> String {
+/// Describes an error with its line and column.
+pub(crate) fn describe(error: &serde_json::Error) -> String {
     format!(
         "line {}, column {}: {}",
         error.line(),
@@ -10,11 +10,11 @@ pub(crate) fn no_json(error: &serde_json::Error) -> String {
     )
 }
 
-/// The same without the place.
+/// Describes an error without its position.
 pub(crate) fn cause(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let cause = text.strip_suffix(&place).unwrap_or(&text);
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let cause = text.strip_suffix(&position).unwrap_or(&text);
     match cause.strip_prefix("EOF while parsing ") {
         Some(part) => format!("unexpected end inside {part}"),
         None => cause.to_owned(),

@@ -1,12 +1,12 @@
-//! A text with the places in it: bytes as they came, characters as they are shown, lines and columns.
+//! Texts with their positions: bytes, lines and columns.
 
 use std::ops::Range;
 
-/// A whole text, as it is shown: each invalid part of the bytes is one U+FFFD.
+/// A text in which each invalid part of the bytes is replaced with U+FFFD.
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Where an invalid part ends, in the bytes and in the text, in order.
+    /// The end of each invalid part, in the bytes and in the text.
     replaced: Vec<(usize, usize)>,
 }
 
@@ -41,30 +41,30 @@ impl Source {
         }
     }
 
-    /// How many parts of the bytes were no UTF-8, and where the first of them is shown.
+    /// Returns the number of invalid parts and the position of the first one in the text.
     pub(crate) fn replaced(&self) -> Option<(usize, Range<usize>)> {
         let &(_, end) = self.replaced.first()?;
         let start = end - char::REPLACEMENT_CHARACTER.len_utf8();
         Some((self.replaced.len(), start..end))
     }
 
-    /// The place in the bytes of a place in the text.
-    pub(crate) fn in_bytes(&self, place: usize) -> usize {
-        let before = self.replaced.partition_point(|&(_, end)| end <= place);
+    /// Converts a position in the text to a position in the bytes.
+    pub(crate) fn in_bytes(&self, position: usize) -> usize {
+        let before = self.replaced.partition_point(|&(_, end)| end <= position);
         match before
             .checked_sub(1)
             .and_then(|last| self.replaced.get(last))
         {
-            Some(&(bytes, text)) => place - text + bytes,
-            None => place,
+            Some(&(bytes, text)) => position - text + bytes,
+            None => position,
         }
     }
 }
 
-/// Counts lines and columns on the way through a text, so that many places cost no more than one.
+/// Counts lines and columns incrementally, so that many positions in order cost one pass.
 pub(crate) struct Counter<'t> {
     text: &'t [u8],
-    place: usize,
+    position: usize,
     line: usize,
     column: usize,
 }
@@ -73,27 +73,27 @@ impl<'t> Counter<'t> {
     pub(crate) fn new(text: &'t [u8]) -> Self {
         Self {
             text,
-            place: 0,
+            position: 0,
             line: 1,
             column: 1,
         }
     }
 
-    /// Line and column of a place, both from 1, the column in characters. A place before the last one asked for
-    /// begins the way again.
-    pub(crate) fn position(&mut self, place: usize) -> (usize, usize) {
-        if place < self.place {
+    /// Returns line and column of a position, from 1; the column counts characters. A position before the previous one
+    /// restarts the count.
+    pub(crate) fn position(&mut self, position: usize) -> (usize, usize) {
+        if position < self.position {
             *self = Self::new(self.text);
         }
-        let passed = self.text.get(self.place..place).unwrap_or_default();
-        let mut last = passed;
-        if let Some(end) = memchr::memrchr(b'\n', passed) {
-            self.line += memchr::memchr_iter(b'\n', passed).count();
+        let skipped = self.text.get(self.position..position).unwrap_or_default();
+        let mut last = skipped;
+        if let Some(end) = memchr::memrchr(b'\n', skipped) {
+            self.line += memchr::memchr_iter(b'\n', skipped).count();
             self.column = 1;
-            last = passed.get(end + 1..).unwrap_or_default();
+            last = skipped.get(end + 1..).unwrap_or_default();
         }
         self.column += String::from_utf8_lossy(last).chars().count();
-        self.place = place;
+        self.position = position;
         (self.line, self.column)
     }
 }

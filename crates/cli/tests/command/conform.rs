@@ -139,7 +139,7 @@ fn a_parser_that_ends_hangs_or_writes_something_else() {
     let (status, _, error) = conform(&["--id", "nothing"], &OURS);
     assert_eq!(status, Some(2));
     assert!(
-        error.starts_with("error: no example is selected\n"),
+        error.starts_with("error: no example matches the options\n"),
         "{error}"
     );
 }

@@ -1,10 +1,10 @@
-//! The commands of a conversation, such as `/help`.
+//! The slash commands of a conversation, such as `/help`.
 
 use std::path::PathBuf;
 
 use plaincall_call::names::nearest_name;
 
-/// What `/help` prints.
+/// The text of `/help`.
 pub(super) const HELP: &str = "\
 /help          show this help
 /tools         list the tools and their effects
@@ -18,24 +18,24 @@ End a line with \\ to continue it. Ctrl-C stops an answer.
 
 const NAMES: [&str; 6] = ["help", "tools", "model", "show", "save", "exit"];
 
-/// A command.
+/// A slash command.
 pub(super) enum Command {
     Help,
     Tools,
     Model(Option<String>),
-    /// Which result, counted from the last one, which is 1.
+    /// The number of the result, counted from the last, which is 1.
     Show(usize),
     Save(PathBuf),
     End,
 }
 
 impl Command {
-    /// The command that the line is, what is wrong with it, or nothing if it is a question.
+    /// Parses a command. Returns an error message for an invalid command, and none if the line is a question.
     pub(super) fn read(line: &str) -> Option<Result<Self, String>> {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = name.strip_prefix('/')?;
-        // A path at the beginning of a question is none.
+        // A path at the beginning of a question is not a command.
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphabetic()) {
             return None;
         }

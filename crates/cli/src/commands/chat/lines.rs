@@ -1,4 +1,4 @@
-//! The input lines of a conversation, from a line editor or a pipe. A separate thread reads them, and only on request.
+//! Input lines of a conversation, from a line editor or a pipe. A separate thread reads one line per request.
 
 use std::cell::{Cell, RefCell};
 use std::fs::DirBuilder;
@@ -18,60 +18,60 @@ use rustyline::validate::Validator;
 use rustyline::{Behavior, Config, Context, Editor, Helper};
 use tokio::sync::mpsc;
 
-use crate::status::{Failure, remark};
-use crate::terminal::tty::{Kept, Tty};
+use crate::status::{Failure, print_note};
+use crate::terminal::tty::{SavedMode, Tty};
 
-/// The file with the lines of earlier conversations, in the directory of Plaincall's state.
+/// The history file in the state directory.
 const HISTORY: &str = "history";
-/// How many lines it holds.
-const KEPT: usize = 1000;
+/// The maximum number of lines in the history.
+const MAX_HISTORY: usize = 1000;
 const PROMPT: &str = "> ";
-const PROMPT_AGAIN: &str = ". ";
+const CONTINUATION_PROMPT: &str = ". ";
 /// The maximum length of a message with its continued lines, in bytes.
-const LONGEST: usize = 16 << 20;
+const MAX_MESSAGE: usize = 16 << 20;
 
-/// A line.
+/// A line of input.
 pub(super) enum Line {
     Text(String),
-    /// There are no more.
+    /// The end of input.
     End,
 }
 
-/// Where lines come from.
+/// A reader of lines.
 pub(super) struct Lines {
-    wanted: Sender<()>,
+    requests: Sender<()>,
     read: mpsc::Receiver<io::Result<Line>>,
-    /// Whether one is being read already.
+    /// Whether the thread is reading a line.
     is_reading: bool,
-    /// The terminal as it was before anything was edited on it.
-    terminal: Option<Kept>,
+    /// The initial terminal mode, restored at the end.
+    terminal: Option<SavedMode>,
     is_typed: bool,
 }
 
 impl Lines {
-    /// Opens the terminal, or the pipe. `state` is where the history is kept.
+    /// Opens the terminal or the pipe. The history is saved in the directory `state`.
     pub(super) fn open(state: Option<&Path>) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
-            Failure::Broken(format!("cannot read from the terminal: {error}"))
+            Failure::Runtime(format!("cannot read from the terminal: {error}"))
         };
         let is_typed = io::stdin().is_terminal();
-        let (wanted, is_wanted) = channel();
-        // One line is read at a time.
+        let (requests, received) = channel();
+        // One line is read per request.
         let (sender, read) = mpsc::channel(1);
         let mut terminal = None;
         let thread = thread::Builder::new().name("lines".to_owned());
         let started = if is_typed {
             let controlling = Tty::open().map_err(|reason| failed(&reason))?;
-            terminal = Some(controlling.kept().map_err(|error| failed(&error))?);
-            let mut typed = Typed::open(state).map_err(|error| failed(&error))?;
-            thread.spawn(move || serve(&is_wanted, &sender, || typed.line()))
+            terminal = Some(controlling.save_mode().map_err(|error| failed(&error))?);
+            let mut editor = LineEditor::open(state).map_err(|error| failed(&error))?;
+            thread.spawn(move || read_lines(&received, &sender, || editor.line()))
         } else {
             let stdin = io::stdin();
-            thread.spawn(move || serve(&is_wanted, &sender, || piped(&mut stdin.lock())))
+            thread.spawn(move || read_lines(&received, &sender, || read_piped(&mut stdin.lock())))
         };
         started.map_err(|error| failed(&error))?;
         Ok(Self {
-            wanted,
+            requests,
             read,
             is_reading: false,
             terminal,
@@ -79,41 +79,41 @@ impl Lines {
         })
     }
 
-    /// Whether the lines are typed.
+    /// Returns whether standard input is a terminal.
     pub(super) fn is_typed(&self) -> bool {
         self.is_typed
     }
 
-    /// The next line. Dropping the future loses nothing.
+    /// Returns the next line. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Line, Failure> {
         if !self.is_reading {
             self.is_reading = true;
-            // Without a receiver there is no line either.
-            let _ = self.wanted.send(());
+            // If the thread has ended, `recv` returns none.
+            let _ = self.requests.send(());
         }
         let line = self.read.recv().await;
         self.is_reading = false;
         match line {
             None => Ok(Line::End),
             Some(line) => {
-                line.map_err(|error| Failure::Broken(format!("cannot read a line: {error}")))
+                line.map_err(|error| Failure::Runtime(format!("cannot read a line: {error}")))
             }
         }
     }
 
-    /// Gives the terminal back as it was, also while a line is edited.
+    /// Restores the terminal mode, even while a line is edited.
     pub(super) fn close(self) {
         drop(self.terminal);
     }
 }
 
-/// Reads a line whenever one is wanted.
-fn serve(
-    is_wanted: &Receiver<()>,
+/// Reads a line for each request.
+fn read_lines(
+    received: &Receiver<()>,
     lines: &mpsc::Sender<io::Result<Line>>,
     mut next: impl FnMut() -> io::Result<Line>,
 ) {
-    while is_wanted.recv().is_ok() {
+    while received.recv().is_ok() {
         let line = next();
         let is_last = !matches!(line, Ok(Line::Text(_)));
         if lines.blocking_send(line).is_err() || is_last {
@@ -122,8 +122,8 @@ fn serve(
     }
 }
 
-/// A line from a pipe.
-fn piped(stdin: &mut io::StdinLock<'_>) -> io::Result<Line> {
+/// Reads a message from a pipe.
+fn read_piped(stdin: &mut io::StdinLock<'_>) -> io::Result<Line> {
     let mut text = String::new();
     loop {
         let mut line = Vec::new();
@@ -143,7 +143,7 @@ fn piped(stdin: &mut io::StdinLock<'_>) -> io::Result<Line> {
         let end = front.len();
         text.truncate(end);
         text.push('\n');
-        refuse_longer(&text)?;
+        check_length(&text)?;
     }
 }
 
@@ -153,27 +153,28 @@ fn continued(text: &str) -> Option<&str> {
     line.strip_suffix('\r').unwrap_or(line).strip_suffix('\\')
 }
 
-fn refuse_longer(text: &str) -> io::Result<()> {
-    if text.len() > LONGEST {
+/// Checks the length of a message.
+fn check_length(text: &str) -> io::Result<()> {
+    if text.len() > MAX_MESSAGE {
         return Err(io::Error::other("the text is too long"));
     }
     Ok(())
 }
 
-/// A terminal on which lines are edited.
-struct Typed {
-    editor: Editor<Watcher, FileHistory>,
+/// A line editor on a terminal.
+struct LineEditor {
+    editor: Editor<LineRecorder, FileHistory>,
     history: Option<PathBuf>,
 }
 
-/// Sees what is on the line: the editor does not return what a Ctrl-C has cleared or an error has interrupted.
+/// Records the edited line, because the editor does not return it after Ctrl-C or an error.
 #[derive(Debug, Default)]
-struct Watcher {
+struct LineRecorder {
     line: RefCell<String>,
     cursor: Cell<usize>,
 }
 
-impl Hinter for Watcher {
+impl Hinter for LineRecorder {
     type Hint = String;
 
     fn hint(&self, line: &str, cursor: usize, _: &Context<'_>) -> Option<String> {
@@ -183,55 +184,55 @@ impl Hinter for Watcher {
     }
 }
 
-impl Completer for Watcher {
+impl Completer for LineRecorder {
     type Candidate = String;
 }
 
-impl Highlighter for Watcher {}
-impl Validator for Watcher {}
-impl Helper for Watcher {}
+impl Highlighter for LineRecorder {}
+impl Validator for LineRecorder {}
+impl Helper for LineRecorder {}
 
-impl Typed {
+impl LineEditor {
     fn open(state: Option<&Path>) -> Result<Self, ReadlineError> {
         let config = Config::builder()
-            .max_history_size(KEPT)?
+            .max_history_size(MAX_HISTORY)?
             .history_ignore_space(true)
             .auto_add_history(false)
-            // The standard output may be a file.
+            // Standard output may be redirected.
             .behavior(Behavior::PreferTerm)
             .build();
         let history = FileHistory::with_config(&config);
         let mut editor = Editor::with_history(config, history)?;
-        editor.set_helper(Some(Watcher::default()));
+        editor.set_helper(Some(LineRecorder::default()));
         let history = state.map(|state| state.join(HISTORY));
         if let Some(file) = &history {
-            // Without one there is nothing to remember yet.
+            // The file may not exist yet.
             let _ = editor.load_history(file);
         }
         Ok(Self { editor, history })
     }
 
-    /// Whether the line, or a line that it continues, has text.
+    /// Returns whether the message has text.
     fn has_text(&self, before: &str) -> bool {
-        let watcher = self.editor.helper();
-        !before.is_empty() || watcher.is_some_and(|watcher| !watcher.line.borrow().is_empty())
+        let recorder = self.editor.helper();
+        !before.is_empty() || recorder.is_some_and(|recorder| !recorder.line.borrow().is_empty())
     }
 
-    /// The text before and after the cursor when an invalid UTF-8 byte arrived, which U+FFFD replaces.
+    /// Returns the text before and after the cursor when an invalid UTF-8 byte arrived; U+FFFD replaces the byte.
     fn interrupted_line(&self) -> (String, String) {
-        let Some(watcher) = self.editor.helper() else {
+        let Some(recorder) = self.editor.helper() else {
             return (String::new(), String::new());
         };
-        let line = watcher.line.borrow();
-        let (before, behind) = line
-            .split_at_checked(watcher.cursor.get())
+        let line = recorder.line.borrow();
+        let (before, after) = line
+            .split_at_checked(recorder.cursor.get())
             .unwrap_or((line.as_str(), ""));
         let mut before = before.to_owned();
         before.push(char::REPLACEMENT_CHARACTER);
-        (before, behind.to_owned())
+        (before, after.to_owned())
     }
 
-    /// Reads a line and its continuations. Ctrl-C clears the line; on an empty line the second one ends the input.
+    /// Reads a message with its continuations. Ctrl-C clears it; a second Ctrl-C in a row on an empty line ends input.
     fn line(&mut self) -> io::Result<Line> {
         let mut text = String::new();
         let mut was_interrupted = false;
@@ -240,13 +241,10 @@ impl Typed {
             let prompt = if text.is_empty() {
                 PROMPT
             } else {
-                PROMPT_AGAIN
+                CONTINUATION_PROMPT
             };
-            let (before, behind) = take(&mut initial);
-            match self
-                .editor
-                .readline_with_initial(prompt, (&before, &behind))
-            {
+            let (before, after) = take(&mut initial);
+            match self.editor.readline_with_initial(prompt, (&before, &after)) {
                 Ok(line) => {
                     was_interrupted = false;
                     text.push_str(&line);
@@ -254,10 +252,10 @@ impl Typed {
                         let end = front.len();
                         text.truncate(end);
                         text.push('\n');
-                        refuse_longer(&text)?;
+                        check_length(&text)?;
                         continue;
                     }
-                    self.remember(&text);
+                    self.add_to_history(&text);
                     return Ok(Line::Text(text));
                 }
                 Err(ReadlineError::Interrupted) if self.has_text(&text) => {
@@ -267,10 +265,10 @@ impl Typed {
                 Err(ReadlineError::Interrupted) if was_interrupted => return Ok(Line::End),
                 Err(ReadlineError::Interrupted) => {
                     was_interrupted = true;
-                    remark("Ctrl-C again, or Ctrl-D, ends");
+                    print_note("press Ctrl-C again or Ctrl-D to exit");
                 }
                 Err(ReadlineError::Eof) => return Ok(Line::End),
-                // A terminal with another encoding sends bytes that are not UTF-8.
+                // A terminal with another encoding sends invalid UTF-8.
                 Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                     was_interrupted = false;
                     initial = self.interrupted_line();
@@ -281,8 +279,9 @@ impl Typed {
         }
     }
 
-    fn remember(&mut self, text: &str) {
-        // A line that begins with a blank is not kept in the history.
+    /// Adds a message to the history.
+    fn add_to_history(&mut self, text: &str) {
+        // Lines that begin with a blank are not saved.
         if !matches!(self.editor.add_history_entry(text), Ok(true)) {
             return;
         }
@@ -290,7 +289,7 @@ impl Typed {
             if let Some(folder) = file.parent() {
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             }
-            // A history that cannot be kept is no reason to stop.
+            // Chatting continues if the history cannot be saved.
             let _ = self.editor.append_history(file);
         }
     }

@@ -1,4 +1,4 @@
-//! A conversation in a file.
+//! Saving a conversation to a file.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -8,9 +8,12 @@ use std::path::Path;
 use plaincall_agent::model::{Message, Role};
 use serde_json::json;
 
-/// Writes the conversation to a new file, readable only by its owner: as JSON if its name ends with `.json`, else as text.
+/// Writes the conversation to a new file that only its owner can read: JSON if the name ends with `.json`, else text.
 pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
-    let text = if path.extension().is_some_and(|ending| ending == "json") {
+    let text = if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
         let messages: Vec<_> = messages
             .iter()
             .map(|message| json!({"role": message.role.name(), "content": &*message.text}))
@@ -38,17 +41,17 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
         .map_err(failed)
 }
 
-/// The messages without the system prompt.
+/// Formats the messages without the system prompt.
 fn as_text(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
-        let who = match message.role {
+        let heading = match message.role {
             Role::System => continue,
             Role::User => "To the model",
             Role::Assistant => "The model",
         };
         text.push_str("## ");
-        text.push_str(who);
+        text.push_str(heading);
         text.push_str("\n\n");
         text.push_str(message.text.trim_end());
         text.push_str("\n\n");

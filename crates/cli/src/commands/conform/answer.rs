@@ -1,4 +1,4 @@
-//! Plaincall's own parser as a parser under test.
+//! Plaincall's own parser, with the interface of a parser under test.
 
 use std::io::{self, BufRead as _};
 
@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
 
-/// One line of standard input.
+/// A request: one line of standard input.
 #[derive(Deserialize)]
-struct Question {
+struct Request {
     operation: Operation,
     dialect: DialectChoice,
     input: Value,
@@ -74,7 +74,7 @@ impl DialectChoice {
     }
 }
 
-/// Sets an option of the dialect if it has a value.
+/// Sets an option of the dialect if `value` is set.
 fn set<T>(dialect: Dialect, value: Option<T>, set: impl FnOnce(Dialect, T) -> Dialect) -> Dialect {
     match value {
         Some(value) => set(dialect, value),
@@ -82,45 +82,45 @@ fn set<T>(dialect: Dialect, value: Option<T>, set: impl FnOnce(Dialect, T) -> Di
     }
 }
 
-/// Turns an option of the dialect on if it is asked for.
-fn switch(dialect: Dialect, is_on: bool, turn_on: impl FnOnce(Dialect) -> Dialect) -> Dialect {
-    set(dialect, is_on.then_some(()), |dialect, ()| turn_on(dialect))
+/// Enables an option of the dialect if `is_on`.
+fn switch(dialect: Dialect, is_on: bool, enable: impl FnOnce(Dialect) -> Dialect) -> Dialect {
+    set(dialect, is_on.then_some(()), |dialect, ()| enable(dialect))
 }
 
 /// Answers each line of standard input with a line of standard output.
 pub(super) fn answer_lines(output: &mut Output) -> Outcome {
     for line in io::stdin().lock().lines() {
         let line =
-            line.map_err(|error| Failure::Broken(format!("cannot read standard input: {error}")))?;
-        let question = serde_json::from_str(&line).map_err(|error| error.to_string());
-        let answer = question
+            line.map_err(|error| Failure::Runtime(format!("cannot read standard input: {error}")))?;
+        let request = serde_json::from_str(&line).map_err(|error| error.to_string());
+        let answer = request
             .and_then(answer)
             .unwrap_or_else(|error| json!({"error": error}));
         output.json_line(&answer)?;
         output.flush()?;
     }
-    Ok(Status::Good)
+    Ok(Status::Success)
 }
 
-fn answer(question: Question) -> Result<Value, String> {
-    let dialect = question.dialect.dialect()?;
-    let text = || question.input.as_str().ok_or("`input` must be a string");
-    match question.operation {
-        Operation::Read => read(text()?, &dialect, question.schema.as_ref()),
+fn answer(request: Request) -> Result<Value, String> {
+    let dialect = request.dialect.dialect()?;
+    let text = || request.input.as_str().ok_or("`input` must be a string");
+    match request.operation {
+        Operation::Read => read(text()?, &dialect, request.schema.as_ref()),
         Operation::Escape => {
             let escaper = Escaper::new(&dialect).map_err(|error| error.to_string())?;
             Ok(json!({"text": escaper.escape(text()?)}))
         }
         Operation::Near => {
             let text = text()?;
-            let finds = near_misses(text, &dialect).map_err(|error| error.to_string())?;
-            let finds = finds
+            let misses = near_misses(text, &dialect).map_err(|error| error.to_string())?;
+            let misses = misses
                 .iter()
-                .map(|find| json!({"written": text.get(find.span.range()), "meant": find.meant}));
-            Ok(json!({"near": finds.collect::<Vec<_>>()}))
+                .map(|miss| json!({"written": text.get(miss.span.range()), "meant": miss.meant}));
+            Ok(json!({"near": misses.collect::<Vec<_>>()}))
         }
         Operation::Render => {
-            let call = Written::deserialize(&question.input).map_err(|error| error.to_string())?;
+            let call = CallInput::deserialize(&request.input).map_err(|error| error.to_string())?;
             Ok(match render(&call.call(), &dialect) {
                 Ok(text) => json!({"text": text}),
                 Err(error) => json!({"refused": error.to_string()}),
@@ -158,7 +158,7 @@ fn read(
     Ok(json!({"events": events, "calls": calls}))
 }
 
-/// An event as `conformance/README.md` describes it. The end of a value has none.
+/// Returns an event as `conformance/README.md` describes it. The end of a value has no event.
 fn event(event: &Event<'_>, source: &str) -> Option<Value> {
     Some(match &event.kind {
         EventKind::Text(text) => json!({"type": "text", "text": &**text}),
@@ -188,7 +188,7 @@ fn event(event: &Event<'_>, source: &str) -> Option<Value> {
 
 /// The input of `render`.
 #[derive(Deserialize)]
-struct Written {
+struct CallInput {
     name: String,
     id: Option<String>,
     #[serde(default)]
@@ -200,7 +200,7 @@ struct Written {
     body: String,
 }
 
-impl Written {
+impl CallInput {
     fn call(&self) -> Call<'_> {
         let name = &self.name;
         match &self.raw_args {

@@ -1,11 +1,11 @@
-//! Compares an answer with the results of an example.
+//! Comparison of an answer with the results of an example.
 
 use serde_json::{Map, Value};
 
-/// The results that an example may have, in the order in which they are checked.
+/// The possible results of an example, in the order of their checks.
 const NAMES: [&str; 5] = ["events", "calls", "text", "refused", "near"];
 
-/// One result of an example, checked.
+/// A checked result of an example.
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) result: Outcome,
@@ -21,14 +21,14 @@ pub(super) enum Outcome {
     Unsupported,
 }
 
-/// The names of the results that this example has.
-pub(super) fn wanted(case: &Value) -> impl Iterator<Item = &'static str> {
+/// Returns the names of the results that this example has.
+pub(super) fn result_names(case: &Value) -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().filter(|name| case.get(name).is_some())
 }
 
 /// Checks each result of the example.
 pub(super) fn checks(case: &Value, answer: &Value) -> impl Iterator<Item = Check> {
-    wanted(case).map(|name| {
+    result_names(case).map(|name| {
         let is_unsupported = |list: &Vec<Value>| list.iter().any(|it| it == name);
         let result = if answer["unsupported"].as_array().is_some_and(is_unsupported) {
             Outcome::Unsupported
@@ -39,7 +39,7 @@ pub(super) fn checks(case: &Value, answer: &Value) -> impl Iterator<Item = Check
             } else {
                 found.clone()
             };
-            let is_right = match name {
+            let is_equal = match name {
                 "events" => all(expected, &found, same_event),
                 "calls" => all(expected, &found, same_call),
                 "refused" => found.is_string(),
@@ -51,10 +51,10 @@ pub(super) fn checks(case: &Value, answer: &Value) -> impl Iterator<Item = Check
                 }
                 _ => *expected == found,
             };
-            if is_right {
+            if is_equal {
                 Outcome::Passed
             } else {
-                // A whole answer shows what came instead, such as an error.
+                // Without this result, show the complete answer, which may be an error.
                 let found = if found.is_null() {
                     answer.clone()
                 } else {
@@ -70,16 +70,16 @@ pub(super) fn checks(case: &Value, answer: &Value) -> impl Iterator<Item = Check
     })
 }
 
-fn all(expected: &Value, found: &Value, same: fn(&Value, &Value) -> bool) -> bool {
+fn all(expected: &Value, found: &Value, is_same: fn(&Value, &Value) -> bool) -> bool {
     match (expected, found) {
         (Value::Array(expected), Value::Array(found)) => {
-            expected.len() == found.len() && expected.iter().zip(found).all(|(a, b)| same(a, b))
+            expected.len() == found.len() && expected.iter().zip(found).all(|(a, b)| is_same(a, b))
         }
         _ => false,
     }
 }
 
-/// Joins neighbouring pieces of one kind and leaves out empty ones: the input may have been cut in any way.
+/// Joins adjacent content events of one type and removes empty ones, because chunk boundaries are arbitrary.
 fn merged(events: &Value) -> Value {
     let Value::Array(events) = events else {
         return events.clone();
@@ -102,18 +102,18 @@ fn merged(events: &Value) -> Value {
     merged.into()
 }
 
-/// Whether all keys of the expected event are equal, and those of a call that it leaves out are absent or empty.
+/// Returns whether all keys of the expected event match, and absent keys of a call are absent or empty.
 fn same_event(expected: &Value, found: &Value) -> bool {
     let is_empty = |value: &Value| value.is_null() || *value == Value::Array(Vec::new());
-    let left_out = ["id", "dependencies", "raw_args"].into_iter();
+    let optional = ["id", "dependencies", "raw_args"].into_iter();
     has_all(expected.as_object(), found)
-        && left_out
+        && optional
             .filter(|key| expected.get(key).is_none())
             .all(|key| is_empty(&found[key]))
 }
 
-/// Whether all keys of the expected call are equal. After an error there are no parameters. The sentences of `problems`
-/// are free.
+/// Returns whether all keys of the expected call match. A call with an error has no parameters. The wording of
+/// `problems` is not compared.
 fn same_call(expected: &Value, found: &Value) -> bool {
     let mut keys = expected.as_object().cloned().unwrap_or_default();
     let has_problems = keys.remove("problems").is_some();

@@ -1,4 +1,4 @@
-//! The parser under test: a process that answers lines of JSON.
+//! The parser under test: a process that answers JSON lines.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,10 +13,10 @@ use tokio::time::timeout;
 
 use crate::outcome::Failure;
 
-/// The longest answer, in bytes.
+/// The maximum length of an answer, in bytes.
 const LINE_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// A running parser. It is killed with all that it has started when this is dropped.
+/// A running parser. Dropping it kills the process and its children.
 pub(super) struct ParserProcess {
     child: Child,
     input: ChildStdin,
@@ -26,12 +26,9 @@ pub(super) struct ParserProcess {
 
 impl ParserProcess {
     /// Starts the parser.
-    ///
-    /// # Errors
-    /// Returns an error if the command cannot be started.
     pub(super) fn start(command: &[OsString], timeout: Duration) -> Result<Self, Failure> {
-        let no_command = || Failure::Usage("no command is given".to_owned());
-        let (program, arguments) = command.split_first().ok_or_else(no_command)?;
+        let missing_command = || Failure::Usage("no command is given".to_owned());
+        let (program, arguments) = command.split_first().ok_or_else(missing_command)?;
         let started = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -50,20 +47,16 @@ impl ParserProcess {
             })
         });
         started.map_err(|error| {
-            Failure::Broken(format!("cannot start {}: {error}", program.display()))
+            Failure::Runtime(format!("cannot start {}: {error}", program.display()))
         })
     }
 
-    /// Sends one question and waits for its answer.
-    ///
-    /// # Errors
-    /// Returns an error if the parser has ended, does not answer in time, or answers with something that is not a JSON
-    /// object.
-    pub(super) async fn ask(&mut self, question: &Value) -> Result<Value, Failure> {
-        let id = question["id"].as_str().unwrap_or_default();
-        let fail = |reason: String| Failure::Broken(format!("{id}: the parser {reason}"));
+    /// Sends a request and waits for the answer.
+    pub(super) async fn request(&mut self, request: &Value) -> Result<Value, Failure> {
+        let id = request["id"].as_str().unwrap_or_default();
+        let fail = |reason: String| Failure::Runtime(format!("{id}: the parser {reason}"));
         let seconds = self.timeout.as_secs();
-        let line = match timeout(self.timeout, self.exchange(format!("{question}\n"))).await {
+        let line = match timeout(self.timeout, self.exchange(format!("{request}\n"))).await {
             Ok(Ok(line)) => line,
             Ok(Err(error)) => return Err(fail(format!("ended without an answer ({error})"))),
             Err(_) => {
@@ -100,7 +93,7 @@ impl Drop for ParserProcess {
             .id()
             .and_then(|id| Pid::from_raw(id.try_into().ok()?));
         if let Some(id) = id {
-            // It may have ended already.
+            // The process may have exited already.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }

@@ -1,4 +1,4 @@
-//! An agent as the configuration and the options describe it, with everything around it.
+//! Building of a conversation from the configuration and the options.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,47 +13,47 @@ use crate::history::History;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::session::{Note, Session};
 use crate::settings::{Chosen, Configuration, Ready, ToolSetup};
-use crate::status::{Failure, Status, remark, report_directory};
+use crate::status::{Failure, Status, print_note, report_directory};
 use crate::terminal::approval::Approval;
 use crate::terminal::displays::{Content, Displays};
+use crate::terminal::human;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::user::TerminalUser;
-use crate::terminal::words;
 
-/// What a command asks for that talks with the agent.
-pub(crate) struct Wanted<'w> {
+/// The settings of a conversation.
+pub(crate) struct Setup<'w> {
     pub(crate) agent: &'w AgentOptions,
     pub(crate) session: &'w SessionOptions,
-    /// Whether the record is printed in the place of answers.
+    /// Whether to print events as JSON instead of answers.
     pub(crate) is_record: bool,
     pub(crate) is_verbose: bool,
     pub(crate) color: Color,
 }
 
-/// A conversation with the agent, where its answers go, and what ends with it.
+/// A conversation with its displays and MCP servers.
 pub(crate) struct Built {
     pub(crate) conversation: Conversation,
     pub(crate) displays: Displays,
-    /// What the model is called.
+    /// The name of the model.
     pub(crate) model: String,
     pub(crate) servers: Option<McpServers>,
-    /// Whether it is a session.
-    pub(crate) is_kept: bool,
+    /// Whether the conversation is saved as a session.
+    pub(crate) is_saved: bool,
 }
 
-/// Builds it, unless a signal comes first. What it is built with can be interrupted from now on.
+/// Builds a conversation, unless a signal arrives first. The returned `Interrupts` receive all later signals.
 pub(crate) async fn build(
-    wanted: &Wanted<'_>,
+    setup: &Setup<'_>,
     configuration: &Configuration,
     environment: &Environment,
 ) -> Result<Result<(Built, Interrupts), Interrupt>, Failure> {
     if let Some(warning) = configuration.warning() {
-        remark(&warning);
+        print_note(&warning);
     }
     let mut interrupts = Interrupts::new()?;
-    let session = Session::open(wanted.session, configuration)?;
+    let session = Session::open(setup.session, configuration)?;
     tokio::select! {
-        built = build_with(wanted, configuration, environment, session) => {
+        built = build_with(setup, configuration, environment, session) => {
             Ok(Ok((built?, interrupts)))
         }
         interrupt = interrupts.next() => Ok(Err(interrupt)),
@@ -61,15 +61,15 @@ pub(crate) async fn build(
 }
 
 async fn build_with(
-    wanted: &Wanted<'_>,
+    setup: &Setup<'_>,
     configuration: &Configuration,
     environment: &Environment,
     session: Option<Session>,
 ) -> Result<Built, Failure> {
-    let options = wanted.agent;
-    let is_kept = session.is_some();
-    let past = session.as_ref().and_then(|session| session.note.as_ref());
-    let chosen = chosen(None, past, options, configuration)?;
+    let options = setup.agent;
+    let is_saved = session.is_some();
+    let session_note = session.as_ref().and_then(|session| session.note.as_ref());
+    let chosen = chosen(None, session_note, options, configuration)?;
     let note = Note::new(&chosen.name, &chosen.entry);
     let Ready {
         name,
@@ -78,31 +78,29 @@ async fn build_with(
         is_keyed,
     } = chosen.ready(environment)?;
     let system = configuration.system()?;
-    let person = TerminalUser::at_terminal();
+    let user = TerminalUser::at_terminal();
     let ToolSetup {
         toolbox,
         rules,
         mut policy,
         servers,
-    } = configuration
-        .tool_setup(environment, person.clone())
-        .await?;
+    } = configuration.tool_setup(environment, user.clone()).await?;
     if let Some(unclosed) = chosen.entry.unclosed {
         policy.unclosed = unclosed;
     }
-    // A session keeps its dialect.
-    if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
+    // A session keeps its policy.
+    if let Some(begin) = session.as_ref().and_then(|session| session.history.begin()) {
         policy = begin.policy;
     }
     let content = Content::Answers {
-        is_record: wanted.is_record,
-        is_verbose: wanted.is_verbose,
+        is_record: setup.is_record,
+        is_verbose: setup.is_verbose,
         has_tools: !toolbox.is_empty(),
     };
-    let displays = Displays::new(content, Instant::now(), wanted.color, environment)?;
+    let displays = Displays::new(content, Instant::now(), setup.color, environment)?;
     displays.prompter.open();
-    if let Some(person) = &person {
-        person.set_prompter(&displays.prompter);
+    if let Some(user) = &user {
+        user.set_prompter(&displays.prompter);
     }
     let gate = Approval::new(
         options.yes,
@@ -110,7 +108,7 @@ async fn build_with(
         toolbox.clone(),
         session
             .as_ref()
-            .map_or(&History::default(), |session| &session.past),
+            .map_or(&History::default(), |session| &session.history),
         BTreeMap::new(),
         Arc::clone(&displays.prompter),
     );
@@ -125,15 +123,15 @@ async fn build_with(
         .on_no_tool_call(configuration.without_call())
         .directory_in(environment.temporary_directory())
         .environment(environment.clone().into_variables());
-    if let Some(person) = person {
-        builder = builder.user(person);
+    if let Some(user) = user {
+        builder = builder.user(user);
     }
     if is_keyed {
         builder = builder.keyed();
     }
     let is_resumed = session
         .as_ref()
-        .is_some_and(|session| session.past.begin().is_some());
+        .is_some_and(|session| session.history.begin().is_some());
     let agent = builder.build().map_err(|error| failure(&error))?;
     let conversation = match session {
         None => agent.conversation(),
@@ -152,43 +150,43 @@ async fn build_with(
         displays,
         model: name,
         servers,
-        is_kept,
+        is_saved,
     })
 }
 
-/// The model of this name, or the one that the options, the session or the configuration name, and how it is taught.
+/// Returns the model called `name`, or the model that the options, the session or the configuration select.
 pub(crate) fn chosen(
     name: Option<&str>,
-    past: Option<&Note>,
+    session_note: Option<&Note>,
     options: &AgentOptions,
     configuration: &Configuration,
 ) -> Result<Chosen, Failure> {
     let origin = configuration.origin("/model");
     let is_explicit = matches!(origin, Origin::Variable(_) | Origin::Option(_));
-    let noted = past
-        .map(|past| past.model.as_str())
+    let session_model = session_note
+        .map(|note| note.model.as_str())
         .filter(|_| !is_explicit);
     let mut chosen = match (name, &options.url) {
-        (None, Some(url)) => Chosen::given(url, options.model.as_deref(), options.kind),
-        _ => configuration.chosen(name.or(noted))?,
+        (None, Some(url)) => Chosen::from_options(url, options.model.as_deref(), options.kind),
+        _ => configuration.chosen(name.or(session_model))?,
     };
     chosen.entry = options.teaching.over(&chosen.entry)?;
-    if let Some(past) = past {
-        chosen.entry = past.taught(chosen.entry);
+    if let Some(session_note) = session_note {
+        chosen.entry = session_note.taught(chosen.entry);
     }
     Ok(chosen)
 }
 
-/// What keeps an agent from being built.
+/// Converts an error of building an agent.
 pub(crate) fn failure(error: &AgentError) -> Failure {
     let message = error.to_string();
     match &error.kind {
         AgentErrorKind::Dialect(_) => Failure::Configuration(message),
-        _ => Failure::Broken(message),
+        _ => Failure::Runtime(message),
     }
 }
 
-/// What the reason is called in the record.
+/// Returns the `kind` of an error in JSON output.
 pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
     match kind {
         AgentErrorKind::Model(_) => "model",
@@ -221,7 +219,7 @@ pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> St
     match &error.kind {
         AgentErrorKind::Time => {
             let limit = configuration.settings.limits.time;
-            let time = words::time(limit.map_or(AgentLimits::default().time, |time| time.0));
+            let time = human::time(limit.map_or(AgentLimits::default().time, |time| time.0));
             let name = match configuration.origin("/limits/time") {
                 Origin::Option(_) => "`--timeout`",
                 _ => "`limits.time` in the configuration, or `--timeout`",
@@ -236,11 +234,11 @@ pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> St
     }
 }
 
-/// How a command ends whose question has no answer.
+/// Returns the exit status for a question without an answer.
 pub(crate) fn status(kind: &AgentErrorKind) -> Status {
     match kind {
         AgentErrorKind::Time => Status::TimedOut,
         AgentErrorKind::Cancelled => Status::Interrupted(130),
-        _ => Status::Wrong,
+        _ => Status::Failed,
     }
 }

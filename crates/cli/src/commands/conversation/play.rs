@@ -1,4 +1,4 @@
-//! One question, from its first event to its answer or to the signal that cancels it.
+//! The event loop of a question: from the first event to the answer or its cancellation.
 
 use std::time::{Duration, Instant};
 
@@ -8,43 +8,43 @@ use plaincall_agent::{AgentError, AgentEvent, AgentStream, Answer, Progress};
 use crate::commands::conversation::build::LONGER;
 use crate::terminal::displays::Displays;
 use crate::terminal::event::UiEvent;
+use crate::terminal::human::{self, count};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
-use crate::terminal::words::{self, count};
 
 /// How many characters of a message to the model are shown.
-const SHOWN: usize = 160;
+const MAX_SHOWN: usize = 160;
 
 /// How a question ended.
 pub(crate) enum Ended {
-    /// With an answer, or with the reason why there is none.
-    Settled(Result<Answer, AgentError>, Option<Interrupt>),
+    /// With an answer or an error.
+    Finished(Result<Answer, AgentError>, Option<Interrupt>),
     /// Aborted by a second signal.
-    AtOnce(Interrupt),
+    Aborted(Interrupt),
 }
 
-/// Plays a question. The first signal cancels it, the second ends it at once.
+/// Runs a question. The first signal cancels it; the second aborts it.
 pub(crate) async fn play(
     mut stream: AgentStream<'_>,
     displays: &mut Displays,
     interrupts: &mut Interrupts,
 ) -> Ended {
-    let begun = Instant::now();
+    let started = Instant::now();
     let cancel = stream.cancellation();
     let quit = cancel.clone();
     displays.prompter.set_quit(move || quit.cancel());
-    displays.show(UiEvent::Begin).await;
+    displays.show(UiEvent::Start).await;
     let mut ticks = displays.ticks();
-    let mut first: Option<Interrupt> = None;
+    let mut first_interrupt: Option<Interrupt> = None;
     loop {
         tokio::select! {
             biased;
             interrupt = interrupts.next() => {
-                if first.is_some() || interrupt.is_urgent() {
+                if first_interrupt.is_some() || interrupt.is_urgent() {
                     displays.abandon();
-                    return Ended::AtOnce(interrupt);
+                    return Ended::Aborted(interrupt);
                 }
-                first = Some(interrupt);
+                first_interrupt = Some(interrupt);
                 post(&displays.events, UiEvent::Stopping);
                 cancel.cancel();
             }
@@ -63,11 +63,11 @@ pub(crate) async fn play(
         Err(error) => &*error.progress,
     };
     let mut totals = Some(UiEvent::Totals {
-        parts: totals(progress, begun.elapsed()),
+        parts: totals(progress, started.elapsed()),
         is_answered: ended.is_ok(),
     });
-    // Where both outputs go to one place, what is written has the order in which it happened.
-    if let Some(totals) = totals.take_if(|_| displays.draws_beside_the_answer()) {
+    // If both outputs go to the same place, the totals precede the answer, in the order of the events.
+    if let Some(totals) = totals.take_if(|_| displays.draws_besides_answer()) {
         displays.show(totals).await;
     }
     displays.caught_up().await;
@@ -80,13 +80,13 @@ pub(crate) async fn play(
     if let Some(totals) = totals {
         displays.show(totals).await;
     }
-    Ended::Settled(ended, first)
+    Ended::Finished(ended, first_interrupt)
 }
 
-/// An event as it is shown, if it is.
+/// Converts an event for the displays.
 fn shown(event: AgentEvent) -> Option<UiEvent> {
     Some(match event {
-        AgentEvent::TurnBegin { turn } => UiEvent::TurnBegin(turn),
+        AgentEvent::TurnBegin { turn } => UiEvent::TurnStart(turn),
         AgentEvent::Text(text) => UiEvent::Text(text),
         AgentEvent::Reasoning(text) => UiEvent::Reasoning(text),
         AgentEvent::Call { call, id, name } => UiEvent::Call { call, id, name },
@@ -102,27 +102,27 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
         AgentEvent::Run(event) => UiEvent::Run(event),
         AgentEvent::TurnEnd { .. } => UiEvent::TurnEnd,
         AgentEvent::Retry(retry) => {
-            let again = format!(
+            let retrying = format!(
                 "retrying in {} ({} of {})",
-                words::time(retry.delay),
+                human::time(retry.delay),
                 retry.attempt,
                 retry.max_retries
             );
             // The reason is shown once, and again at the end if the error persists.
-            UiEvent::Remark(if retry.attempt == 1 {
+            UiEvent::Note(if retry.attempt == 1 {
                 let error = retry.error.to_string();
-                let sign = if error.ends_with('?') { "" } else { ";" };
-                format!("{error}{sign} {again}")
+                let separator = if error.ends_with('?') { "" } else { ";" };
+                format!("{error}{separator} {retrying}")
             } else {
-                again
+                retrying
             })
         }
         AgentEvent::Message { text } => {
-            let first = text.trim().lines().next().unwrap_or_default();
-            let first: String = first.chars().take(SHOWN).collect();
-            UiEvent::Remark(format!("message to the model: {first}"))
+            let line = text.trim().lines().next().unwrap_or_default();
+            let line: String = line.chars().take(MAX_SHOWN).collect();
+            UiEvent::Note(format!("message to the model: {line}"))
         }
-        AgentEvent::Shortened { results, bytes } => UiEvent::Remark(format!(
+        AgentEvent::Shortened { results, bytes } => UiEvent::Note(format!(
             "the conversation is long: {} shortened by {bytes} bytes",
             if results == 1 {
                 "1 result was".to_owned()
@@ -134,7 +134,7 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
     })
 }
 
-/// What an answer took: `2 turns`, `3 calls (1 not ok)`, `1204 tokens read, 56 written`, `3.4 s`.
+/// Returns the totals of an answer: `2 turns`, `3 calls (1 failed)`, `1204 input tokens, 56 output tokens`, `3.4 s`.
 fn totals(progress: &Progress, time: Duration) -> Vec<String> {
     let calls = progress.calls.total() as usize;
     let not_ok = calls.saturating_sub(progress.calls.ok as usize);
@@ -145,23 +145,23 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
     });
     let usage = progress.usage;
     if usage.total() > 0 {
-        let about = if progress.is_usage_estimated {
+        let prefix = if progress.is_usage_estimated {
             "about "
         } else {
             ""
         };
         parts.push(format!(
-            "{about}{} input tokens, {} output tokens",
+            "{prefix}{} input tokens, {} output tokens",
             usage.input, usage.output
         ));
     }
-    parts.push(words::time(time));
+    parts.push(human::time(time));
     parts
 }
 
 /// Returns the warning about an answer whose reply did not end naturally.
 pub(crate) fn warning(answer: &Answer) -> Option<String> {
-    let how = match (answer.finish.stop, &answer.finish.reason) {
+    let end = match (answer.finish.stop, &answer.finish.reason) {
         (Stop::Natural | Stop::EndOfFile, _) => return None,
         (Stop::Length, _) => "reached its length limit".to_owned(),
         (Stop::Broken, None) => "ended without a reason".to_owned(),
@@ -171,5 +171,5 @@ pub(crate) fn warning(answer: &Answer) -> Option<String> {
         Stop::Length => format!("; {LONGER}"),
         _ => String::new(),
     };
-    Some(format!("the reply {how} and may be incomplete{advice}"))
+    Some(format!("the reply {end} and may be incomplete{advice}"))
 }

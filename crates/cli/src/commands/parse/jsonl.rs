@@ -1,4 +1,4 @@
-//! Lines of JSON, each a text of its own.
+//! Input of `parse --jsonl`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -18,8 +18,8 @@ fn any_value<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue
     <&RawValue>::deserialize(input).map(Some)
 }
 
-/// Reads a line: a string, or an object with the key `text`. Returns its `id`, exactly as it was written, and its text or
-/// what is wrong with it.
+/// Parses a line: a string, or an object with the key `text`. Returns its `id`, unchanged, and its text or an error
+/// message.
 pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, String>) {
     let line = match str::from_utf8(line) {
         Ok(line) => line,
@@ -35,7 +35,7 @@ pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, Strin
         return (None, text(line));
     }
     match serde_json::from_str(line) {
-        Err(error) => (None, Err(no_json(&error))),
+        Err(error) => (None, Err(json_error(&error))),
         Ok(Object { id, text: None }) => (id, Err("missing key `text`".to_owned())),
         Ok(Object { id, text: Some(it) }) => (
             id,
@@ -45,18 +45,18 @@ pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, Strin
 }
 
 fn text(json: &str) -> Result<String, String> {
-    serde_json::from_str(json).map_err(|error| no_json(&error))
+    serde_json::from_str(json).map_err(|error| json_error(&error))
 }
 
-/// What is wrong, with the place inside the line.
-fn no_json(error: &serde_json::Error) -> String {
+/// Describes a JSON error, with its position in the line.
+fn json_error(error: &serde_json::Error) -> String {
     match (error.is_data(), cause(error)) {
         (true, cause) => cause,
         (false, cause) => format!("not JSON: {cause} at byte {}", error.column()),
     }
 }
 
-/// What is printed for a line.
+/// The output for a line.
 #[derive(Serialize)]
 pub(super) struct Answer<'a, T: Serialize> {
     #[serde(skip_serializing_if = "Option::is_none")]

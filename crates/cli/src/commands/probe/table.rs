@@ -1,10 +1,10 @@
-//! What was found out, as a table.
+//! The table of results.
 
 use std::fmt::Write as _;
 
 use plaincall_agent::probe::{ProbeReport, StyleReport};
 
-/// The table: a row for each task, a column for each style, and what they come to.
+/// Formats the table: a row per task, a column per dialect, and the totals.
 pub(super) fn table(report: &ProbeReport) -> String {
     let tasks = report.styles.first().map(|style| style.tasks.as_slice());
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -16,18 +16,18 @@ pub(super) fn table(report: &ProbeReport) -> String {
     for (index, task) in tasks.unwrap_or_default().iter().enumerate() {
         rows.push(row(task.task, &|style| {
             let task = style.tasks.get(index);
-            task.map_or(String::new(), |task| share(task.right, task.trials))
+            task.map_or(String::new(), |task| fraction(task.right, task.trials))
         }));
     }
-    let line = rows.len();
-    rows.push(row("right", &|style| share(style.right, style.trials)));
+    let totals_row = rows.len();
+    rows.push(row("right", &|style| fraction(style.right, style.trials)));
     rows.push(row("repaired", &|style| style.repaired.to_string()));
     rows.push(row("calls", &|style| style.calls.to_string()));
     rows.push(row("well formed", &|style| style.well_formed.to_string()));
     rows.push(row("tokens per task", &|style| {
         let tokens = style.usage.total() / u64::from(style.trials.max(1));
-        let about = if style.is_usage_estimated { "~" } else { "" };
-        format!("{about}{tokens}")
+        let prefix = if style.is_usage_estimated { "~" } else { "" };
+        format!("{prefix}{tokens}")
     }));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -39,13 +39,13 @@ pub(super) fn table(report: &ProbeReport) -> String {
             0 => format!("{cell:width$}", width = width(0)),
             _ => format!("  {cell:>width$}", width = width(column)),
         });
-        let gap = if index == line { "\n" } else { "" };
+        let gap = if index == totals_row { "\n" } else { "" };
         let _ = writeln!(text, "{gap}{}", cells.collect::<String>().trim_end());
     }
     text
 }
 
-fn share(part: u32, of: u32) -> String {
+fn fraction(part: u32, of: u32) -> String {
     if of == 0 {
         return "-".to_owned();
     }

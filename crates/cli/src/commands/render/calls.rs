@@ -1,4 +1,4 @@
-//! Calls as JSON in, text out.
+//! `render --as calls`: JSON to text.
 
 use std::path::Path;
 
@@ -16,36 +16,36 @@ use serde_json::{Map, Value};
 use crate::commands::render::RenderOptions;
 use crate::options::DialectOptions;
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, complain};
-use crate::text::input::{read_whole, without_mark};
-use crate::text::json_error::no_json;
-use crate::text::reading::{escaper, refused};
+use crate::status::{Failure, Outcome, Status, print_error};
+use crate::text::input::{read_input, without_bom};
+use crate::text::json_error::describe;
 use crate::text::source::Counter;
 
+/// Writes calls as text.
 pub(super) struct Writer {
-    /// The dialect, for text that begins outside reasoning.
+    /// The dialect for text that starts outside reasoning.
     dialect: Dialect,
     options: DialectOptions,
-    /// The syntax that is written: asked for, or that of the first call.
+    /// The output syntax: the one of the options, else that of the first call.
     syntax: Option<Syntax>,
     tools: Option<ToolSet>,
-    /// Whether the texts that documents come from are known to be whole.
+    /// Whether the sources of documents are complete.
     is_complete: bool,
-    /// How many calls there have been.
+    /// The number of calls so far.
     count: usize,
 }
 
-/// A call, read from any of the formats.
-struct Given {
+/// A call from any of the input formats.
+struct InputCall {
     name: String,
     id: Option<String>,
     dependencies: Vec<String>,
     arguments: Map<String, Value>,
-    /// The syntax that it was written in, if it is known.
+    /// The syntax in which the call was written, if known.
     syntax: Option<Syntax>,
 }
 
-/// A call as `parse` prints it in one of the syntaxes, or an OpenAI tool call.
+/// A call in the output format of `parse`, or an OpenAI tool call.
 #[derive(Deserialize)]
 struct AnyCall {
     #[serde(rename = "gadgetName")]
@@ -71,12 +71,12 @@ struct AnyCall {
 #[derive(Deserialize)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// A text, which may be no JSON, or the object itself.
+    /// An object, or a string that should be JSON.
     #[serde(default)]
     pub(super) arguments: Value,
 }
 
-/// A text that is being put together.
+/// Output text with the spans of its calls.
 #[derive(Default)]
 struct Draft {
     text: String,
@@ -97,11 +97,11 @@ impl Writer {
     }
 
     pub(super) fn file(&mut self, file: &Path, output: &mut Output) -> Outcome {
-        let (name, bytes) = read_whole(file)?;
-        let mut status = Status::Good;
+        let (name, bytes) = read_input(file)?;
+        let mut status = Status::Success;
         let mut count = 0;
         for value in
-            serde_json::Deserializer::from_slice(without_mark(&bytes)).into_iter::<&RawValue>()
+            serde_json::Deserializer::from_slice(without_bom(&bytes)).into_iter::<&RawValue>()
         {
             let text = value.map_err(|error| {
                 let hint = if count == 0 {
@@ -109,30 +109,34 @@ impl Writer {
                 } else {
                     ""
                 };
-                Failure::Broken(format!("{name} is not JSON: {}{hint}", no_json(&error)))
+                Failure::Runtime(format!("{name} is not JSON: {}{hint}", describe(&error)))
             })?;
             count += 1;
             match parse_json(text.get()) {
                 Ok(value) => status = status.and(self.value(value, output)?),
                 Err(reason) => {
-                    status = Status::Wrong;
-                    complain(&format!("{name}, value {count} was skipped: {reason}"));
+                    status = Status::Failed;
+                    print_error(&format!("{name}, value {count} was skipped: {reason}"));
                 }
             }
         }
         if count == 0 {
-            return Err(Failure::Broken(format!("{name} is empty")));
+            return Err(Failure::Runtime(format!("{name} is empty")));
         }
         Ok(status)
     }
 
-    /// Writes one JSON value: a document as a whole, or the calls in it, each on lines of its own.
+    /// Writes one JSON value: a complete document, or calls, each on its own lines.
     fn value(&mut self, value: Value, output: &mut Output) -> Outcome {
-        let escaper = escaper(&self.dialect)?;
+        let escaper = self
+            .dialect
+            .is_escaped()
+            .then(|| Escaper::new(&self.dialect));
+        let escaper = escaper.transpose()?;
         let (items, is_document) = items(value);
         let mut draft = Draft::default();
-        let mut status = Status::Good;
-        let mut is_behind_call = false;
+        let mut status = Status::Success;
+        let mut follows_call = false;
         for (index, item) in items.into_iter().enumerate() {
             let kind = item.get("type").and_then(Value::as_str);
             let text = item.get("text").and_then(Value::as_str);
@@ -140,23 +144,23 @@ impl Writer {
                 (Some("text"), Some(text)) => draft.text.push_str(&escaped(escaper.as_ref(), text)),
                 (Some("reasoning"), Some(text)) => {
                     if let Some([open, close]) = self.options.reasoning.as_deref() {
-                        let is_begun = index == 0 && self.options.in_reasoning;
-                        let open = if is_begun { "" } else { open.as_str() };
+                        let is_inside = index == 0 && self.options.in_reasoning;
+                        let open = if is_inside { "" } else { open.as_str() };
                         draft.text.push_str(&[open, text, close].concat());
                     } else {
-                        status = Status::Wrong;
-                        complain(
+                        status = Status::Failed;
+                        print_error(
                             "reasoning was skipped; to write it, set its markers with `--reasoning OPEN CLOSE`",
                         );
                     }
                 }
                 _ => {
                     self.count += 1;
-                    let name = named(&item).map(|name| format!(" ({})", name.escape_debug()));
+                    let name = tool_name(&item).map(|name| format!(" ({})", name.escape_debug()));
                     match self.call(item) {
                         Ok(text) => {
-                            if is_behind_call {
-                                // There is no text between two calls if the start of the second ended the first.
+                            if follows_call {
+                                // The start marker of the next call may have ended this one, without text between them.
                                 draft.text.push('\n');
                             }
                             draft.call(text.trim_end_matches('\n'));
@@ -165,24 +169,27 @@ impl Writer {
                             }
                         }
                         Err(reason) => {
-                            status = Status::Wrong;
+                            status = Status::Failed;
                             let name = name.unwrap_or_default();
-                            complain(&format!("call {}{name} was skipped: {reason}", self.count));
+                            print_error(&format!(
+                                "call {}{name} was skipped: {reason}",
+                                self.count
+                            ));
                         }
                     }
-                    is_behind_call = is_document;
+                    follows_call = is_document;
                     continue;
                 }
             }
-            is_behind_call = false;
+            follows_call = false;
         }
         let dialect = match self.syntax {
             Some(syntax) => self.dialect.for_syntax(syntax),
             None => self.dialect.clone(),
         };
         if let Some((line, column)) = draft.misread(&self.options.begun(dialect))? {
-            status = Status::Wrong;
-            complain(&format!(
+            status = Status::Failed;
+            print_error(&format!(
                 "a document was skipped: line {line}, column {column} would not parse back to the same text; to escape it, use `--escaped`"
             ));
         } else {
@@ -191,7 +198,7 @@ impl Writer {
         Ok(status)
     }
 
-    /// The text of a call.
+    /// Renders a call.
     fn call(&mut self, mut item: Value) -> Result<String, String> {
         let mut is_unclosed = false;
         if item.get("type").is_some_and(|kind| kind == "call")
@@ -201,9 +208,9 @@ impl Writer {
             is_unclosed = end == Some(Termination::EndOfStream.name());
             item = call;
         }
-        let given = given(item)?;
-        if is_unclosed && !(self.is_complete && given.syntax == Some(Syntax::Block)) {
-            let hint = match given.syntax {
+        let input = input(item)?;
+        if is_unclosed && !(self.is_complete && input.syntax == Some(Syntax::Block)) {
+            let hint = match input.syntax {
                 Some(Syntax::Block) => "; if its text is complete, use `--complete`",
                 _ => "",
             };
@@ -211,9 +218,9 @@ impl Writer {
                 "it is truncated or not closed, and an end marker would make it look complete{hint}"
             ));
         }
-        let own = given.syntax.unwrap_or(Syntax::Block);
-        let syntax = *self.syntax.get_or_insert(own);
-        if given.syntax.is_some_and(|own| own != syntax) {
+        let own_syntax = input.syntax.unwrap_or(Syntax::Block);
+        let syntax = *self.syntax.get_or_insert(own_syntax);
+        if input.syntax.is_some_and(|own_syntax| own_syntax != syntax) {
             return Err(format!(
                 "it is a call of the other syntax; the output uses the {} syntax",
                 syntax.name()
@@ -222,30 +229,30 @@ impl Writer {
         let tool = match &self.tools {
             None => None,
             Some(tools) => {
-                let tool = tools.get(&given.name);
-                Some(tool.ok_or_else(|| tools.unknown(&given.name))?)
+                let tool = tools.get(&input.name);
+                Some(tool.ok_or_else(|| tools.unknown(&input.name))?)
             }
         };
         let call = JsonCall {
-            name: &given.name,
-            id: given.id.as_deref(),
-            dependencies: given.dependencies.iter().map(String::as_str).collect(),
-            arguments: &given.arguments,
+            name: &input.name,
+            id: input.id.as_deref(),
+            dependencies: input.dependencies.iter().map(String::as_str).collect(),
+            arguments: &input.arguments,
         };
         let dialect = self.dialect.for_syntax(syntax);
-        // The line and the body of an emoji call are already known.
-        let is_emoji = given.syntax == Some(Syntax::Emoji);
+        // Line and body of an emoji call are already text.
+        let is_emoji = input.syntax == Some(Syntax::Emoji);
         let text = render_call(&call, tool.filter(|_| !is_emoji), &dialect);
         let text = text.map_err(|error| error.to_string())?;
         if let Some(tool) = tool {
-            let values = (!is_emoji).then_some(&given.arguments);
+            let values = (!is_emoji).then_some(&input.arguments);
             read_back(tool, values, &text, &dialect)?;
         }
         Ok(text)
     }
 }
 
-/// Checks that the written call is valid for the tool and has the same values, if they are known.
+/// Checks that the written call is valid for the tool and, if `values` is set, has the same arguments.
 fn read_back(
     tool: &ToolSpec,
     values: Option<&Map<String, Value>>,
@@ -266,13 +273,13 @@ fn read_back(
     }
 }
 
-/// The parts of a JSON value: calls, or the segments of a whole document.
+/// Splits a JSON value into calls, or into the segments of a document.
 fn items(mut value: Value) -> (Vec<Value>, bool) {
     if let Some(Value::Array(segments)) = value.get_mut("segments").map(Value::take) {
         return (segments, true);
     }
-    for place in ["/tool_calls", "/message/tool_calls"] {
-        if let Some(Value::Array(calls)) = value.pointer_mut(place).map(Value::take) {
+    for path in ["/tool_calls", "/message/tool_calls"] {
+        if let Some(Value::Array(calls)) = value.pointer_mut(path).map(Value::take) {
             return (calls, false);
         }
     }
@@ -282,23 +289,23 @@ fn items(mut value: Value) -> (Vec<Value>, bool) {
     }
 }
 
-/// The name of the tool, for messages.
-fn named(item: &Value) -> Option<String> {
+/// Returns the name of a call's tool for messages.
+fn tool_name(item: &Value) -> Option<String> {
     let call = item.get("call").unwrap_or(item);
-    let mut places = ["/gadgetName", "/tool_name", "/function/name"].into_iter();
-    let name = places.find_map(|place| call.pointer(place)?.as_str());
+    let mut paths = ["/gadgetName", "/tool_name", "/function/name"].into_iter();
+    let name = paths.find_map(|path| call.pointer(path)?.as_str());
     name.map(str::to_owned)
 }
 
-/// Reads a call in any of its forms.
-fn given(value: Value) -> Result<Given, String> {
-    const NO_CALL: &str = "missing key: expected one of `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`";
+/// Parses a call in any of the input formats.
+fn input(value: Value) -> Result<InputCall, String> {
+    const MISSING_CALL: &str = "missing key: expected one of `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`";
     if !value.is_object() {
-        return Err(NO_CALL.to_owned());
+        return Err(MISSING_CALL.to_owned());
     }
     let call: AnyCall = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok(match (call.gadget, call.tool_name, call.function) {
-        (Some(name), ..) => Given {
+        (Some(name), ..) => InputCall {
             name,
             id: call.id,
             dependencies: call.dependencies,
@@ -311,7 +318,7 @@ fn given(value: Value) -> Result<Given, String> {
         (None, Some(name), _) => {
             let texts = [("raw_args", call.raw_args), ("body", call.body)];
             let texts = texts.map(|(key, text)| (key.to_owned(), text.into()));
-            Given {
+            InputCall {
                 name,
                 id: None,
                 dependencies: Vec::new(),
@@ -319,7 +326,7 @@ fn given(value: Value) -> Result<Given, String> {
                 syntax: Some(Syntax::Emoji),
             }
         }
-        (None, None, Some(function)) => Given {
+        (None, None, Some(function)) => InputCall {
             name: function.name,
             id: call.id,
             dependencies: Vec::new(),
@@ -332,22 +339,22 @@ fn given(value: Value) -> Result<Given, String> {
                 None if call.messages.is_some() => {
                     "it is a conversation; use `--as messages`".to_owned()
                 }
-                None => NO_CALL.to_owned(),
+                None => MISSING_CALL.to_owned(),
             });
         }
     })
 }
 
-/// The arguments of an OpenAI tool call. Those of a function without parameters may be an empty text.
-fn arguments(given: Value) -> Result<Map<String, Value>, String> {
-    let given = match given {
+/// Parses the arguments of an OpenAI tool call. An empty string means no arguments.
+fn arguments(input: Value) -> Result<Map<String, Value>, String> {
+    let input = match input {
         Value::Null => return Ok(Map::new()),
         Value::String(text) if text.trim().is_empty() => return Ok(Map::new()),
         Value::String(text) => parse_json(&text)
             .map_err(|reason| format!("`arguments` is not valid JSON: {reason}"))?,
         other => other,
     };
-    match given {
+    match input {
         Value::Object(arguments) => Ok(arguments),
         _ => Err("`arguments` is not a JSON object".to_owned()),
     }
@@ -361,21 +368,21 @@ fn escaped(escaper: Option<&Escaper>, text: &str) -> String {
 }
 
 impl Draft {
-    /// Adds a call, without the line end behind it.
+    /// Appends a call, without a line end.
     fn call(&mut self, text: &str) {
         let start = self.text.len();
         self.text.push_str(text);
         self.calls.push(Span::new(start, self.text.len()));
     }
 
-    /// Line and column of the first place that would be read as something else than what was put there.
+    /// Returns the line and column of the first position that would not parse back to the same calls.
     fn misread(&self, dialect: &Dialect) -> Result<Option<(usize, usize)>, Failure> {
-        let document = Document::parse(&self.text, dialect).map_err(|error| refused(&error))?;
-        let read: Vec<Span> = document.calls().map(|call| call.span).collect();
-        let pairs = read.iter().zip(&self.calls);
+        let document = Document::parse(&self.text, dialect)?;
+        let parsed: Vec<Span> = document.calls().map(|call| call.span).collect();
+        let pairs = parsed.iter().zip(&self.calls);
         let same = pairs.take_while(|(a, b)| a == b).count();
-        let starts = [read.get(same), self.calls.get(same)];
+        let starts = [parsed.get(same), self.calls.get(same)];
         let first = starts.into_iter().flatten().map(|span| span.start).min();
-        Ok(first.map(|place| Counter::new(self.text.as_bytes()).position(place)))
+        Ok(first.map(|position| Counter::new(self.text.as_bytes()).position(position)))
     }
 }

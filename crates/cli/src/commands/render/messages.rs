@@ -1,4 +1,4 @@
-//! The messages of a conversation, with calls and results as text.
+//! `render --as messages`: a conversation with its calls and results as text.
 
 use std::path::Path;
 use std::slice;
@@ -14,11 +14,10 @@ use serde_json::{Map, Value};
 use crate::commands::render::calls::Function;
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
-use crate::text::input::{read_whole, without_mark};
-use crate::text::json_error::no_json;
-use crate::text::reading::refused;
+use crate::text::input::{read_input, without_bom};
+use crate::text::json_error::describe;
 
-/// A message as OpenAI writes it. Its calls and the id of a result are written as text, not as they are.
+/// An OpenAI message. Its calls and the id of a result are written as text instead.
 #[derive(Deserialize, Serialize)]
 struct Message {
     role: String,
@@ -38,7 +37,7 @@ struct ToolCall {
 }
 
 impl Message {
-    /// The key of its text: `content`, or `refusal` if there is no content.
+    /// Returns the key of its text: `content`, or `refusal` without content.
     fn text_key(&self) -> &'static str {
         match self.rest.get("content") {
             None | Some(Value::Null) => "refusal",
@@ -46,7 +45,7 @@ impl Message {
         }
     }
 
-    /// The text of its content; of one in parts, that of its parts.
+    /// Returns the text of its content. Text parts are joined.
     fn text(&self) -> String {
         match self.rest.get(self.text_key()) {
             None | Some(Value::Null) => String::new(),
@@ -74,10 +73,10 @@ pub(super) struct MessageWriter {
     tools: ToolSet,
 }
 
-/// The calls of the last message with calls whose results are not written yet.
+/// The last message's calls whose results are not written yet.
 #[derive(Default)]
-struct Untold {
-    /// The calls, by name and id.
+struct PendingResults {
+    /// Name and id of each call.
     calls: Vec<(String, String)>,
     results: Vec<ResultMessage<'static>>,
 }
@@ -89,36 +88,36 @@ impl MessageWriter {
     }
 
     pub(super) fn file(&self, file: &Path, output: &mut Output) -> Outcome {
-        let (name, bytes) = read_whole(file)?;
-        let messages = read(without_mark(&bytes))
-            .map_err(|reason| Failure::Broken(format!("{name}: {reason}")))?;
-        let mut untold = Untold::default();
+        let (name, bytes) = read_input(file)?;
+        let messages = read(without_bom(&bytes))
+            .map_err(|reason| Failure::Runtime(format!("{name}: {reason}")))?;
+        let mut pending = PendingResults::default();
         for mut message in messages {
             if message.role == "tool" {
                 let id = message.tool_call_id.take().unwrap_or_default();
                 let result = ResultMessage::new(Untrusted::new(""), Untrusted::new(id));
                 let output = Untrusted::new(message.text());
-                untold.results.push(result.output(output));
+                pending.results.push(result.output(output));
                 continue;
             }
-            self.results(std::mem::take(&mut untold), output)?;
+            self.results(std::mem::take(&mut pending), output)?;
             let calls = message.tool_calls.take().unwrap_or_default();
             if !calls.is_empty() {
                 let text = self.turn(&message.text(), &calls)?;
                 message.set_text(text);
                 let named = calls.into_iter();
                 let named = named.map(|call| (call.function.name, call.id.unwrap_or_default()));
-                untold.calls = named.collect();
+                pending.calls = named.collect();
             } else if !matches!(message.role.as_str(), "system" | "developer") {
                 self.escape(&mut message)?;
             }
             output.json_line(&message)?;
         }
-        self.results(untold, output)?;
-        Ok(Status::Good)
+        self.results(pending, output)?;
+        Ok(Status::Success)
     }
 
-    /// The text of a message with calls.
+    /// Renders a message with calls.
     fn turn(&self, text: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
         if !text.is_empty() {
@@ -126,7 +125,7 @@ impl MessageWriter {
         }
         for ToolCall { id, function } in calls {
             let name = Untrusted::new(&function.name);
-            let past = match &function.arguments {
+            let past_call = match &function.arguments {
                 Value::Null => PastCall::from_text(name, Untrusted::new("")),
                 Value::String(text) => PastCall::from_text(name, Untrusted::new(text)),
                 Value::Object(object) => PastCall::new(name, object),
@@ -134,12 +133,12 @@ impl MessageWriter {
             };
             let id = id.as_ref().filter(|id| !id.is_empty());
             parts.push(TurnPart::Called(match id {
-                Some(id) => past.id(Untrusted::new(id)),
-                None => past,
+                Some(id) => past_call.id(Untrusted::new(id)),
+                None => past_call,
             }));
         }
         let prompt_text = history(&parts, &self.dialect, |name| self.tools.get(name));
-        Ok(prompt_text.map_err(|error| refused(&error))?.into_text())
+        Ok(prompt_text?.into_text())
     }
 
     /// Escapes the text of a message, so that untrusted text contains no markers.
@@ -160,21 +159,20 @@ impl MessageWriter {
     }
 
     fn escaped(&self, text: String) -> Result<String, Failure> {
-        let mut prompt_text = PromptTextBuilder::new(slice::from_ref(&self.dialect))
-            .map_err(|error| refused(&error))?;
+        let mut prompt_text = PromptTextBuilder::new(slice::from_ref(&self.dialect))?;
         prompt_text.untrusted(&Untrusted::new(text));
         Ok(prompt_text.finish().into_text())
     }
 
     /// Writes the results of the last calls, if there are any.
-    fn results(&self, untold: Untold, output: &mut Output) -> Result<(), Failure> {
-        if untold.calls.is_empty() && untold.results.is_empty() {
+    fn results(&self, pending: PendingResults, output: &mut Output) -> Result<(), Failure> {
+        if pending.calls.is_empty() && pending.results.is_empty() {
             return Ok(());
         }
-        let named = untold.calls.into_iter();
+        let named = pending.calls.into_iter();
         let named = named.map(|(name, id)| (Untrusted::new(name), Untrusted::new(id)));
-        let ordered = in_call_order(named, untold.results);
-        let prompt_text = results(&ordered, &self.dialect).map_err(|error| refused(&error))?;
+        let ordered = in_call_order(named, pending.results);
+        let prompt_text = results(&ordered, &self.dialect)?;
         let mut message = Message {
             role: "user".to_owned(),
             tool_calls: None,
@@ -186,10 +184,10 @@ impl MessageWriter {
     }
 }
 
-/// The messages of a text: of a list, or of a request that holds one.
+/// Parses the messages: an array, or a request with `messages`.
 fn read(bytes: &[u8]) -> Result<Vec<Message>, String> {
     let value =
-        serde_json::from_slice(bytes).map_err(|error| format!("not JSON: {}", no_json(&error)))?;
+        serde_json::from_slice(bytes).map_err(|error| format!("not JSON: {}", describe(&error)))?;
     let messages = match value {
         Value::Array(list) => Some(Value::Array(list)),
         Value::Object(mut object) => object.remove("messages"),

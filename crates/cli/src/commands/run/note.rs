@@ -1,6 +1,4 @@
-//! The note in the first event of a log, for the command that resumes the run.
-//!
-//! It holds no secrets and nothing of the environment.
+//! The note in the first event of a log, for commands that resume the run. It holds no secrets and no environment.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,39 +10,39 @@ use serde_json::Value;
 
 use crate::options::DialectOptions;
 
-/// The name of the command in its notes.
+/// The program name in notes of `run`.
 pub(crate) const PROGRAM: &str = "plaincall run";
 
+/// The files and options of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {
     pub(crate) program: String,
-    /// The file of the reply; `None` if it came through a pipe.
+    /// The file of the reply. None for a pipe.
     pub(crate) reply: Option<Source>,
-    /// The tools file; `None` if it came from the standard input.
+    /// The tools file. None for standard input.
     pub(crate) tools: Option<Source>,
-    /// The CRC-32 of its text.
+    /// The CRC-32 of the tools file.
     pub(crate) tools_crc32: u32,
-    /// How the reply is read.
+    /// The dialect options.
     pub(crate) syntax: DialectOptions,
-    /// Whether the text was declared complete.
+    /// The value of `--complete`.
     pub(crate) complete: bool,
-    /// Whether tools may change something without a question.
+    /// The value of `--yes`.
     pub(crate) yes: bool,
-    /// Whether `<think>` was read as text.
+    /// The value of `--no-reasoning`.
     pub(crate) no_reasoning: bool,
-    /// The files with untrusted text that the model was given.
+    /// The files of `--untrusted`.
     pub(crate) untrusted: Vec<Source>,
 }
 
 impl Note {
-    /// Returns the note as JSON.
     pub(crate) fn to_json(&self) -> Value {
-        // All of its values can be serialized.
+        // All fields can be serialized.
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Reads one from a log.
+    /// Parses a note from a log.
     pub(crate) fn from_json(note: &Value) -> Result<Self, String> {
         let program = note.get("program").and_then(Value::as_str);
         if program != Some(PROGRAM) {
@@ -62,11 +60,12 @@ impl Note {
 }
 
 /// Returns the absolute path of a file.
-pub(crate) fn noted(path: &Path) -> Source {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    whole.as_os_str().as_bytes().into()
+pub(crate) fn absolute(path: &Path) -> Source {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.as_os_str().as_bytes().into()
 }
 
-pub(crate) fn path(noted: &Source) -> PathBuf {
-    OsStr::from_bytes(noted.as_bytes()).into()
+/// Returns the path in a note.
+pub(crate) fn path(source: &Source) -> PathBuf {
+    OsStr::from_bytes(source.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! The main loop of a run: feeds the reply, updates the display and handles signals.
+//! The event loop of a run: feeds the reply, updates the display and handles signals.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
@@ -16,36 +16,36 @@ use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
 use crate::history::{History, Interrupted};
 use crate::options::Color;
-use crate::status::{Failure, Outcome, Status, complain, remark, report_removed_files};
+use crate::status::{Failure, Outcome, Status, print_error, print_note, report_removed_files};
 use crate::terminal::displays::{Content, Displays};
 use crate::terminal::event::UiEvent;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
-use crate::text::findings::near_misses_outside_calls;
+use crate::text::diagnostics::near_misses_outside_calls;
 use crate::text::input::stop_at_end;
 
 /// How a run ended.
 pub(super) enum Ended {
     /// All calls have ended and were reported.
-    Settled(Status),
+    Finished(Status),
     /// Aborted. The displays close after the calls are gone.
-    AtOnce(Status, Displays),
+    Aborted(Status, Displays),
 }
 
-/// Why reading the reply ended.
+/// Why reading the reply stopped.
 enum Ending {
-    /// It came to its end.
+    /// The end of the reply.
     Clean,
-    /// It could not be read on.
+    /// A read error.
     Failed(Failure),
     Interrupted,
 }
 
-/// What the loop knows from the events of the turn.
+/// State collected from the events of the turn.
 #[derive(Default)]
 struct Received {
     is_resumed: bool,
-    /// How many events were lost.
+    /// The number of lost events.
     missed: u64,
     /// Whether the turn has ended.
     is_complete: bool,
@@ -70,7 +70,7 @@ impl Received {
     }
 }
 
-/// The displays of a run. `is_typed` is whether the reply is typed on the terminal.
+/// Creates the displays of a run. `is_typed` is whether the reply is typed on the terminal.
 pub(super) fn displays(
     options: &RunOptions,
     color: Color,
@@ -88,7 +88,7 @@ pub(super) fn displays(
     Displays::new(content, begun, color, environment)
 }
 
-/// Shows the results of a run that is over.
+/// Shows the results of a run that has ended.
 pub(super) async fn show(
     options: &RunOptions,
     color: Color,
@@ -97,20 +97,20 @@ pub(super) async fn show(
 ) -> Outcome {
     let mut displays = displays(options, color, environment, &history, true)?;
     let end = history.end();
-    let is_good = end.is_some_and(|end| end.counts.ok == end.counts.total());
+    let all_ok = end.is_some_and(|end| end.counts.ok == end.counts.total());
     for event in history.events {
         displays.show(UiEvent::Run(Box::new(event))).await;
     }
     match displays.close().await {
         Some(failure) => Err(failure),
-        None if is_good => Ok(Status::Good),
-        None => Ok(Status::Wrong),
+        None if all_ok => Ok(Status::Success),
+        None => Ok(Status::Failed),
     }
 }
 
-/// Runs the reply's calls to their end, or to the second signal.
+/// Runs the calls of the reply until they end or a second signal arrives.
 ///
-/// A display that does not keep up stops the reading of the reply, but neither the calls nor the signals.
+/// A slow display pauses the reading of the reply, but neither calls nor signals.
 pub(super) async fn play(
     mut displays: Displays,
     mut run: Run,
@@ -153,18 +153,18 @@ pub(super) async fn play(
                 canceller.cancel();
                 post(&display, UiEvent::Stopping);
                 if is_last {
-                    return Ok(Ended::AtOnce(status(first, None), displays));
+                    return Ok(Ended::Aborted(status(first, None), displays));
                 }
                 ending.get_or_insert(Ending::Interrupted);
                 turn.end(Stop::Broken);
             }
             place = display.reserve(), if !waiting.is_empty() => {
                 let event = waiting.pop_front();
-                // A display that has gone is no reason to stop.
+                // The run continues without a display.
                 if let (Ok(place), Some(event)) = (place, event) {
                     place.send(event);
                 }
-                // That the run was resumed is shown before anything is asked.
+                // The start of a resumed run is shown before any question.
                 if received.may_ask && waiting.is_empty() {
                     displays.prompter.open();
                 }
@@ -195,7 +195,7 @@ pub(super) async fn play(
         Ok(written) => written,
         Err(interrupt) => {
             let status = status(first.or(Some(interrupt)), Some(&results));
-            return Ok(Ended::AtOnce(status, displays));
+            return Ok(Ended::Aborted(status, displays));
         }
     };
     let status = status(first, Some(&results));
@@ -205,19 +205,19 @@ pub(super) async fn play(
         }
         let text = String::from_utf8_lossy(&reply.fed);
         let notes = near_misses_outside_calls(&text, &beginning.dialect);
-        notes.iter().for_each(remark);
+        notes.iter().for_each(print_note);
     }
     report_problems(options, &results, &interrupted);
     let missing = || missed_events(received.missed, received.is_complete);
     match (status, ending, written.or_else(missing)) {
-        (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
+        (Status::Interrupted(_), ..) => Ok(Ended::Finished(status)),
         (_, Some(Ending::Failed(failure)), _) | (_, _, Some(failure)) => Err(failure),
-        (_, _, None) => Ok(Ended::Settled(status)),
+        (_, _, None) => Ok(Ended::Finished(status)),
     }
 }
 
-/// Ends the displays and the run, unless a signal comes first: a standard output may stand still. Returns what went wrong
-/// with the displays.
+/// Closes the displays and the run, unless a signal arrives first: standard output may block. Returns the error of the
+/// displays.
 async fn close(
     displays: &mut Displays,
     run: Run,
@@ -237,9 +237,9 @@ fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status
     match (interrupt, results) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
         (None, Some(results)) if results.all_ok() && results.log_failure().is_none() => {
-            Status::Good
+            Status::Success
         }
-        (None, _) => Status::Wrong,
+        (None, _) => Status::Failed,
     }
 }
 
@@ -251,7 +251,7 @@ fn report_truncation(stop: Stop, beginning: &Beginning, results: &TurnResults) {
         _ => return,
     };
     if results.iter().any(was_truncated) {
-        remark(&format!(
+        print_note(&format!(
             "the reply {origin} and may be truncated; if it is complete, use `--complete` to run its last call",
         ));
     }
@@ -269,7 +269,7 @@ fn report_problems(
         } else {
             ", so the log is incomplete"
         };
-        complain(&format!(
+        print_error(&format!(
             "the log could not be written: {error}; no further calls were started{rest}"
         ));
     }
@@ -281,7 +281,7 @@ fn report_problems(
         .map(recovery::name)
         .collect();
     if let Some(log) = options.resume.as_ref().filter(|_| !open.is_empty()) {
-        complain(&format!(
+        print_error(&format!(
             "the outcome of {} is unknown: the call was interrupted, and its tool may have changed something. Check what happened, then resume with `plaincall run --resume {}`, which asks on the terminal, or pass `--again ID`, `--done ID` or `--not-done ID`",
             open.join(", "),
             log.display()
@@ -289,17 +289,17 @@ fn report_problems(
     }
 }
 
-/// Returns an error if events are missing from the display. Without the end of the turn, at least one is.
+/// Returns an error if events are missing from the display. Without the end of the turn, at least one is missing.
 fn missed_events(count: u64, is_complete: bool) -> Option<Failure> {
     let count = count.max(u64::from(!is_complete));
     (count > 0).then(|| {
-        Failure::Broken(format!(
+        Failure::Runtime(format!(
             "the display could not keep up: at least {count} events are not shown; the run itself is not affected"
         ))
     })
 }
 
-/// Whether a call was rejected because the text may have been truncated inside it.
+/// Returns whether a call was rejected because the text may be truncated inside it.
 fn was_truncated(result: &CallResult) -> bool {
     let error = result.call_error.as_deref();
     matches!(
@@ -311,14 +311,14 @@ fn was_truncated(result: &CallResult) -> bool {
     )
 }
 
-/// What happened before the run was interrupted; for a live display, also the reply so far.
+/// Returns the events before the interruption; for a live display, also the reply so far.
 fn before(beginning: &mut Beginning, is_live: bool) -> VecDeque<UiEvent> {
     let mut events = VecDeque::new();
     let dialect = &beginning.dialect;
     let reader = ReplyCheck::new(dialect, Unclosed::Reject).and_then(|check| {
         ReplyReader::new(dialect, ToolSet::default(), check, Limits::for_running())
     });
-    // The run has read it with the same dialect, so it can be read.
+    // The run has already used this dialect, so it is valid.
     if let (true, Ok(mut reader)) = (is_live, reader) {
         for item in reader.feed(&beginning.history.text()) {
             shown(item, &mut events);
@@ -329,7 +329,7 @@ fn before(beginning: &mut Beginning, is_live: bool) -> VecDeque<UiEvent> {
     events
 }
 
-/// Adds what was read of a reply as events of the display.
+/// Adds a parsed part of the reply as events for the display.
 fn shown(item: ReplyItem<'_>, events: &mut VecDeque<UiEvent>) {
     let number = |call: usize| u32::try_from(call).unwrap_or(u32::MAX);
     match item {

@@ -1,4 +1,4 @@
-//! The recovery answers of the command line: `--again ID`, `--done ID`, `--not-done ID`.
+//! The recovery answers of `--again ID`, `--done ID` and `--not-done ID`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::history::{History, Interrupted};
 use crate::status::Failure;
 use crate::terminal::approval::RecoveryAnswer;
 
-/// The answers of the command line, by the numbers of the calls.
+/// Returns the recovery answers by call number.
 pub(super) fn answers(
     options: &RunOptions,
     history: &History,
@@ -62,7 +62,7 @@ fn no_such_call(option: &str, id: &str, interrupted: &BTreeMap<u32, Interrupted>
     )
 }
 
-/// A call with its tool, for a list.
+/// Formats a call with its tool.
 pub(super) fn name(call: &Interrupted) -> String {
     format!("`{}` ({})", call.id, call.name)
 }

@@ -15,7 +15,7 @@ pub(crate) struct LimitOptions {
 
     /// The maximum number of concurrent requests. Further requests get status 503. Twice as many connections are
     /// accepted.
-    #[arg(long, value_name = "N", default_value = "4096", value_parser = from_to(1, 1_000_000))]
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = in_range(1, 1_000_000))]
     pub(super) max_requests: u32,
 
     /// The maximum total size of the request bodies in memory. A body stays in memory until the model server has it or,
@@ -25,7 +25,7 @@ pub(crate) struct LimitOptions {
 
     /// How many times to retry a request that the model server did not accept because it was unreachable, or returned
     /// 429 or 503 with a `Retry-After` header.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, 10))]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = in_range(0, 10))]
     pub(super) retries: u32,
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct TimeOptions {
     drain_timeout: TimeOrZero,
 }
 
-/// An integer from `least` to `most`.
-pub(super) fn from_to(least: u64, most: u64) -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(least..=most)
+/// Parses an integer from `min` to `max`.
+pub(super) fn in_range(min: u64, max: u64) -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(min..=max)
 }
 
 impl LimitOptions {

@@ -1,4 +1,4 @@
-//! The log: one line of JSON for each request.
+//! The access log: one JSON line per request.
 
 use std::io::{self, ErrorKind, Write};
 use std::mem::take;
@@ -9,96 +9,96 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use plaincall_gateway::{Observer, Report};
 use serde_json::{Value, json};
 
-/// How much waits to be written, in bytes. Further lines are lost, and counted: a request never waits for its line.
-const WAITING: usize = 8 << 20;
-/// How long lines are gathered before they are written.
-const GATHERING: Duration = Duration::from_millis(10);
-/// How long the command waits at its end for lines that are not read.
+/// The maximum size of buffered lines. Further lines are lost and counted, so requests never wait for the log.
+const BUFFER_SIZE: usize = 8 << 20;
+/// How long lines are collected before a write.
+const COLLECT_TIME: Duration = Duration::from_millis(10);
+/// How long `close` waits for pending writes.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A log that a thread of its own writes.
+/// An access log that is written by its own thread.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    waiting: Mutex<Waiting>,
+    buffer: Mutex<Buffer>,
     changed: Condvar,
 }
 
-/// The lines that wait to be written.
+/// Lines that are not written yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct Buffer {
     lines: String,
-    /// How many lines were lost since the last report.
+    /// The number of lines lost since the last report.
     lost: u64,
     is_closed: bool,
-    /// Whether all is written.
+    /// Whether everything was written.
     is_written: bool,
 }
 
 impl Log {
-    /// Starts the thread. It reports a write error once, and again after lines could be written.
-    pub(super) fn to(
+    /// Starts the thread. It reports the first of consecutive write errors.
+    pub(super) fn start(
         out: impl Write + Send + 'static,
-        say: impl Fn(&str) + Send + 'static,
+        report_error: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         let log = Arc::new(Self::default());
-        let of_thread = Arc::clone(&log);
+        let writer = Arc::clone(&log);
         thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                of_thread.write(out, say);
-                of_thread.lock().is_written = true;
-                of_thread.changed.notify_all();
+                writer.write(out, report_error);
+                writer.lock().is_written = true;
+                writer.changed.notify_all();
             })?;
         Ok(log)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, line: &Value) {
         let line = format!("{line}\n");
-        let mut waiting = self.lock();
-        if waiting.is_closed || waiting.lines.len() + line.len() > WAITING {
-            waiting.lost += 1;
+        let mut buffer = self.lock();
+        if buffer.is_closed || buffer.lines.len() + line.len() > BUFFER_SIZE {
+            buffer.lost += 1;
         } else {
-            waiting.lines.push_str(&line);
+            buffer.lines.push_str(&line);
             self.changed.notify_all();
         }
     }
 
-    /// Waits until all is written, but not long.
+    /// Closes the log and waits briefly until everything is written.
     pub(super) fn close(&self) {
-        let mut waiting = self.lock();
-        waiting.is_closed = true;
+        let mut buffer = self.lock();
+        buffer.is_closed = true;
         self.changed.notify_all();
-        let is_open = |waiting: &mut Waiting| !waiting.is_written;
-        drop(self.changed.wait_timeout_while(waiting, TIMEOUT, is_open));
+        let is_open = |buffer: &mut Buffer| !buffer.is_written;
+        drop(self.changed.wait_timeout_while(buffer, TIMEOUT, is_open));
     }
 
-    /// Waits for lines. Returns them, and how many were lost; nothing when the log is closed.
+    /// Waits for lines and returns them with the number of lost lines. Returns none if the log is closed.
     #[allow(
         clippy::disallowed_methods,
-        reason = "it has its own thread, which nothing waits for"
+        reason = "this thread is used only by the log"
     )]
     fn next(&self) -> Option<(String, u64)> {
-        let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_closed;
-        let waiting = self.changed.wait_while(self.lock(), is_idle);
-        drop(waiting);
-        // Lines that arrive meanwhile are written together, without waking this thread again.
-        thread::sleep(GATHERING);
-        let mut waiting = self.lock();
-        let lines = take(&mut waiting.lines);
-        (!lines.is_empty()).then(|| (lines, take(&mut waiting.lost)))
+        let is_idle = |buffer: &mut Buffer| buffer.lines.is_empty() && !buffer.is_closed;
+        let buffer = self.changed.wait_while(self.lock(), is_idle);
+        drop(buffer);
+        // Lines that arrive in the meantime are written together, which saves wakeups.
+        thread::sleep(COLLECT_TIME);
+        let mut buffer = self.lock();
+        let lines = take(&mut buffer.lines);
+        (!lines.is_empty()).then(|| (lines, take(&mut buffer.lost)))
     }
 
-    fn write(&self, mut out: impl Write, say: impl Fn(&str)) {
+    fn write(&self, mut out: impl Write, report_error: impl Fn(&str)) {
         let mut is_reported = false;
-        let mut is_cut = false;
+        let mut is_torn = false;
         while let Some((lines, lost)) = self.next() {
-            // What was written last may be a part of a line.
-            let begin = usize::from(is_cut);
-            let mut text = if is_cut { format!("\n{lines}") } else { lines };
+            // The last write may have ended in the middle of a line.
+            let begin = usize::from(is_torn);
+            let mut text = if is_torn { format!("\n{lines}") } else { lines };
             let end = text.len();
             if lost > 0 {
                 let line = json!({"time": seconds(SystemTime::now()), "lost_lines": lost});
@@ -107,17 +107,17 @@ impl Log {
             }
             let (written, result) = write_all(&mut out, text.as_bytes());
             if let Some(last) = text.as_bytes().get(..written).and_then(<[u8]>::last) {
-                is_cut = *last != b'\n';
+                is_torn = *last != b'\n';
             }
-            // The server still serves when lines cannot be written, and the next are tried again.
+            // After a write error, the server continues and the next lines are tried again.
             if let Err(error) = &result {
-                let left = text.as_bytes().get(written.max(begin)..end);
-                // Each line ends, and holds no other end.
-                let left = memchr::memchr_iter(b'\n', left.unwrap_or_default()).count();
-                let untold = if written < text.len() { lost } else { 0 };
-                self.lock().lost += untold + u64::try_from(left).unwrap_or(u64::MAX);
+                let unwritten = text.as_bytes().get(written.max(begin)..end);
+                // Each line contains exactly one line end.
+                let unwritten = memchr::memchr_iter(b'\n', unwritten.unwrap_or_default()).count();
+                let unreported = if written < text.len() { lost } else { 0 };
+                self.lock().lost += unreported + u64::try_from(unwritten).unwrap_or(u64::MAX);
                 if !is_reported {
-                    say(&format!(
+                    report_error(&format!(
                         "cannot write the access log; its lines are lost: {error}"
                     ));
                 }
@@ -133,7 +133,7 @@ impl Observer for Log {
     }
 }
 
-/// Writes a text; how much of it is written, also when the rest cannot be.
+/// Writes a text. Returns the number of bytes written, even after an error.
 fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while !text.is_empty() {
@@ -150,7 +150,7 @@ fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
     (written, out.flush())
 }
 
-/// The line of a request: what is known of it, and the counts of what happened.
+/// Formats a request: its known properties and its nonzero counts.
 fn line(report: &Report, now: SystemTime) -> Value {
     let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
     let contents = report.contents.as_ref();
@@ -175,16 +175,16 @@ fn line(report: &Report, now: SystemTime) -> Value {
     });
     if let Some(line) = line.as_object_mut() {
         line.retain(|_, value| !value.is_null());
-        let happened = report.counts.each().filter(|(.., count)| *count > 0);
-        line.extend(happened.map(|(name, _, count)| (name.to_owned(), count.into())));
+        let counts = report.counts.each().filter(|(.., count)| *count > 0);
+        line.extend(counts.map(|(name, _, count)| (name.to_owned(), count.into())));
     }
     line
 }
 
-/// Seconds since 1970, with three digits behind the point.
+/// Returns seconds since 1970, rounded to milliseconds.
 fn seconds(time: SystemTime) -> f64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (since.as_secs_f64() * 1e3).round() / 1e3
+    let duration = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (duration.as_secs_f64() * 1e3).round() / 1e3
 }
 
 #[cfg(test)]
@@ -194,11 +194,11 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{Log, WAITING};
+    use super::{BUFFER_SIZE, Log};
 
     type Written = Arc<Mutex<Vec<u8>>>;
 
-    /// Writes as this does.
+    /// A writer with this behavior that records what it writes.
     struct Out<F>(F, Written);
 
     impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Out<F> {
@@ -213,25 +213,25 @@ mod tests {
         }
     }
 
-    /// A log whose output waits until the sender is dropped.
-    fn slow() -> (Arc<Log>, mpsc::Sender<()>, Written) {
+    /// Creates a log whose writes block until the sender is dropped.
+    fn blocked() -> (Arc<Log>, mpsc::Sender<()>, Written) {
         let (let_write, may_write) = mpsc::channel();
         let written = Written::default();
         let write = move |bytes: &[u8]| {
             let _ = may_write.recv();
             Ok(bytes.len())
         };
-        let log = Log::to(Out(write, Arc::clone(&written)), |_| {}).unwrap();
+        let log = Log::start(Out(write, Arc::clone(&written)), |_| {}).unwrap();
         (log, let_write, written)
     }
 
     #[test]
-    fn a_log_that_is_not_read_blocks_nothing() {
-        let (log, let_write, written) = slow();
+    fn an_unread_log_does_not_block() {
+        let (log, let_write, written) = blocked();
         let line = json!("x".repeat(1000));
-        let room = WAITING / 1003;
-        let many = 3 * room;
-        for _ in 0..many {
+        let room = BUFFER_SIZE / 1003;
+        let total = 3 * room;
+        for _ in 0..total {
             log.add(&line);
         }
         drop(let_write);
@@ -248,18 +248,18 @@ mod tests {
         let written = lines.iter().filter(|line| line.is_string()).count();
         assert!(written >= room, "{written}");
         assert!(lost > 0);
-        assert_eq!(written as u64 + lost, many as u64);
+        assert_eq!(written as u64 + lost, total as u64);
     }
 
     #[test]
-    fn long_lines_wait_only_as_far_as_there_is_room() {
-        let (log, let_write, _) = slow();
-        let quarter = json!("x".repeat(WAITING / 4 - 3));
+    fn long_lines_are_limited_by_the_buffer_size() {
+        let (log, let_write, _) = blocked();
+        let quarter = json!("x".repeat(BUFFER_SIZE / 4 - 3));
         for _ in 0..20 {
             log.add(&quarter);
         }
-        // Some wait, and some are being written.
-        assert!(log.lock().lines.len() <= WAITING);
+        // Some lines are buffered, others are being written.
+        assert!(log.lock().lines.len() <= BUFFER_SIZE);
         assert!(log.lock().lost >= 12);
         drop(let_write);
         log.close();
@@ -271,7 +271,7 @@ mod tests {
         let written = Written::default();
         let (tried, is_tried) = mpsc::channel();
         let mut times = 0;
-        // It writes three bytes, fails twice, and then works.
+        // The first write is partial, two fail, and later ones succeed.
         let write = move |bytes: &[u8]| {
             times += 1;
             match times {
@@ -284,8 +284,8 @@ mod tests {
             }
         };
         let out = Out(write, Arc::clone(&written));
-        let (say, messages) = mpsc::channel();
-        let log = Log::to(out, move |words| say.send(words.to_owned()).unwrap()).unwrap();
+        let (report_error, messages) = mpsc::channel();
+        let log = Log::start(out, move |text| report_error.send(text.to_owned()).unwrap()).unwrap();
         for number in 1..=2 {
             log.add(&json!({"number": number}));
             is_tried.recv().unwrap();

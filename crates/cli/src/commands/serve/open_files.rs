@@ -1,27 +1,27 @@
-//! How many files the process may have open: each connection is one.
+//! The limit of open files. Each connection needs one.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// What is open beside connections, and room to spare.
-const OTHERS: u64 = 64;
+/// Files other than connections, with some reserve.
+const RESERVE: u64 = 64;
 
-/// Raises the limit as far as possible. Returns a warning if it is too low for this many requests, each with a
-/// connection of its client and one to the model's server.
+/// Raises the limit as far as possible. Returns a warning if it is too low for this many requests, which need two
+/// connections each: to the client and to the model server.
 pub(super) fn raise(requests: u32) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum;
-    if limit.current != wanted {
-        limit.current = wanted;
-        // Some systems name no limit and still have one. What counts is what is there afterwards.
+    let maximum = limit.maximum;
+    if limit.current != maximum {
+        limit.current = maximum;
+        // Some systems report no limit but have one, so the limit is read again below.
         let _ = setrlimit(Resource::Nofile, limit);
     }
-    few(getrlimit(Resource::Nofile).current, requests)
+    warning(getrlimit(Resource::Nofile).current, requests)
 }
 
-fn few(limit: Option<u64>, requests: u32) -> Option<String> {
-    let needed = u64::from(requests) * 2 + OTHERS;
+fn warning(limit: Option<u64>, requests: u32) -> Option<String> {
+    let needed = u64::from(requests) * 2 + RESERVE;
     let limit = limit.filter(|limit| *limit < needed)?;
-    let enough = limit.saturating_sub(OTHERS) / 2;
+    let enough = limit.saturating_sub(RESERVE) / 2;
     Some(format!(
         "the open file limit of {limit} allows about {enough} requests; {requests} (`--max-requests`) need {needed}. Raise the hard limit (`ulimit -Hn`, `LimitNOFILE=` in systemd), or lower `--max-requests`"
     ))
@@ -29,7 +29,7 @@ fn few(limit: Option<u64>, requests: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::few;
+    use super::warning;
 
     #[test]
     fn too_few_files() {
@@ -47,7 +47,7 @@ mod tests {
                 "about 0 requests; 4096 (`--max-requests`) need 8256",
             ),
         ] {
-            let warning = few(limit, requests).unwrap_or_default();
+            let warning = warning(limit, requests).unwrap_or_default();
             assert!(warning.contains(expected), "{warning}");
             assert_eq!(warning.is_empty(), expected.is_empty(), "{warning}");
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plaincall_config::{Arguments, MAX_REPAIR_ROUNDS};
 
-use crate::commands::serve::limits::{LimitOptions, TimeOptions, from_to};
+use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
 
 /// Serve an OpenAI-compatible API with tool calls in front of a model that only writes text.
@@ -127,7 +127,7 @@ pub(crate) struct ServeOptions {
     pub(crate) unclosed: UnclosedChoice,
 
     /// How many times to ask the model to repair invalid calls, without the client noticing, before returning an error.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, MAX_REPAIR_ROUNDS.into()), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = in_range(0, MAX_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 
     /// The model server supports messages with the role `developer`. Default: they are sent as `system`.
@@ -141,7 +141,7 @@ pub(crate) struct ServeOptions {
     pub(crate) times: TimeOptions,
 }
 
-/// An address to listen on. Names are not looked up: they may stand for several.
+/// Parses an address to listen on. Host names are rejected, because they may resolve to several addresses.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().unwrap_or_default();

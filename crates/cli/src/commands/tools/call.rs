@@ -1,4 +1,4 @@
-//! `plaincall tools call`: one tool, by hand.
+//! `plaincall tools call`: call one tool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::options::Color;
 use crate::output::Output;
 use crate::runtime::block_on;
 use crate::settings::ToolSetup;
-use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, report_removed_files};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, print_error, report_removed_files};
 use crate::terminal::approval::Approval;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::prompter::Prompter;
@@ -55,16 +55,16 @@ pub(crate) struct CallOptions {
 }
 
 pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
-    let (result, interrupt) = block_on(called(options, Environment::read()))?;
+    let (result, interrupt) = block_on(run_call(options, Environment::read()))?;
     let status = match &result {
         Some(result) => print_result(result, color)?,
-        None => Status::Wrong,
+        None => Status::Failed,
     };
     Ok(interrupt.map_or(status, |interrupt| Status::Interrupted(interrupt.status())))
 }
 
-/// The result, and the signal that cancelled the call. After a second signal there is no result.
-async fn called(
+/// Runs the call. Returns its result and the signal that cancelled it; after a second signal there is no result.
+async fn run_call(
     options: &CallOptions,
     environment: Environment,
 ) -> Result<(Option<CallResult>, Option<Interrupt>), Failure> {
@@ -79,7 +79,7 @@ async fn called(
         tool_setup = options.sources.tool_setup(&environment) => tool_setup?,
         interrupt = interrupts.next() => return Ok((None, Some(interrupt))),
     };
-    // Nothing is shown but questions.
+    // Only questions are shown.
     let prompter = Arc::new(Prompter::new(None, false));
     prompter.open();
     let gate = Approval::new(
@@ -97,7 +97,7 @@ async fn called(
         .directory_in(environment.temporary_directory())
         .environment(environment.into_variables())
         .build()
-        .map_err(|error| Failure::Broken(error.to_string()))?;
+        .map_err(|error| Failure::Runtime(error.to_string()))?;
     gate.set_directories(run.directories());
     let canceller = run.canceller();
     let quit = canceller.clone();
@@ -129,20 +129,20 @@ async fn called(
     Ok((result, first))
 }
 
-/// The arguments that were given.
+/// Parses the arguments.
 fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
     if let Some(json) = &options.json {
-        let wrong = |what: &str| Failure::Usage(format!("`--json`: {what}"));
-        let value = serde_json::from_str(json).map_err(|error| wrong(&error.to_string()))?;
+        let invalid = |what: &str| Failure::Usage(format!("`--json`: {what}"));
+        let value = serde_json::from_str(json).map_err(|error| invalid(&error.to_string()))?;
         return match value {
             Value::Object(object) => Ok(object.into()),
-            _ => Err(wrong("expected an object, such as {\"path\": \"a.txt\"}")),
+            _ => Err(invalid("expected an object, such as {\"path\": \"a.txt\"}")),
         };
     }
-    let pairs = options.arguments.iter().map(|word| {
-        let (name, value) = word.split_once('=').ok_or_else(|| {
+    let pairs = options.arguments.iter().map(|argument| {
+        let (name, value) = argument.split_once('=').ok_or_else(|| {
             Failure::Usage(format!(
-                "invalid argument `{word}`: expected NAME=VALUE, such as `path=src/main.rs`"
+                "invalid argument `{argument}`: expected NAME=VALUE, such as `path=src/main.rs`"
             ))
         })?;
         Ok((name.to_owned(), value.to_owned()))
@@ -150,7 +150,7 @@ fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
     pairs.collect::<Result<Vec<_>, _>>().map(Into::into)
 }
 
-/// Prints what came of it.
+/// Prints the result.
 fn print_result(result: &CallResult, color: Color) -> Outcome {
     let mut output = Output::new(color);
     if let Some(text) = &result.output {
@@ -161,11 +161,11 @@ fn print_result(result: &CallResult, color: Color) -> Outcome {
         output.flush()?;
     }
     if let Some(error) = &result.error {
-        complain(&format!("{} ({})", error, result.status));
+        print_error(&format!("{} ({})", error, result.status));
     }
     Ok(if result.status == plaincall::Status::Ok {
-        Status::Good
+        Status::Success
     } else {
-        Status::Wrong
+        Status::Failed
     })
 }

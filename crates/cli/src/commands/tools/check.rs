@@ -1,4 +1,4 @@
-//! `plaincall tools check`: the errors and warnings of a tools file, and its part of the prompt.
+//! `plaincall tools check`: check a tools file and show its part of the prompt.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use plaincall_config::{Document, Node, child};
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Severity;
 
-use crate::definitions::{self, Found};
+use crate::definitions::{self, DefinitionFile};
 use crate::output::Output;
+use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status};
-use crate::terminal::excerpt::{Excerpts, Remark};
-use crate::text::findings::counted;
+use crate::terminal::excerpt::{Excerpt, Excerpts};
+use crate::text::diagnostics::counted;
 use crate::text::source::Counter;
-use crate::visible::harmless;
 
-/// How many bytes a token has, more or less, in the text of definitions.
-const TOKEN: usize = 4;
+/// Estimated bytes per token in definitions.
+const TOKEN_BYTES: usize = 4;
 
 /// Check a tools file, and show how the tools are presented to a model.
 ///
@@ -49,14 +49,14 @@ pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     }
     output.flush()?;
     Ok(if warnings > 0 && options.deny_warnings {
-        Status::Wrong
+        Status::Failed
     } else {
-        Status::Good
+        Status::Success
     })
 }
 
 fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Result<usize, Failure> {
-    let Found {
+    let DefinitionFile {
         name,
         text,
         tools,
@@ -64,10 +64,10 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         interpreted,
         ..
     } = definitions::load(path)?;
-    let places = Places::new(&text, rules.is_some());
+    let locations = Locations::new(&text, rules.is_some());
     let mut warnings = Vec::new();
     for tool in &tools {
-        warnings.extend(warnings_about(tool, rules.as_ref(), &places));
+        warnings.extend(warnings_about(tool, rules.as_ref(), &locations));
     }
     for (tool, found) in &interpreted {
         warnings.push(Warning {
@@ -83,14 +83,14 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
             } else {
                 "pass it as data: as an argument after the program (`sh -c 'cat -- \"$1\"' sh {path}`), as a variable (`awk -v`), or on standard input"
             },
-            span: places.of_parameter(tool, &found.parameter),
+            span: locations.of_parameter(tool, &found.parameter),
         });
     }
     let excerpts = Excerpts::new(output.has_color);
     let mut counter = Counter::new(text.as_bytes());
     warnings.sort_by_key(|warning| warning.span.start);
     for warning in &warnings {
-        let remark = Remark {
+        let diagnostic = Excerpt {
             severity: Severity::Warning,
             code: Some(warning.code),
             message: &warning.message,
@@ -99,7 +99,7 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
             position: counter.position(warning.span.start),
             span: warning.span.clone(),
         };
-        let excerpt = excerpts.render(&name, &text, &remark);
+        let excerpt = excerpts.render(&name, &text, &diagnostic);
         output.text(format_args!("{excerpt}\n\n"))?;
     }
     if !options.quiet {
@@ -114,7 +114,7 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
 /// Returns the tools as the prompt lists them, and their size in tokens.
 fn in_prompt(name: &str, tools: &[ToolSpec], warnings: usize) -> Result<String, Failure> {
     let prompt = prompt(tools, &Dialect::block().escaped(), &PromptOptions::new())
-        .map_err(|error| Failure::Broken(error.to_string()))?;
+        .map_err(|error| Failure::Runtime(error.to_string()))?;
     let list = prompt
         .parts()
         .iter()
@@ -123,12 +123,12 @@ fn in_prompt(name: &str, tools: &[ToolSpec], warnings: usize) -> Result<String, 
     let list = prompt.text().get(list).unwrap_or_default().trim_end();
     Ok(format!(
         "{}\n\n{}: {}, {}; the prompt has the lines above (about {} tokens) and instructions for writing calls (about {} tokens)\n",
-        harmless(list),
-        harmless(name),
+        sanitize(list),
+        sanitize(name),
         counted(tools.len(), "tool"),
         counted(warnings, "warning"),
-        list.len().div_ceil(TOKEN),
-        (prompt.text().len() - list.len()).div_ceil(TOKEN)
+        list.len().div_ceil(TOKEN_BYTES),
+        (prompt.text().len() - list.len()).div_ceil(TOKEN_BYTES)
     ))
 }
 
@@ -140,7 +140,11 @@ struct Warning {
     span: Range<usize>,
 }
 
-fn warnings_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> Vec<Warning> {
+fn warnings_about(
+    tool: &ToolSpec,
+    rules: Option<&Rules>,
+    locations: &Locations<'_>,
+) -> Vec<Warning> {
     let name = &tool.name;
     let mut warnings = Vec::new();
     let mut warning = |code, message: String, help| {
@@ -148,7 +152,7 @@ fn warnings_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -
             code,
             message,
             help,
-            span: places.of(name),
+            span: locations.of(name),
         });
     };
     if tool.description.trim().is_empty() {
@@ -161,17 +165,17 @@ fn warnings_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -
     if let Some(rules) = rules
         && tool.effect == Effect::Write
     {
-        if places.get(name, "/effect").is_none() {
+        if locations.get(name, "/effect").is_none() {
             warning(
                 "no_effect",
                 format!("`{name}` has no effect; the default is `write`, which needs approval"),
                 "set `effect = \"read\"` if it changes nothing, or `effect = \"write\"` if it does",
             );
         }
-        let is_ruled = rules
+        let has_rule = rules
             .iter()
             .any(|rule| rule.tools.iter().any(|pattern| pattern.matches(name)));
-        if !is_ruled {
+        if !has_rule {
             warning(
                 "write_without_rule",
                 format!(
@@ -184,26 +188,26 @@ fn warnings_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -
     warnings
 }
 
-/// Where the tools are in the text of their file.
-struct Places<'t> {
+/// Finds the locations of tools in their file.
+struct Locations<'t> {
     text: &'t str,
     /// The tables of a `tools.toml`.
     tools: Option<Node>,
 }
 
-impl<'t> Places<'t> {
+impl<'t> Locations<'t> {
     fn new(text: &'t str, is_toml: bool) -> Self {
         let document = is_toml.then(|| Document::toml("", text));
         let tools = document.and_then(|document| document.root().get("/tools").cloned());
         Self { text, tools }
     }
 
-    /// The name of the tool where it is defined.
+    /// Returns the span of the tool's name in its definition.
     fn of(&self, name: &str) -> Range<usize> {
         if let Some(table) = self.get(name, "") {
             return table.key.clone();
         }
-        // In JSON the first string that is the name, which is mostly its own.
+        // In JSON, use the first string equal to the name, which is usually the definition.
         let quoted = serde_json::to_string(name).unwrap_or_default();
         match self.text.find(&quoted) {
             Some(at) => at..at + quoted.len(),
@@ -211,7 +215,7 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// A placeholder in what the tool runs.
+    /// Returns the span of a placeholder in the tool's command.
     fn of_parameter(&self, name: &str, parameter: &str) -> Range<usize> {
         let placeholder = format!("{{{parameter}}}");
         let found = ["/command", "/shell"].iter().find_map(|key| {
@@ -222,7 +226,7 @@ impl<'t> Places<'t> {
         found.unwrap_or_else(|| self.of(name))
     }
 
-    /// The table of a tool, or what is at this pointer in it.
+    /// Returns the table of a tool, or the value at this pointer in it.
     fn get(&self, name: &str, pointer: &str) -> Option<&Node> {
         let tools = self.tools.as_ref()?;
         tools.get(&format!("{}{pointer}", child("", name)))

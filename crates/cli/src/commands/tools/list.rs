@@ -1,4 +1,4 @@
-//! `plaincall tools list`: which tools there are.
+//! `plaincall tools list`: list tools.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use clap::Args;
 use plaincall::{Tool, call::ToolSpec};
 use serde_json::{Value, json};
 
-use crate::commands::tools::{SourceOptions, effect_word};
+use crate::commands::tools::{SourceOptions, effect_name};
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::runtime::block_on;
+use crate::sanitize::sanitize;
 use crate::status::{Outcome, Status, end_at_signals};
 use crate::terminal::interrupts::until_interrupted;
-use crate::visible::harmless;
 
 /// List tools with their effects, parameters and descriptions.
 ///
@@ -33,14 +33,14 @@ pub(crate) struct ListOptions {
 
 pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
-    let listed = block_on(until_interrupted(async {
+    let toolbox = block_on(until_interrupted(async {
         let tool_setup = options.sources.tool_setup(&environment).await?;
         if let Some(servers) = tool_setup.servers {
             servers.close().await;
         }
         Ok(tool_setup.toolbox)
     }))?;
-    let toolbox = match listed {
+    let toolbox = match toolbox {
         Ok(toolbox) => toolbox,
         Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
@@ -53,29 +53,29 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
         }
     }
     output.flush()?;
-    Ok(Status::Good)
+    Ok(Status::Success)
 }
 
 fn as_json(tool: &Tool) -> Value {
     let spec = tool.spec();
     let mut value = json!({
         "name": spec.name,
-        "effect": effect_word(spec.effect),
+        "effect": effect_name(spec.effect),
         "description": spec.description,
         "usage": spec.usage().to_string(),
         "parameters": spec.schema().document(),
     });
     if let (Value::Object(fields), Some(hint)) = (&mut value, spec.hinted_effect) {
-        fields.insert("hinted_effect".to_owned(), effect_word(hint).into());
+        fields.insert("hinted_effect".to_owned(), effect_name(hint).into());
     }
     value
 }
 
 fn as_lines(tool: &Tool) -> String {
     let spec = tool.spec();
-    let effect = effect_word(spec.effect);
+    let effect = effect_name(spec.effect);
     let hint = spec.hinted_effect.filter(|hint| *hint != spec.effect);
-    let hint = hint.map(|hint| format!("; according to its server, {}", effect_word(hint)));
+    let hint = hint.map(|hint| format!("; according to its server, {}", effect_name(hint)));
     let hint = hint.unwrap_or_default();
     let sentence = first_sentence(&spec.description);
     let sentence = if sentence.is_empty() {
@@ -84,25 +84,25 @@ fn as_lines(tool: &Tool) -> String {
         sentence
     };
     let usage = parameters(spec).replace('\n', " ");
-    harmless(&format!(
+    sanitize(&format!(
         "{effect:<10}  {usage}{hint}\n{:<10}  {sentence}\n",
         ""
     ))
 }
 
-/// The name and the parameters, as a list of tools in a prompt has them, but in one line.
+/// Formats the name and parameters as in a prompt, but on one line.
 fn parameters(spec: &ToolSpec) -> String {
     let mut text = spec.name.clone();
     for (index, parameter) in spec.parameters().iter().enumerate() {
-        let gap = if index == 0 { "  " } else { ", " };
+        let separator = if index == 0 { "  " } else { ", " };
         let mark = if parameter.required { "" } else { "?" };
         let kind = parameter.kind.name();
-        let _ = write!(text, "{gap}{}{mark}: {kind}", parameter.name);
+        let _ = write!(text, "{separator}{}{mark}: {kind}", parameter.name);
     }
     text
 }
 
-/// The first sentence of a description, no longer than its first line.
+/// Returns the first sentence of the first line of a description.
 fn first_sentence(description: &str) -> &str {
     let line = description.trim().lines().next().unwrap_or_default();
     match line.find(". ") {

@@ -1,8 +1,8 @@
-//! Times and counts in words.
+//! Times and counts for people.
 
 use std::time::Duration;
 
-/// A time for people: `40 ms`, `1.2 s`, `2 min 05 s`.
+/// Formats a duration: `40 ms`, `1.2 s`, `2 min 05 s`.
 pub(crate) fn time(time: Duration) -> String {
     let milliseconds = time.as_millis();
     if milliseconds < 100 {
@@ -16,15 +16,15 @@ pub(crate) fn time(time: Duration) -> String {
     format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
-/// A moment, counted in milliseconds since 1970: `2026-11-20 13:04:05 UTC`.
-pub(crate) fn moment(milliseconds: u64) -> String {
+/// Formats a time in milliseconds since 1970: `2026-11-20 13:04:05 UTC`.
+pub(crate) fn utc(milliseconds: u64) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let seconds = milliseconds / 1000;
     let (mut days, second) = (seconds / DAY, seconds % DAY);
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
     };
-    // Whole periods of four hundred years first, so that no moment takes long.
+    // Skipping whole 400-year periods keeps the loop short.
     let mut year = 1970 + days / 146_097 * 400;
     days %= 146_097;
     while let Some(rest) = days.checked_sub(if is_leap(year) { 366 } else { 365 }) {
@@ -49,7 +49,7 @@ pub(crate) fn moment(milliseconds: u64) -> String {
     )
 }
 
-/// A number with what it counts: `1 call`, `2 calls`.
+/// Formats a count: `1 call`, `2 calls`.
 pub(crate) fn count(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")

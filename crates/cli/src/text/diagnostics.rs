@@ -1,4 +1,4 @@
-//! The diagnostics of a text, with their help.
+//! The diagnostics of a text, with help.
 
 use plaincall_call::{Document, ReplyDiagnostic, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
@@ -6,43 +6,45 @@ use plaincall_syntax::{Severity, Span};
 
 use crate::status::Failure;
 use crate::text::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
-use crate::text::reading::refused;
-use crate::text::rejections::{AsRun, Rejections, finding};
+use crate::text::rejections::{Rejections, RunSettings, diagnostic};
 use crate::text::source::{Counter, Source};
 
-/// How many near misses a run names.
-const NOTED: usize = 3;
+/// The maximum number of near misses that `run` reports.
+const MAX_REPORTED: usize = 3;
 
-/// How many characters of a near miss a message shows.
-const SHOWN: usize = 60;
+/// The maximum length of a near miss in a message, in characters.
+const MAX_TEXT: usize = 60;
 
-/// What was found in a text.
-pub(crate) struct Findings {
+/// The diagnostics of a text.
+pub(crate) struct Diagnostics {
     pub(crate) calls: usize,
-    /// In the order in which they begin in the text.
-    pub(crate) remarks: Vec<Found>,
+    /// In order of their position.
+    pub(crate) diagnostics: Vec<Entry>,
 }
 
-/// Something that was found, and what to do about it.
-pub(crate) struct Found {
-    pub(crate) finding: ReplyDiagnostic,
+/// A diagnostic with help.
+pub(crate) struct Entry {
+    pub(crate) diagnostic: ReplyDiagnostic,
     pub(crate) help: Option<String>,
-    /// The marker or the name that was probably meant.
-    pub(crate) meant: Option<String>,
+    /// The marker or name that was probably meant.
+    pub(crate) suggestion: Option<String>,
 }
 
-impl Findings {
-    pub(crate) fn of(source: &Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
-        let read =
-            |dialect| Document::parse(&source.text, dialect).map_err(|error| refused(&error));
+impl Diagnostics {
+    pub(crate) fn of(
+        source: &Source,
+        dialect: &Dialect,
+        run: RunSettings<'_>,
+    ) -> Result<Self, Failure> {
+        let read = |dialect| Document::parse(&source.text, dialect);
         let as_given = read(dialect)?;
-        // The calls in reasoning are no calls of a run; all else is judged as a run reads it.
+        // `run` ignores calls in reasoning; everything else is validated as `run` parses it.
         let is_in_reasoning =
-            |finding: &ReplyDiagnostic| finding.code == ReplyDiagnostic::CALL_IN_REASONING;
+            |diagnostic: &ReplyDiagnostic| diagnostic.code == ReplyDiagnostic::CALL_IN_REASONING;
         let in_reasoning: Vec<ReplyDiagnostic> = as_given
             .diagnostics
             .iter()
-            .filter(|finding| is_in_reasoning(finding))
+            .filter(|diagnostic| is_in_reasoning(diagnostic))
             .cloned()
             .collect();
         let calls = as_given.calls().count();
@@ -54,72 +56,75 @@ impl Findings {
         let syntax = document.syntax;
         let end_marker = syntax.map(|syntax| dialect.for_syntax(syntax).end_marker(syntax));
         let end_marker = end_marker.unwrap_or_default();
-        let mut remarks = Vec::new();
-        // A longer word that begins with a marker is one to the search; to the parser the marker in it counted.
+        let mut diagnostics = Vec::new();
+        // A marker glued to more text is reported by the parser, not as a near miss.
         let glued: Vec<usize> = document
             .diagnostics
             .iter()
-            .filter(|finding| finding.code == Code::EndMarkerGlued.name())
-            .map(|finding| finding.span.start)
+            .filter(|diagnostic| diagnostic.code == Code::EndMarkerGlued.name())
+            .map(|diagnostic| diagnostic.span.start)
             .collect();
         let near_misses = document.near_misses(&source.text, run.dialect);
-        for near_miss in near_misses.map_err(|error| refused(&error))? {
-            let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
-            let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
+        for near_miss in near_misses? {
+            let after = source.text.get(near_miss.span.end..).unwrap_or_default();
+            let is_escaped = dialect.is_escaped() && after.starts_with('\\');
             if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
                 continue;
             }
             let (message, help) = near_miss_message(&source.text, &near_miss);
             let (severity, section) = (Severity::Warning, Section::NearMiss);
-            remarks.push(Found {
-                finding: finding(NEAR_MISS, severity, near_miss.span, section, message),
+            diagnostics.push(Entry {
+                diagnostic: diagnostic(NEAR_MISS, severity, near_miss.span, section, message),
                 help,
-                meant: Some(near_miss.meant),
+                suggestion: Some(near_miss.meant),
             });
         }
-        let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
-        let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
-        // The near miss has its own help.
+        let rejections = Rejections::of(&document, run)?;
+        let near: Vec<Span> = diagnostics
+            .iter()
+            .map(|found| found.diagnostic.span)
+            .collect();
+        // A near miss includes its own help.
         let is_reported = |span: Span| {
             let before = near.partition_point(|other| other.start <= span.start);
             let other = before.checked_sub(1).and_then(|last| near.get(last));
             other.is_some_and(|other| span.end <= other.end)
         };
-        let (findings, problems) = match run.tools {
+        let (from_text, problems) = match run.tools {
             None => (document.diagnostics, Vec::new()),
-            Some(tools) => held(&document, tools),
+            Some(tools) => validate(&document, tools),
         };
         let unclosed = rejections.unclosed;
         let is_open_marker = |code| code == Code::StrayReasoningOpen.name();
-        let findings = findings
+        let from_text = from_text
             .into_iter()
-            // The message of a run about the end of a call is better.
-            .filter(|finding| {
-                finding.code != Code::MissingEndMarker.name()
-                    || unclosed.binary_search(&finding.span.start).is_err()
+            // The diagnostic of `run` about a missing end marker is more specific.
+            .filter(|diagnostic| {
+                diagnostic.code != Code::MissingEndMarker.name()
+                    || unclosed.binary_search(&diagnostic.span.start).is_err()
             })
-            // A mention of the default marker is nothing to warn about.
+            // A mention of the default reasoning marker needs no warning.
             .filter(|it| !is_open_marker(it.code) || dialect.reasoning_markers().is_some())
-            .filter(|finding| !is_in_reasoning(finding))
+            .filter(|diagnostic| !is_in_reasoning(diagnostic))
             .chain(in_reasoning)
-            .chain(rejections.findings)
+            .chain(rejections.diagnostics)
             .chain(not_utf8(source));
-        remarks.extend(findings.map(|finding| Found {
-            // If a call is rejected for its end, the message includes the fix.
-            help: advice(finding.code, syntax, &end_marker).filter(|_| {
-                let is_about_end = matches!(finding.code, NOT_CLOSED | AFTER_UNCLOSED);
-                !(finding.is_error() && is_about_end || is_reported(finding.span))
+        diagnostics.extend(from_text.map(|diagnostic| Entry {
+            // If a call is rejected because of its end, the message includes the fix.
+            help: advice(diagnostic.code, syntax, &end_marker).filter(|_| {
+                let is_about_end = matches!(diagnostic.code, NOT_CLOSED | AFTER_UNCLOSED);
+                !(diagnostic.is_error() && is_about_end || is_reported(diagnostic.span))
             }),
-            finding,
-            meant: None,
+            diagnostic,
+            suggestion: None,
         }));
-        remarks.extend(problems);
-        remarks.sort_by_key(|found| found.finding.span.start);
-        Ok(Self { calls, remarks })
+        diagnostics.extend(problems);
+        diagnostics.sort_by_key(|found| found.diagnostic.span.start);
+        Ok(Self { calls, diagnostics })
     }
 }
 
-/// The warning about bytes of the source that are not UTF-8.
+/// Returns a warning if the source is not UTF-8.
 fn not_utf8(source: &Source) -> Option<ReplyDiagnostic> {
     let (count, first) = source.replaced()?;
     let places = counted(count, "place");
@@ -127,18 +132,24 @@ fn not_utf8(source: &Source) -> Option<ReplyDiagnostic> {
         "the text is not UTF-8 in {places}, starting here; the bytes are replaced with U+FFFD"
     );
     let (severity, span) = (Severity::Warning, Span::new(first.start, first.end));
-    Some(finding(NOT_UTF8, severity, span, Section::Bytes, message))
+    Some(diagnostic(
+        NOT_UTF8,
+        severity,
+        span,
+        Section::Bytes,
+        message,
+    ))
 }
 
-/// What a near miss is, and what to do about it.
+/// Returns message and help for a near miss.
 fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String>) {
-    let meant = &near_miss.meant;
+    let suggestion = &near_miss.meant;
     let written = text.get(near_miss.span.range()).unwrap_or_default();
-    let written: String = written.chars().take(SHOWN).collect();
+    let written: String = written.chars().take(MAX_TEXT).collect();
     let message = match near_miss.format {
         None => {
             return (
-                format!("unknown marker `{written}`; did you mean `{meant}`?"),
+                format!("unknown marker `{written}`; did you mean `{suggestion}`?"),
                 None,
             );
         }
@@ -148,10 +159,10 @@ fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String
         }
         Some(_) => format!("`{written}` starts a call in an unsupported format"),
     };
-    (message, Some(format!("start a call with `{meant}`")))
+    (message, Some(format!("start a call with `{suggestion}`")))
 }
 
-/// A sentence about each of the first near misses in the text outside calls, and how many more there are.
+/// Describes the first near misses outside calls, and the number of further ones.
 pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
     let Ok(document) = Document::parse(text, dialect) else {
         return Vec::new();
@@ -167,13 +178,13 @@ pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<St
     let mut counter = Counter::new(text.as_bytes());
     let mut sentences: Vec<String> = near
         .iter()
-        .take(NOTED)
+        .take(MAX_REPORTED)
         .map(|miss| {
             let (line, _) = counter.position(miss.span.start);
             format!("line {line}: {}", near_miss_message(text, miss).0)
         })
         .collect();
-    if let more @ 1.. = near.len().saturating_sub(NOTED) {
+    if let more @ 1.. = near.len().saturating_sub(MAX_REPORTED) {
         sentences.push(format!(
             "and {more} more near misses; `plaincall check` lists them"
         ));
@@ -181,26 +192,26 @@ pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<St
     sentences
 }
 
-/// Returns the remaining diagnostics of the text, and those of the tool definitions.
-fn held(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Found>) {
+/// Returns the remaining diagnostics of the text and those from the tool definitions.
+fn validate(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Entry>) {
     let bound = document.bind(tools);
-    let findings = bound.text_diagnostics().cloned().collect();
+    let from_text = bound.text_diagnostics().cloned().collect();
     let mut problems = Vec::new();
     for call in bound.calls() {
         for problem in call.problems() {
             let name = (problem.code == ReplyDiagnostic::UNKNOWN_TOOL).then_some(&call.call.name);
             let nearest = name.and_then(|name| tools.nearest(name));
-            problems.push(Found {
+            problems.push(Entry {
                 help: advice(problem.code, Some(call.call.syntax), ""),
-                meant: nearest.map(|tool| tool.name.clone()),
-                finding: problem.clone(),
+                suggestion: nearest.map(|tool| tool.name.clone()),
+                diagnostic: problem.clone(),
             });
         }
     }
-    (findings, problems)
+    (from_text, problems)
 }
 
-/// `no errors`, `1 error`, `2 errors`.
+/// Formats a count: `no errors`, `1 error`, `2 errors`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     match count {
         0 => format!("no {noun}s"),
