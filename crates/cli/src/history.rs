@@ -68,7 +68,7 @@ impl History {
     /// Returns why the reply ended, if it did.
     pub(crate) fn stop(&self) -> Option<Stop> {
         self.last_turn().iter().find_map(|event| match event {
-            RunEvent::ReplyEnd(over) => Some(over.stop),
+            RunEvent::ReplyEnd(end) => Some(end.stop),
             _ => None,
         })
     }

@@ -37,13 +37,13 @@ impl Session {
         options: &SessionOptions,
         configuration: &Configuration,
     ) -> Result<Option<Self>, Failure> {
-        let folder = match (&options.session, options.is_continued) {
+        let directory = match (&options.session, options.is_continued) {
             (None, false) => return Ok(None),
             _ => configuration.session_directory()?,
         };
         let name = match &options.session {
             Some(name) => name.clone(),
-            None => match list_sessions(folder)?.into_iter().next() {
+            None => match list_sessions(directory)?.into_iter().next() {
                 Some(last) => last.name,
                 None => {
                     return Err(Failure::Configuration(
@@ -54,7 +54,7 @@ impl Session {
             },
         };
         check_name(&name)?;
-        let path = folder.join(format!("{name}{EXTENSION}"));
+        let path = directory.join(format!("{name}{EXTENSION}"));
         let failed = |error: LogError| {
             Failure::Runtime(match error {
                 LogError::InUse { .. } => {
@@ -66,9 +66,9 @@ impl Session {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(folder)
+            .create(directory)
             .map_err(|error| {
-                Failure::Runtime(format!("cannot create {}: {error}", folder.display()))
+                Failure::Runtime(format!("cannot create {}: {error}", directory.display()))
             })?;
         let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
@@ -115,11 +115,11 @@ pub(crate) struct SavedSession {
 }
 
 /// Lists the sessions of a directory, most recently used first.
-pub(crate) fn list_sessions(folder: &Path) -> Result<Vec<SavedSession>, Failure> {
+pub(crate) fn list_sessions(directory: &Path) -> Result<Vec<SavedSession>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Runtime(format!("cannot read {}: {error}", folder.display()))
+        Failure::Runtime(format!("cannot read {}: {error}", directory.display()))
     };
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(failed)?,
     };

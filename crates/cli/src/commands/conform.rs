@@ -126,7 +126,9 @@ pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome 
     } = counts;
     if failed > options.show {
         let hidden = failed - options.show;
-        output.text(format_args!("{hidden} more failed; --show prints more\n"))?;
+        output.text(format_args!(
+            "{hidden} more failed; use `--show` to print them\n"
+        ))?;
     }
     let examples = count(cases.len(), "example");
     output.text(format_args!(

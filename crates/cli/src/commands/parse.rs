@@ -235,10 +235,10 @@ impl<'o> Parse<'o> {
                     let document = Document::parse(&text, &self.dialect);
                     let document = document?;
                     if self.format == ParseFormat::Openai {
-                        let (tool_calls, good) = self.openai(&document, stop, &place);
+                        let (tool_calls, call_status) = self.openai(&document, stop, &place);
                         let body = json!({"tool_calls": tool_calls});
                         output.json_line(&Answer { id, body })?;
-                        status = status.and(good);
+                        status = status.and(call_status);
                     } else {
                         let body = self.wire(&document);
                         output.json_line(&Answer { id, body })?;

@@ -196,7 +196,7 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
     let markers = options.reasoning.clone();
     let markers = markers.and_then(|markers| Some(Reasoning::Between(markers.try_into().ok()?)));
     let reasoning = options.no_reasoning.then_some(Reasoning::Is(false));
-    options.teaching.over(&Model {
+    options.teaching.apply_to(&Model {
         reasoning: reasoning.or(markers),
         in_reasoning: Some(options.in_reasoning),
         unclosed: Some(options.unclosed.unclosed()),

@@ -72,11 +72,11 @@ enum Action {
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
-    let folder = configuration.session_directory()?;
+    let directory = configuration.session_directory()?;
     match &options.action {
-        Action::List { json } => list(&list_sessions(folder)?, *json, output),
+        Action::List { json } => list(&list_sessions(directory)?, *json, output),
         Action::Show { name, full } => {
-            let session = find(folder, name)?;
+            let session = find(directory, name)?;
             let options = ShowOptions {
                 file: session.path,
                 html: None,
@@ -87,7 +87,7 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
         Action::Remove { names } => {
             // All sessions are found before any is removed.
             let found: Result<Vec<SavedSession>, Failure> =
-                names.iter().map(|name| find(folder, name)).collect();
+                names.iter().map(|name| find(directory, name)).collect();
             for session in found? {
                 Log::remove(&session.path).map_err(|error| {
                     Failure::Runtime(match error {
@@ -104,8 +104,8 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
     }
 }
 
-fn find(folder: &Path, name: &str) -> Result<SavedSession, Failure> {
-    let sessions = list_sessions(folder)?;
+fn find(directory: &Path, name: &str) -> Result<SavedSession, Failure> {
+    let sessions = list_sessions(directory)?;
     let near = did_you_mean(name, sessions.iter().map(|session| session.name.as_str()));
     let found = sessions.iter().position(|session| session.name == name);
     let found = found.and_then(|place| sessions.into_iter().nth(place));

@@ -143,10 +143,10 @@ fn write_page(trace: &Trace, path: &Path, output: &mut Output) -> Result<(), Fai
 /// Replaces a file atomically, so that the old file survives a full disk. Only its owner can read the new file, because
 /// it has the content of the log.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path
+    let directory = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        .filter(|directory| !directory.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())

@@ -85,7 +85,7 @@ pub(crate) enum MarkerPlaces {
 impl DialectOptions {
     /// Returns the dialect of the options. An invalid combination is a usage error.
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
-        Ok(self.begun(self.outside_reasoning()?))
+        Ok(self.with_start(self.outside_reasoning()?))
     }
 
     /// Returns the dialect for a text that starts outside reasoning.
@@ -106,7 +106,7 @@ impl DialectOptions {
             _ if no_reasoning => return Ok(dialect),
             _ => Dialect::THINK,
         };
-        checked(self.begun(dialect.leading_reasoning(open, close)))
+        checked(self.with_start(dialect.leading_reasoning(open, close)))
     }
 
     /// Returns the dialect with another syntax.
@@ -140,7 +140,7 @@ impl DialectOptions {
     }
 
     /// Applies `--in-reasoning`.
-    pub(crate) fn begun(&self, dialect: Dialect) -> Dialect {
+    pub(crate) fn with_start(&self, dialect: Dialect) -> Dialect {
         if self.in_reasoning {
             dialect.in_reasoning()
         } else {

@@ -32,7 +32,7 @@ pub(crate) struct TeachingOptions {
 
 impl TeachingOptions {
     /// Applies the options to a model's settings.
-    pub(crate) fn over(&self, model: &Model) -> Result<Model, Failure> {
+    pub(crate) fn apply_to(&self, model: &Model) -> Result<Model, Failure> {
         let options = Model {
             syntax: self.syntax,
             start_prefix: self.start_prefix.clone(),

@@ -244,9 +244,9 @@ impl Trace {
                 self.add_call(appeared);
             }
             RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),
-            RunEvent::ReplyEnd(over) => {
-                turn.over_ms = Some(ms(over.at));
-                turn.stop = Some(over.stop);
+            RunEvent::ReplyEnd(end) => {
+                turn.over_ms = Some(ms(end.at));
+                turn.stop = Some(end.stop);
             }
             event => {
                 let index = event.call().map(|call| call as usize);

@@ -162,7 +162,8 @@ fn confirm(fingerprint: &str) -> Result<bool, Failure> {
         ))
     })?;
     let answer = terminal.prompt("Trust these files? [y/N] ");
-    let answer = answer.map_err(|error| Failure::Runtime(format!("cannot ask: {error}")))?;
+    let answer =
+        answer.map_err(|error| Failure::Runtime(format!("cannot read the answer: {error}")))?;
     let answer = answer.trim().to_ascii_lowercase();
     Ok(answer == "y" || answer == "yes")
 }

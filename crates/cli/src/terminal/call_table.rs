@@ -114,8 +114,8 @@ impl CallTable {
                 let index = self.index(appeared.call);
                 self.first.entry(Arc::clone(id)).or_insert(index);
             }
-        } else if let RunEvent::ReplyEnd(over) = event {
-            self.reply_end = Some(over.at);
+        } else if let RunEvent::ReplyEnd(end) = event {
+            self.reply_end = Some(end.at);
         } else if let Some(call) = event.call().and_then(|call| self.call_mut(call)) {
             call.apply(event);
         }

@@ -38,7 +38,7 @@ impl TextOutput for Lines {
             Some(rest) if self.follows_call => rest,
             _ => text,
         };
-        // Without styles, reasoning could not be told apart from text.
+        // Without styles, reasoning looks like text, so it is not shown.
         if text.is_empty() || style == REASONING {
             return;
         }

@@ -1,7 +1,7 @@
 //! A terminal with scrolling text and, below it, a region of lines that is redrawn in place.
 //!
 //! The cursor stays on the current row of the text, above the region. Each frame starts at the cursor and clears
-//! everything below, so it repairs whatever a resize has done to the region.
+//! everything below, so it repairs the region after a resize.
 
 use std::fmt::Write as _;
 

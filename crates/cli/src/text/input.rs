@@ -205,10 +205,10 @@ fn suggest_file(path: &Path) -> String {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
         return String::new();
     };
-    let folder = path
+    let directory = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        .filter(|directory| !directory.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else {
         return String::new();
     };
     let names = entries.flatten().take(MAX_COMPARED);

@@ -119,7 +119,7 @@ fn a_parser_that_ends_hangs_or_writes_something_else() {
         ),
         (
             "sleep 300",
-            "error: common/4/1: the parser did not answer within 1 s; --timeout allows more\n",
+            "error: common/4/1: the parser did not answer within 1 s; use `--timeout` to allow more time\n",
         ),
         (
             "echo 1",

@@ -156,7 +156,7 @@ fn continued(text: &str) -> Option<&str> {
 /// Checks the length of a message.
 fn check_length(text: &str) -> io::Result<()> {
     if text.len() > MAX_MESSAGE {
-        return Err(io::Error::other("the text is too long"));
+        return Err(io::Error::other("the message is longer than 16 MiB"));
     }
     Ok(())
 }
@@ -286,8 +286,11 @@ impl LineEditor {
             return;
         }
         if let Some(file) = &self.history {
-            if let Some(folder) = file.parent() {
-                let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            if let Some(directory) = file.parent() {
+                let _ = DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(directory);
             }
             // Chatting continues if the history cannot be saved.
             let _ = self.editor.append_history(file);

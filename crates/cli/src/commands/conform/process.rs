@@ -27,7 +27,7 @@ pub(super) struct ParserProcess {
 impl ParserProcess {
     /// Starts the parser.
     pub(super) fn start(command: &[OsString], timeout: Duration) -> Result<Self, Failure> {
-        let missing_command = || Failure::Usage("no command is given".to_owned());
+        let missing_command = || Failure::Usage("missing COMMAND".to_owned());
         let (program, arguments) = command.split_first().ok_or_else(missing_command)?;
         let started = Command::new(program)
             .args(arguments)
@@ -61,7 +61,7 @@ impl ParserProcess {
             Ok(Err(error)) => return Err(fail(format!("ended without an answer ({error})"))),
             Err(_) => {
                 return Err(fail(format!(
-                    "did not answer within {seconds} s; --timeout allows more"
+                    "did not answer within {seconds} s; use `--timeout` to allow more time"
                 )));
             }
         };

@@ -170,7 +170,7 @@ pub(crate) fn chosen(
         (None, Some(url)) => Chosen::from_options(url, options.model.as_deref(), options.kind),
         _ => configuration.chosen(name.or(session_model))?,
     };
-    chosen.entry = options.teaching.over(&chosen.entry)?;
+    chosen.entry = options.teaching.apply_to(&chosen.entry)?;
     if let Some(session_note) = session_note {
         chosen.entry = session_note.taught(chosen.entry);
     }

@@ -187,7 +187,7 @@ impl Writer {
             Some(syntax) => self.dialect.for_syntax(syntax),
             None => self.dialect.clone(),
         };
-        if let Some((line, column)) = draft.misread(&self.options.begun(dialect))? {
+        if let Some((line, column)) = draft.misread(&self.options.with_start(dialect))? {
             status = Status::Failed;
             print_error(&format!(
                 "a document was skipped: line {line}, column {column} would not parse back to the same text; to escape it, use `--escaped`"
@@ -222,7 +222,7 @@ impl Writer {
         let syntax = *self.syntax.get_or_insert(own_syntax);
         if input.syntax.is_some_and(|own_syntax| own_syntax != syntax) {
             return Err(format!(
-                "it is a call of the other syntax; the output uses the {} syntax",
+                "it uses the other syntax; the output uses the {} syntax",
                 syntax.name()
             ));
         }
@@ -259,7 +259,7 @@ fn read_back(
     text: &str,
     dialect: &Dialect,
 ) -> Result<(), String> {
-    const DIFFERENT: &str = "the written call would have another meaning for the tool";
+    const DIFFERENT: &str = "the written call would not parse back to the same arguments";
     let document = Document::parse(text, dialect).map_err(|error| error.to_string())?;
     let call = document.calls().next().ok_or(DIFFERENT)?;
     let arguments = bind(tool, call).map_err(|problems| {

@@ -84,8 +84,8 @@ pub(super) fn displays(
         is_typed,
     };
     let now = Instant::now();
-    let begun = now.checked_sub(history.at()).unwrap_or(now);
-    Displays::new(content, begun, color, environment)
+    let started = now.checked_sub(history.at()).unwrap_or(now);
+    Displays::new(content, started, color, environment)
 }
 
 /// Shows the results of a run that has ended.
