@@ -54,8 +54,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Loads and merges the layers. With `is_about_project`, errors in the project configuration are printed but do not
-    /// fail. Prints the errors of all other files.
+    /// Loads and merges the layers. Prints the errors of invalid files. With `is_about_project`, an invalid project
+    /// configuration does not fail.
     pub(crate) fn load(
         files: &FileOptions,
         options: Node,

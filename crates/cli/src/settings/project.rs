@@ -58,8 +58,8 @@ pub(super) fn find(here: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// Reads the file and returns the layer of its applicable settings. With `shows_errors`, errors in it are printed
-    /// but do not fail. Still fails if an earlier version of the file is trusted.
+    /// Reads the file and returns the layer of its applicable settings. Fails if the file is invalid and an earlier
+    /// version of it is trusted; with `shows_errors`, only prints the errors.
     pub(super) fn read(
         path: PathBuf,
         home: Option<&Path>,
@@ -102,7 +102,7 @@ impl Project {
             }
         };
         project.collect_paths(&layer, home);
-        // Included files are read only if they are trusted.
+        // Included files are read only if some version of the project is trusted.
         if let Some(trusted) = trusted
             && let Ok(texts) = project.read_included()
             && trusted == trust::fingerprint(&project, &texts)

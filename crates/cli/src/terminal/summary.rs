@@ -61,7 +61,7 @@ impl Columns {
             id = id.max(Line::of(PLAIN, &call.id).width());
             name = name.max(Line::of(PLAIN, &call.name).width());
         }
-        // In a narrow terminal, the state is more important than the name, and the id more important than the name.
+        // In a narrow terminal, state and id are more important than the name.
         Self {
             id: id.min(width / 3).min(32),
             name: if width < 44 {
