@@ -196,7 +196,7 @@ fn nothing_of_a_stopped_answer_is_left_below() {
     terminal.wait_for("> half a question");
     terminal.type_keys("\u{3}");
     terminal.wait_for("> half a question\n>");
-    assert!(!terminal.screen().contains("again, or Ctrl-D"));
+    assert!(!terminal.screen().contains("again or Ctrl-D"));
     terminal.type_keys("\u{3}");
     terminal.wait_for("again or Ctrl-D to exit\n>");
     terminal.type_keys("\u{3}");
