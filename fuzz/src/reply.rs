@@ -1,6 +1,7 @@
 //! A reply of a model server, made of the fuzzer's bytes, and the properties that must hold for it.
 
-use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, CompleteResponse};
+use plaincall_gateway::{ModelSettings, Secret};
+use plaincall_gateway::translation::{CompleteResponse, Next, Reply, ReplyPlan};
 use plaincall_syntax::{EventKind, Parser};
 use plaincall_testkit::untrusted::{chunks, markers_in};
 use plaincall_testkit::strict_client::Recorded;
@@ -170,7 +171,7 @@ fn check_whole(
                 assert_eq!(recorded.error.as_deref(), Some(error.message()));
                 return;
             }
-            Next::Done => {
+            _ => {
                 let answer =
                     plaincall_wire::write(&reply.into_sink().into_completion(completion));
                 let answer: Value = serde_json::from_str(&answer).expect("JSON");

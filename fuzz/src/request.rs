@@ -3,9 +3,8 @@
 use std::sync::LazyLock;
 
 use plaincall_call::{Document, bind, json::parse as parse_json};
-use plaincall_gateway::{
-    Caller, Markers, ModelSettings, ToolCache, ReplyPlan, Secret, Translation, translate,
-};
+use plaincall_gateway::{Markers, ModelSettings, Secret};
+use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
 use serde_json::{Value, json};
@@ -174,7 +173,6 @@ fn check_body(body: &[u8], settings: &ModelSettings) {
     };
     let given = request.clone();
     let (upstream, plan) = match translated(request, settings) {
-        None => return,
         Some(Translation::Unchanged(request)) => {
             let contains_key =
                 |message: &Message<'_>| message.role() == "tool" || !message.calls().is_empty();
@@ -182,6 +180,7 @@ fn check_body(body: &[u8], settings: &ModelSettings) {
             return;
         }
         Some(Translation::Changed { upstream, plan }) => (upstream, plan),
+        _ => return,
     };
     let written = plaincall_wire::write(&upstream);
     let upstream: ChatCompletionRequest<'_> =

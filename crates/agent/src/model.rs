@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use plaincall::Stop;
-use plaincall_wire::openai::{is_cut_by_length, is_natural_end};
+use plaincall_wire::openai::{is_length_limited, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 
@@ -181,7 +181,7 @@ impl Finish {
     pub fn by_reason(reason: &str) -> Self {
         let stop = if is_natural_end(reason) {
             Stop::Natural
-        } else if is_cut_by_length(reason) {
+        } else if is_length_limited(reason) {
             Stop::Length
         } else {
             Stop::Broken

@@ -9,7 +9,7 @@ use plaincall::{
     command::Interpreted,
 };
 use plaincall_call::{ToolSet, definitions::read_tool_definitions};
-use plaincall_config::{Document, FileError, Place, Problem};
+use plaincall_config::{Document, FileDiagnostic, FileError, Location};
 use serde::de::IgnoredAny;
 
 use crate::options::SchemaOption;
@@ -92,7 +92,7 @@ fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: Str
     let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
     let before_column = text.get(before..at).unwrap_or_default();
     let next = text.get(at..).and_then(|rest| rest.chars().next());
-    let problem = Problem {
+    let problem = FileDiagnostic {
         line,
         column: before_column.chars().count() + 1,
         span: at..at + next.map_or(0, char::len_utf8),
@@ -133,7 +133,7 @@ pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
             }
             let mut document = Document::json(&*name, text);
             for mistake in &error.mistakes {
-                document.problem(&Place::value(&mistake.at), mistake.to_string());
+                document.problem(&Location::value(&mistake.at), mistake.to_string());
             }
             document.finish(Vec::new())
         })

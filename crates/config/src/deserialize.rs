@@ -9,7 +9,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::document::Place;
+use crate::document::Location;
 use crate::node::{Node, Value, child, last_key};
 
 /// The maximum number of invalid values reported in a part, one per pass. Unknown keys are not limited.
@@ -19,7 +19,7 @@ const MOST_PASSES: usize = 50;
 const RETRY: &str = "a number of attempts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }";
 
 /// A message and its location.
-pub(crate) type LocatedMessage = (Place, String);
+pub(crate) type LocatedMessage = (Location, String);
 
 /// The errors found so far.
 struct Found<'f> {
@@ -84,7 +84,7 @@ pub(crate) enum Error {
     /// An error of a table, such as a missing key.
     OfTable(String),
     /// A complete message with its location.
-    Placed(Place, String),
+    Placed(Location, String),
 }
 
 impl fmt::Display for Error {
@@ -175,13 +175,13 @@ impl<'n> Reader<'n, '_> {
     fn place(&self, error: Error) -> LocatedMessage {
         match error {
             Error::Placed(place, message) => (place, message),
-            Error::OfTable(message) => (Place::key(&self.pointer), message),
+            Error::OfTable(message) => (Location::key(&self.pointer), message),
             Error::Wanted(wanted) => {
                 let is_element = !self.key.is_empty() && last_key(&self.pointer) != self.key;
                 let element = if is_element { "an element of " } else { "" };
                 let (key, kind) = (self.key, self.node.kind());
                 let message = format!("{element}`{key}` is {kind}; it must be {wanted}");
-                (Place::value(&self.pointer), message)
+                (Location::value(&self.pointer), message)
             }
         }
     }
@@ -211,7 +211,7 @@ impl<'n> Reader<'n, '_> {
         match (result, entries.next) {
             // The key whose value was not deserialized is unknown or a duplicate.
             (Err(Error::OfTable(message)), Some(entry)) => {
-                Err(Error::Placed(Place::Key(entry.pointer), message))
+                Err(Error::Placed(Location::Key(entry.pointer), message))
             }
             (result, _) => result,
         }
@@ -325,7 +325,7 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
                 let near = did_you_mean(text, words.iter().copied());
                 let (key, words) = (self.key, one_of(words));
                 let message = format!("`{key}` cannot be `{text}`; it must be {words}{near}");
-                Err(Error::Placed(Place::value(&self.pointer), message))
+                Err(Error::Placed(Location::value(&self.pointer), message))
             }
             _ => Err(Error::Wanted(one_of(words))),
         }
@@ -364,7 +364,7 @@ impl<'de> de::MapAccess<'de> for &mut Entries<'_, '_, '_> {
             if let Some(known) = self.known.filter(|known| !known.contains(&key.as_str())) {
                 let mut found = self.table.found.borrow_mut();
                 found.wrong.insert(entry.pointer.clone());
-                let error = (Place::Key(entry.pointer), unknown(key, known));
+                let error = (Location::Key(entry.pointer), unknown(key, known));
                 found.errors.push(error);
                 continue;
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::deserialize::{self, unknown};
-use crate::error::{FileError, Problem};
+use crate::error::{FileDiagnostic, FileError};
 use crate::node::{Node, child};
 use crate::parse::{self, SyntaxErrors};
 
@@ -25,7 +25,7 @@ pub struct Document {
 
 /// The location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// The key at a JSON Pointer, or the nearest existing key above it.
     Key(String),
     /// The value at a JSON Pointer, or the nearest existing value above it, or its key if that is a table.
@@ -34,7 +34,7 @@ pub enum Place {
     Within(String, String, usize),
 }
 
-impl Place {
+impl Location {
     /// Creates the location of a key.
     pub fn key(pointer: impl Into<String>) -> Self {
         Self::Key(pointer.into())
@@ -118,7 +118,7 @@ impl Document {
     pub fn deny_unknown_keys(&mut self, pointer: &str, known: &[&str]) {
         for key in self.keys(pointer) {
             if !known.contains(&key.as_str()) {
-                let place = Place::Key(child(pointer, &key));
+                let place = Location::Key(child(pointer, &key));
                 self.problem(&place, unknown(&key, known));
             }
         }
@@ -133,7 +133,7 @@ impl Document {
     ) {
         for key in self.keys(pointer) {
             if denied.split(' ').any(|it| it == key) {
-                self.problem(&Place::Key(child(pointer, &key)), message(&key));
+                self.problem(&Location::Key(child(pointer, &key)), message(&key));
             }
         }
     }
@@ -164,7 +164,7 @@ impl Document {
         };
         if !entries.contains_key(from) {
         } else if entries.contains_key(to) {
-            let place = Place::Key(child(pointer, from));
+            let place = Location::Key(child(pointer, from));
             self.problem(
                 &place,
                 format!("`{to}` is already set and means the same; remove one"),
@@ -185,13 +185,13 @@ impl Document {
     }
 
     /// Reports a problem. Its value is skipped from then on.
-    pub fn problem(&mut self, place: &Place, message: impl Into<String>) {
+    pub fn problem(&mut self, place: &Location, message: impl Into<String>) {
         let pointer = place.pointer();
         let (node, is_it) = self.root.nearest(pointer);
         let span = match place {
-            Place::Value(_) if is_it || node.table().is_none() => node.span.clone(),
-            Place::Key(_) | Place::Value(_) => node.key.clone(),
-            Place::Within(_, part, before) => {
+            Location::Value(_) if is_it || node.table().is_none() => node.span.clone(),
+            Location::Key(_) | Location::Value(_) => node.key.clone(),
+            Location::Within(_, part, before) => {
                 let text = self.text.get(node.span.clone()).unwrap_or_default();
                 match text.match_indices(part.as_str()).nth(*before) {
                     Some((at, _)) if !part.is_empty() => {
@@ -225,7 +225,7 @@ impl Document {
                 None => column + passed.chars().count(),
             };
             place += passed.len();
-            Problem {
+            FileDiagnostic {
                 line,
                 column,
                 span,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct FileDiagnostic {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -19,7 +19,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileDiagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = (self.line, self.column);
         write!(formatter, "line {line}, column {column}: {}", self.message)
@@ -32,7 +32,7 @@ pub struct FileError {
     /// The name of the file, for messages.
     pub file: Arc<str>,
     /// All problems, in text order; at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileDiagnostic>,
     /// Whether the syntax is valid. A syntax error often causes further ones.
     pub is_well_formed: bool,
 }

@@ -1,16 +1,16 @@
-//! The files that people write, as data: every value knows its file, line and span, and every problem is reported with
-//! its place and what to do about it. The crate does no I/O and knows no environment.
+//! Configuration files as data: every value has its file, line and span, and every problem is reported with its location and a
+//! fix. The crate does no I/O and does not read the environment.
 //!
-//! - [`Document`]: a TOML file, or a JSON file with comments, as a tree of [`Node`]s. Its parts become types through serde,
-//!   and it reports all [`Problem`]s at once; a value with a problem counts as absent for the rest.
-//! - [`Node`]: a value with its spans and its [`Origin`]; [`Node::overlay`] puts one layer over another.
-//! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the one grammar that all files, options and
-//!   variables share. An error of a type's own `Deserialize` or `TryFrom` is the phrase behind "it must be".
+//! - [`Document`]: a TOML file, or a JSON file with comments, as a tree of [`Node`]s. Its parts are deserialized with serde. It
+//!   collects all [`FileDiagnostic`]s; an invalid value counts as absent.
+//! - [`Node`]: a value with its spans and its [`Origin`]; [`Node::overlay`] merges layers.
+//! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the same grammar in all files, options and
+//!   variables. An error of a type's `Deserialize` or `TryFrom` is the phrase after "it must be".
 //! - [`tools`]: the types of `tools.toml`. [`servers`]: those of a file with MCP servers.
-//! - A place in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] makes one.
+//! - A location in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] appends to one.
 //!
 //! ```
-//! use plaincall_config::{Document, Place, Time};
+//! use plaincall_config::{Document, Location, Time};
 //!
 //! #[derive(Default, serde::Deserialize)]
 //! #[serde(default)]
@@ -22,7 +22,7 @@
 //! let mut document = Document::toml("limits.toml", "timeot = \"5s\"\ntries = 3\n");
 //! let limits: Limits = document.read("").unwrap_or_default();
 //! if limits.tries > 2 {
-//!     document.problem(&Place::value("/tries"), "at most 2 tries make sense");
+//!     document.problem(&Location::value("/tries"), "at most 2 tries make sense");
 //! }
 //! let error = document.finish(limits).err().unwrap();
 //! assert_eq!(
@@ -43,10 +43,10 @@ mod settings;
 pub mod tools;
 mod values;
 
-pub use document::{Document, Place};
-pub use error::{FileError, Problem};
+pub use document::{Document, Location};
+pub use error::{FileDiagnostic, FileError};
 pub use node::{Node, Origin, Value, child, dotted};
-pub use secret::{Address, Hide, names_a_secret, not_shown, redacted, redacted_prose, starred};
+pub use secret::{Address, Hide, is_secret_name, not_shown, redacted, redacted_prose, starred};
 pub use settings::{
     Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MAX_REPAIR_ROUNDS, Mcp, Model,
     OnNoToolCall, Reasoning, Settings, Syntax, read_models, read_settings, reference, schema,

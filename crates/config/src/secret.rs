@@ -1,4 +1,4 @@
-//! Secrets: what holds one is not shown.
+//! Hides secrets in output.
 
 mod redact;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize, Serializer};
 
 pub use redact::{Hide, not_shown, redacted, redacted_prose, starred};
 
-/// What is shown in the place of a secret.
+/// The placeholder for a secret.
 const HIDDEN: &str = "(not shown)";
 
-/// Parts of the names of variables, headers, options and parts of an address that hold secrets.
+/// Parts of names of variables, headers, options and URL components that contain secrets.
 const TELLING: [&str; 10] = [
     "key", "token", "secret", "pass", "auth", "cred", "cookie", "session", "private", "pwd",
 ];
 
-/// Whether a variable, a header, an option or a key of a configuration is called like something that holds a secret.
-pub fn names_a_secret(name: &str) -> bool {
+/// Returns whether the name of a variable, header, option or key suggests that its value is secret.
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TELLING.iter().any(|part| name.contains(part))
 }
 
-/// An address. It shows itself without what is before `@` in it, and without its query.
+/// A URL. Displaying it hides the user information and the query.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -57,7 +57,7 @@ impl Serialize for Address {
     }
 }
 
-/// Writes the keys of a table whose values may be secrets.
+/// Serializes a table with hidden values.
 pub(crate) fn hide_values<'t, T: 't, V, S: Serializer>(
     table: &'t T,
     serializer: S,
@@ -68,7 +68,7 @@ where
     serializer.collect_map(table.into_iter().map(|(key, _)| (key, HIDDEN)))
 }
 
-/// Writes the arguments of a program as far as they may be shown: the first, without the value behind its `=`.
+/// Serializes the arguments of a program without secrets: only the first, without the value after `=`.
 pub(crate) fn hide_arguments<S: Serializer>(
     arguments: &[String],
     serializer: S,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::node::last_key;
 use crate::secret::{hide_arguments, hide_values};
-use crate::{Address, AsText, Document, FilePath, Place, Time, child};
+use crate::{Address, AsText, Document, FilePath, Location, Time, child};
 
 /// The names of the top-level table of servers.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
@@ -29,6 +29,7 @@ const FOR_OTHERS: &str = "alwaysAllow autoAllow autoApprove description dev gall
 /// The table of a server: a command to start, or a URL. Serializing it hides secrets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ServerTable {
     /// The program to start.
     pub command: Option<String>,
@@ -71,7 +72,7 @@ impl ServerTable {
     pub fn check_keys(&self, at: &str, document: &mut Document) -> bool {
         let is_http = self.is_http(at, document);
         let mut problem = |key: &str, message: &str| {
-            document.problem(&Place::Key(child(at, key)), message);
+            document.problem(&Location::Key(child(at, key)), message);
         };
         match (&self.command, &self.url, is_http) {
             (Some(_), Some(_), _) => {
@@ -104,7 +105,7 @@ impl ServerTable {
                 let message = format!(
                     "the server `{name}` needs `command` (the program to start) or `url` (the address of a running server)"
                 );
-                document.problem(&Place::key(at), message);
+                document.problem(&Location::key(at), message);
             }
         }
         false
@@ -122,7 +123,7 @@ impl ServerTable {
                 "unknown transport `{kind}`; it must be `stdio` (a program to start) or `http` (a running server)"
             ),
         };
-        document.problem(&Place::Value(child(at, "type")), message);
+        document.problem(&Location::Value(child(at, "type")), message);
         None
     }
 }
@@ -189,7 +190,7 @@ fn table(document: &mut Document) -> Option<String> {
                 "the file has no MCP servers: the key `mcpServers` is missing".to_owned(),
             ),
         };
-        document.problem(&Place::Key(key), message);
+        document.problem(&Location::Key(key), message);
         return None;
     };
     if node.table().is_none() {
@@ -197,7 +198,7 @@ fn table(document: &mut Document) -> Option<String> {
         let message = format!(
             "the servers are {kind}; they must be a table that contains a table for each server"
         );
-        document.problem(&Place::value(&at), message);
+        document.problem(&Location::value(&at), message);
     }
     Some(at)
 }

@@ -35,6 +35,7 @@ use crate::tools::RuleTable;
 /// The settings. Serializing them hides secrets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Settings {
     /// The model to use: the name of a table `[models.NAME]`, or one of `ollama:ID`, `openai:ID`, `anthropic:ID` and
     /// `replay:FILE`, which need no table. The path of `replay:FILE` is relative to the working directory.
@@ -77,6 +78,7 @@ pub struct Settings {
 /// The built-in tools.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Builtin {
     /// The directory in which they work, and which they cannot leave.
     pub directory: Option<FilePath>,
@@ -99,6 +101,7 @@ pub struct Builtin {
 /// The MCP servers.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Mcp {
     /// Files with MCP servers: JSON with `mcpServers`, as in other programs, or TOML with `[mcp.servers.NAME]`.
     pub files: Vec<FilePath>,
@@ -110,6 +113,7 @@ pub struct Mcp {
 /// The limits of one answer.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum number of replies of the model. Default: 50.
     pub turns: Option<NonZeroU32>,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::document::Place;
+use crate::document::Location;
 use crate::node::child;
 use crate::values::{OneOrMore, Size, Time, TimeOrZero};
 
@@ -19,6 +19,7 @@ const LONGEST_PATTERN: usize = 1 << 10;
 /// A table `[tools.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ToolTable {
     /// The description for the model.
     pub description: Option<String>,
@@ -60,6 +61,7 @@ pub struct ToolTable {
 
 /// `retry` of a tool: a number of attempts, or a table that also sets the delays.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[non_exhaustive]
 pub struct RetryTable {
     /// The maximum number of attempts, including the first.
     pub attempts: u32,
@@ -82,6 +84,7 @@ pub enum Dependents {
 /// The table `[run]`: limits and order of the calls of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct RunTable {
     /// The maximum number of concurrent calls; 0 is unlimited.
     pub concurrent: Option<u32>,
@@ -142,12 +145,13 @@ pub enum Echoes {
     #[default]
     Held,
     /// They run like all others: untrusted text can then trigger calls.
-    LikeOthers,
+    Ignored,
 }
 
 /// A table `[[rules]]`, which allows or denies calls.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RuleTable {
     /// The names of the tools, as one string or several. `*` matches any characters.
     pub tools: OneOrMore,
@@ -171,7 +175,7 @@ pub struct RuleTable {
 
 impl RuleTable {
     /// Checks the rule at a pointer, without knowing its tools.
-    pub fn problems(&self, at: &str) -> Vec<(Place, String)> {
+    pub fn problems(&self, at: &str) -> Vec<(Location, String)> {
         let mut problems = Vec::new();
         let tools = self.tools.0.iter().enumerate();
         let mut patterns: Vec<_> = tools
@@ -182,23 +186,23 @@ impl RuleTable {
             let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
             if pointer.split('/').any(str::is_empty) {
                 let message = format!("invalid pointer `{pointer}`: it has an empty segment");
-                problems.push((Place::key(&below), message));
+                problems.push((Location::key(&below), message));
             }
             patterns.push((below, text));
         }
         patterns.retain(|(_, text)| text.len() > LONGEST_PATTERN);
         problems.extend(patterns.into_iter().map(|(pointer, _)| {
             let message = format!("patterns have at most {LONGEST_PATTERN} bytes");
-            (Place::Value(pointer), message)
+            (Location::Value(pointer), message)
         }));
         match (self.verdict, &self.reason) {
             (Verdict::Deny, None) => {
                 let message = "a rule that denies needs a `reason`, which explains to the model why, and what to do instead";
-                problems.push((Place::value(format!("{at}/verdict")), message.to_owned()));
+                problems.push((Location::value(format!("{at}/verdict")), message.to_owned()));
             }
             (Verdict::Allow | Verdict::Ask, Some(_)) => {
                 let message = "only rules that deny have a `reason`; remove it";
-                problems.push((Place::key(format!("{at}/reason")), message.to_owned()));
+                problems.push((Location::key(format!("{at}/reason")), message.to_owned()));
             }
             _ => {}
         }

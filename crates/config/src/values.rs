@@ -1,4 +1,4 @@
-//! Fields that files share: times and sizes in one grammar, and lists and texts with a shorter form.
+//! Common types of fields: durations and sizes, and lists and texts with a short form.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The units of times in seconds. `ms` comes first, since it ends with `s`.
+/// The units of durations, in seconds. `ms` comes first, since it ends with `s`.
 const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 /// The units of sizes in bytes. `B` comes last, since the others end with it.
 const SIZES: [(&str, u64); 4] = [
@@ -15,7 +15,7 @@ const SIZES: [(&str, u64); 4] = [
     ("GiB", 1 << 30),
     ("B", 1),
 ];
-/// The longest time: about a century.
+/// The maximum duration: about a century.
 const LONGEST: Duration = Duration::from_hours(24 * 36_525);
 
 const TIME: &str = "a duration above 0: seconds, such as 10, or a number with a unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
@@ -23,17 +23,17 @@ const TIME_OR_ZERO: &str = "a duration: seconds, such as 10, or a number with a 
 const SIZE: &str =
     "a size above 0: bytes, such as 4096, or a number with a unit, such as \"64 KiB\", \"1 MiB\"";
 
-/// A text; anything else that is one word stands for itself as it is written, such as the number of a port.
+/// A text. Other scalar values, such as a port number, are accepted as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(inline, extend("type" = ["string", "number", "boolean"]))]
 pub struct AsText(pub String);
 
-/// A text, or a list of texts.
+/// A text or a list of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(inline, extend("type" = ["string", "array"]))]
 pub struct OneOrMore(pub Vec<String>);
 
-/// A time above 0: seconds, or a decimal number with `ms`, `s`, `m` or `h`, such as `10`, `"300ms"`, `"1.5s"`, `"2m"`.
+/// A positive duration: seconds, or a decimal number with `ms`, `s`, `m` or `h`, such as `10`, `"300ms"`, `"1.5s"`, `"2m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "AsText")]
 #[schemars(inline, with = "AsText", extend(
@@ -43,19 +43,19 @@ pub struct OneOrMore(pub Vec<String>);
 ))]
 pub struct Time(pub Duration);
 
-/// A time like [`Time`], or 0.
+/// A duration like [`Time`], or 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "AsText")]
 #[schemars(inline, with = "AsText", extend("type" = ["string", "number"], "format" = "time"))]
 pub struct TimeOrZero(pub Duration);
 
-/// A size above 0: bytes, or an integer with `KiB`, `MiB`, `GiB` or `B`, such as `200000`, `"64 KiB"`, `"1MiB"`.
+/// A positive size: bytes, or an integer with `KiB`, `MiB`, `GiB` or `B`, such as `200000`, `"64 KiB"`, `"1MiB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "AsText")]
 #[schemars(inline, with = "AsText", extend("type" = ["string", "integer"], "format" = "size"))]
 pub struct Size(pub usize);
 
-/// The number and the factor of its unit; without a unit it is the factor of the base.
+/// Splits off the unit and returns the number and the factor. Without a unit, the factor is `base`.
 fn split<'t, F: Copy>(text: &'t str, units: &[(&str, F)], base: F) -> (&'t str, F) {
     let unit = |(unit, factor): &(&str, F)| Some((text.strip_suffix(unit)?.trim_end(), *factor));
     units.iter().find_map(unit).unwrap_or((text, base))
@@ -68,7 +68,7 @@ fn time(text: &str) -> Option<Duration> {
         number.starts_with(|c: char| c.is_ascii_digit()) && number.bytes().all(is_digit_or_point);
     let number: f64 = number.parse().ok().filter(|_| is_plain)?;
     let time = Duration::try_from_secs_f64(number * factor).ok()?;
-    // A binary number comes only near to most decimal ones.
+    // Most decimal numbers have no exact binary representation.
     let micros = (time.as_nanos() + 500) / 1000;
     let time = Duration::from_micros(u64::try_from(micros).ok()?);
     Some(time).filter(|time| *time <= LONGEST)
@@ -81,14 +81,14 @@ fn size(text: &str) -> Option<usize> {
     usize::try_from(number.checked_mul(factor)?).ok()
 }
 
-/// Reads a type from an option's text, and from a file's.
+/// Parses a type from options and files.
 macro_rules! from_text {
     ($type:ident, $wanted:expr, $read:expr) => {
         impl FromStr for $type {
             type Err = &'static str;
 
             /// # Errors
-            /// The error is the phrase behind "it must be".
+            /// Returns the phrase after "it must be".
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 $read(text).map(Self).ok_or($wanted)
             }
@@ -109,7 +109,7 @@ from_text!(TimeOrZero, TIME_OR_ZERO, time);
 from_text!(Size, SIZE, |text| size(text).filter(|size| *size > 0));
 
 impl Serialize for Time {
-    /// As it is written: in the longest unit that fits.
+    /// Formats the value with the longest unit that fits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let time = self.0.as_millis();
         let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plaincall_config::servers::expand;
 use plaincall_config::{
-    AsText, Document, Node, OneOrMore, Origin, Place, Size, Time, TimeOrZero, child,
+    AsText, Document, Location, Node, OneOrMore, Origin, Size, Time, TimeOrZero, child,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -111,7 +111,7 @@ fn problems_and_places() {
             "line 7, column 5: `B` is an empty array; it must be a string",
         ],
     );
-    // What is missing is told at the table, unless it may be what is misspelled or wrong.
+    // A missing key is reported at the table, unless it may be a misspelled or invalid one.
     check(
         "[[rules]]\nreason = 'x'\n[[rules]]\nverdit = 'y'\n[[rules]]\nverdict = 1\n",
         &[
@@ -198,9 +198,9 @@ fn what_is_right_is_read() {
     assert_eq!(document.read::<u32>("/a/b"), Some(1));
     assert_eq!(document.read::<u32>("/a/c"), None);
     assert_eq!(document.keys(""), ["a", "c"]);
-    document.problem(&Place::value(child("/c", "x/y") + "/e/0"), "in the list");
-    document.problem(&Place::value("/c/x~1y/f/g"), "not there");
-    document.problem(&Place::Within("/c".into(), "y".into(), 0), "within");
+    document.problem(&Location::value(child("/c", "x/y") + "/e/0"), "in the list");
+    document.problem(&Location::value("/c/x~1y/f/g"), "not there");
+    document.problem(&Location::Within("/c".into(), "y".into(), 0), "within");
     let error = document.finish(()).unwrap_err();
     assert_eq!(
         error.to_string(),

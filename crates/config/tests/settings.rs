@@ -126,7 +126,7 @@ fn what_each_key_of_a_model_sets() {
     let several = read_models("", "[models]\nb = {}\n[models.a]\nkeyed = true\n", &none()).unwrap();
     let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["b", "a"]);
-    // A conversation that goes on is taught as it began, whatever its model's table says now.
+    // A resumed conversation keeps its prompt, even if the model's table has changed.
     let now = Model {
         url: Some(Address("http://a".to_owned())),
         ..custom(Syntax::Block)

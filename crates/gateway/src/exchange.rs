@@ -1,4 +1,4 @@
-//! One streamed reply: bytes of the model server in, bytes for the client out.
+//! The conversion of the model server's event stream.
 
 use plaincall_wire::SurrogateJoiner;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
@@ -9,21 +9,21 @@ use crate::error::GatewayError;
 use crate::reply::{Flow, Next, Reply};
 use crate::sink::streamed::StreamedResponse;
 
-/// Reads the event stream of the model server and writes that of the client.
+/// Converts the event stream of the model server to that of the client.
 ///
-/// Whatever comes in, and however it breaks off: what goes out ends with one terminal event, `[DONE]` or an error.
+/// For any input, even if it is truncated, the output ends with one terminal event: `[DONE]` or an error.
 #[derive(Debug)]
 pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
     pub(crate) reply: Reply<StreamedResponse>,
-    /// How the stream has ended, if it has said so.
+    /// The result, once the stream has reported its end.
     end: Option<Result<(), GatewayError>>,
 }
 
 impl Exchange {
-    /// An exchange that makes this reply of a stream within these limits.
+    /// Creates an exchange that feeds a reply from a stream within these limits.
     pub fn new(reply: Reply<StreamedResponse>, limits: Limits) -> Self {
         Self {
             limits,
@@ -34,7 +34,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the next bytes of the model server.
+    /// Feeds the next bytes of the model server.
     pub fn feed(&mut self, bytes: &[u8]) -> Flow {
         if self.end.is_some() {
             return Flow::Stop;
@@ -56,22 +56,22 @@ impl Exchange {
         }
     }
 
-    /// The stream of the model server has ended, by itself or because something went wrong.
+    /// Ends the model server's stream, with an error if there was one.
     ///
-    /// When the model is to be asked again, the exchange is ready for the next answer.
-    pub fn end(&mut self, broken: Option<GatewayError>) -> Next {
+    /// After [`Next::Repair`], the exchange is ready for the next answer.
+    pub fn end(&mut self, error: Option<GatewayError>) -> Next {
         let decoder = Decoder::new().limits(self.limits);
         let rest = std::mem::replace(&mut self.decoder, decoder).finish();
         if self.end.is_none()
-            && broken.is_none()
+            && error.is_none()
             && let Ok(Some(event)) = rest
         {
             self.end = step(&event, &mut self.joiner, &mut self.reply);
         }
         self.joiner = SurrogateJoiner::default();
-        let cut = || GatewayError::upstream("the model server's answer is incomplete");
+        let truncated = || GatewayError::upstream("the model server's answer is incomplete");
         let end = self.end.take();
-        let end = end.unwrap_or_else(|| Err(broken.unwrap_or_else(cut)));
+        let end = end.unwrap_or_else(|| Err(error.unwrap_or_else(truncated)));
         let next = self.reply.end(end);
         self.write_end(next)
     }
@@ -85,36 +85,36 @@ impl Exchange {
         next
     }
 
-    /// Takes a whole answer, of a server that does not stream.
+    /// Takes a complete answer, from a server that does not stream.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
         let next = self.reply.whole(completion);
         self.write_end(next)
     }
 
-    /// The bytes that can go to the client now.
+    /// Takes the bytes that can be sent to the client now.
     pub fn take(&mut self) -> Vec<u8> {
         self.reply.out.take()
     }
 
-    /// Whether the client has been answered already, so that it is too late for a status.
+    /// Returns whether output has been produced, so that the status can no longer change.
     pub fn has_begun(&self) -> bool {
         self.reply.out.has_begun()
     }
 
-    /// A chunk without anything, for a client that waits for what is held back: a call, or a round of repair.
+    /// Returns an empty chunk if a call or a repair round keeps the client waiting.
     #[cfg(feature = "server")]
     pub(crate) fn empty_delta(&self) -> Option<Vec<u8>> {
         let is_holding = self.has_begun() && self.reply.is_holding();
         is_holding.then(|| self.reply.out.empty_delta())
     }
 
-    /// What has happened so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> Counts {
         self.reply.counts()
     }
 }
 
-/// Takes one event; how the stream has ended, if it has.
+/// Handles one event. Returns the result once the stream has ended.
 fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,

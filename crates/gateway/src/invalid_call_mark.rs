@@ -2,19 +2,19 @@
 
 use crate::key::Secret;
 
-/// What was wrong with the call before which a reply ended. It is marked behind the arguments of the last call that was
-/// sent, as white space that JSON ignores, so that the next request can tell the model.
+/// The error of the call before which a reply ended. It is encoded as whitespace after the arguments of the last sent call, which
+/// JSON ignores, so that the next request can report it to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidCallMark {
     /// No allowed tool has its name.
     UnknownTool,
-    /// Its arguments do not fit its tool.
+    /// Its arguments do not match the tool's schema.
     Arguments,
-    /// It is incomplete, or wrong as a text.
+    /// It is incomplete or malformed.
     Form,
 }
 
-/// How many characters a mark has: 24 bits, which nobody finds by chance.
+/// The number of characters of a mark. They hold 24 bits, which do not occur by chance.
 const LENGTH: usize = 12;
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -27,7 +27,7 @@ impl InvalidCallMark {
         digest.iter().take(LENGTH).map(blank).collect()
     }
 
-    /// The mark behind these arguments of the call with this id, if there is one.
+    /// Finds the mark at the end of these arguments of the call with this id.
     pub(crate) fn find(secret: &Secret, id: &str, arguments: &str) -> Option<Self> {
         let begin = arguments.len().checked_sub(LENGTH)?;
         let end = arguments

@@ -1,4 +1,4 @@
-//! Secrets, and what is derived from them without keeping any state: keys of markers, ids of calls.
+//! Secrets, and the marker keys and call ids that are derived from them without state.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,12 +10,12 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 pub(crate) const KEY_LENGTH: usize = 8;
-/// How many characters an id has behind its prefix: 124 bits.
+/// The number of characters of an id after its prefix, which hold 124 bits.
 const ID_LENGTH: usize = 24;
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// A secret of the gateway. All instances that serve one conversation must have the same, so that they give its markers
-/// the same key.
+/// A secret of the gateway. All instances that serve one conversation need the same secret, so that they derive the same marker
+/// key.
 ///
 /// ```
 /// use plaincall_gateway::Secret;
@@ -27,29 +27,29 @@ const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// A secret of any length; 32 random bytes are right.
+    /// Creates a secret of any length. Use 32 random bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// A secret of 32 random bytes from the system.
+    /// Creates a secret of 32 random bytes from the system.
     ///
     /// # Errors
-    /// Says why the system gives none.
+    /// Returns an error if the system provides no random bytes.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self::new(bytes))
     }
 
-    /// Derives a secret for another use, from which nothing can be found out about this one or the fields.
+    /// Derives a secret for another purpose, which reveals nothing about this one or the fields.
     pub fn derive(&self, fields: &[&[u8]]) -> Self {
         Self(self.digest(fields).to_vec())
     }
 
-    /// The HMAC of some fields.
+    /// Returns the HMAC of the fields.
     pub(crate) fn digest(&self, fields: &[&[u8]]) -> [u8; 32] {
-        // A key of any length is taken: the error is a matter of the trait.
+        // HMAC accepts keys of any length, so the error cannot occur.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return [0; 32];
         };
@@ -60,12 +60,12 @@ impl Secret {
         mac.finalize().into_bytes().into()
     }
 
-    /// A word of letters and digits that belongs to some fields.
+    /// Returns a word of letters and digits, derived from the fields.
     pub(crate) fn word(&self, fields: &[&[u8]]) -> String {
         letters(&self.digest(fields)).take(ID_LENGTH).collect()
     }
 
-    /// The key of a conversation's markers (`spec/gateway.md` 2): the first that is in none of its texts.
+    /// Returns the marker key of a conversation (`spec/gateway.md` 2): the first one that appears in none of its texts.
     pub(crate) fn marker_key(
         &self,
         caller: &str,
@@ -81,7 +81,7 @@ impl Secret {
                 &counter.to_be_bytes(),
             ]);
             let key: String = letters(&digest).take(KEY_LENGTH).collect();
-            // Nobody can write all keys into a conversation, nor one that he has not seen.
+            // No author can predict a key or write all of them, so this loop is short.
             if counter == u64::MAX || !is_known(&key) {
                 return key;
             }
@@ -96,7 +96,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Fresh ids for the calls of one reply.
+/// Generates ids for the calls of one reply.
 #[derive(Clone, Debug)]
 pub(crate) struct CallIds {
     seed: Secret,
@@ -105,7 +105,7 @@ pub(crate) struct CallIds {
 }
 
 impl CallIds {
-    /// The seed is random and used for one reply alone.
+    /// Creates a generator. The seed must be random and used for one reply only.
     pub(crate) fn new(seed: Secret, taken: HashSet<String>) -> Self {
         Self {
             seed,
@@ -114,7 +114,7 @@ impl CallIds {
         }
     }
 
-    /// An id that no call of the conversation has.
+    /// Returns an id that no call of the conversation has.
     pub(crate) fn next(&mut self) -> String {
         loop {
             let word = self.seed.word(&[b"call", &self.given.to_be_bytes()]);
@@ -127,7 +127,7 @@ impl CallIds {
     }
 }
 
-/// What is fresh for each request of this process. The system is asked for random numbers once.
+/// Generates unique seeds and words for the requests of this process, from one random secret.
 #[cfg(feature = "server")]
 #[derive(Debug)]
 pub(crate) struct Fresh {
@@ -144,12 +144,12 @@ impl Fresh {
         })
     }
 
-    /// A secret that nobody else has been given.
+    /// Returns a new secret.
     pub(crate) fn seed(&self) -> Secret {
         self.secret.derive(&[b"seed", &self.number()])
     }
 
-    /// A word that nobody else has been given.
+    /// Returns a new word.
     pub(crate) fn word(&self) -> String {
         self.secret.word(&[b"word", &self.number()])
     }
@@ -159,7 +159,7 @@ impl Fresh {
     }
 }
 
-/// Letters and digits, each as likely as the others: bytes above the last multiple of 36 are left out.
+/// Converts a digest to letters and digits with equal probability, by skipping bytes above the last multiple of 36.
 fn letters(digest: &[u8; 32]) -> impl Iterator<Item = char> {
     let fair = digest.iter().filter(|byte| **byte < 252);
     let places = fair.map(|byte| usize::from(*byte) % ALPHABET.len());

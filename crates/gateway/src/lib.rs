@@ -1,15 +1,12 @@
-//! Native tool calls for any text model: the core of the gateway, and its server.
+//! Native tool calls for any text model: a proxy, and its core without I/O.
 //!
-//! A client speaks the `OpenAI` API with `tools`; the model server sees plain text; the calls that the model writes come
-//! back as native `tool_calls`, while it still writes.
+//! Clients use the `OpenAI` API with `tools`; the model server receives plain text; the calls that the model writes become native
+//! `tool_calls` while they are streamed.
 //!
-//! - [`translate()`]: a request with tools becomes one in words, and a [`ReplyPlan`].
-//! - [`Reply`]: the model's answer, piece by piece, becomes the client's: a [`StreamedResponse`] or a [`CompleteResponse`].
-//! - [`ModelSettings`]: the settings of a model.
-//! - [`Exchange`]: converts the event stream of the model server to that of the client.
-//!
-//! This core does no I/O, reads no clock and keeps no state between requests. With the default feature `server`, [`Gateway`]
-//! is a server around it, on a socket or inside your program.
+//! - [`Gateway`] is the proxy, on a socket or inside your program (feature `server`, on by default).
+//! - [`translation`] is the core, for programs with their own server. It does no I/O, reads no clock and keeps no state between
+//!   requests.
+//! - [`ModelSettings`] configures how a model is prompted and its replies are parsed.
 
 mod compiled;
 mod counts;
@@ -19,35 +16,36 @@ mod invalid_call_mark;
 mod key;
 mod reply;
 #[cfg(feature = "server")]
-mod server;
+pub mod server;
 mod settings;
 mod sink;
 mod tool_cache;
 mod tools;
 mod translate;
 
-#[cfg(feature = "server")]
-pub use axum;
+/// The core of the gateway, without I/O.
+///
+/// - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
+/// - [`Reply`] converts the model's reply to a [`StreamedResponse`] or a [`CompleteResponse`].
+/// - [`Exchange`] does the same with the bytes of event streams.
+pub mod translation {
+    pub use crate::exchange::Exchange;
+    pub use crate::reply::plan::ReplyPlan;
+    pub use crate::reply::round::RepairRound;
+    pub use crate::reply::{Flow, Next, Reply};
+    pub use crate::sink::ResponseSink;
+    pub use crate::sink::complete::CompleteResponse;
+    pub use crate::sink::streamed::StreamedResponse;
+    pub use crate::tool_cache::ToolCache;
+    pub use crate::tools::OfferedTools;
+    pub use crate::translate::{Caller, Translation, translate};
+}
+
 pub use counts::Counts;
 pub use error::GatewayError;
-pub use exchange::Exchange;
 pub use key::Secret;
 #[cfg(feature = "server")]
-pub use plaincall_wire::ReplayError;
-pub use reply::plan::ReplyPlan;
-pub use reply::round::RepairRound;
-pub use reply::{Flow, Next, Reply};
-#[cfg(feature = "server")]
-pub use server::replay::Replay;
-#[cfg(feature = "server")]
 pub use server::{
-    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observer, Report, Retries,
-    ServerLimits, Timeouts, Upstream,
+    Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,
 };
 pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
-pub use sink::ResponseSink;
-pub use sink::complete::CompleteResponse;
-pub use sink::streamed::StreamedResponse;
-pub use tool_cache::ToolCache;
-pub use tools::OfferedTools;
-pub use translate::{Caller, Translation, translate};

@@ -1,4 +1,4 @@
-//! The reply of the model as a reply with native tool calls: a state machine without I/O.
+//! Converts the model's reply to a reply with native tool calls: a state machine without I/O.
 //!
 //! ```text
 //!           push, whole                     finish reason, or a call that is not allowed here
@@ -21,7 +21,7 @@ use plaincall_call::{Bound, CallError, ReplyItem, ReplyReader, Started, Stop, To
 use plaincall_syntax::{Code, Event, EventKind};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
-    api_finish_reason, is_cut_by_length, is_natural_end, read_error,
+    api_finish_reason, is_length_limited, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -35,16 +35,14 @@ use crate::reply::text::Text;
 use crate::sink::ResponseSink;
 use crate::tools::Choice;
 
-/// Reads the reply of a model and gives it to an [`ResponseSink`] piece by piece.
+/// Converts a model's reply and writes it to a [`ResponseSink`] in pieces.
 ///
-/// Chunks of the model server go in by [`push`](Self::push), a whole answer by [`whole`](Self::whole), and how the
-/// answer ended by [`end`](Self::end). What goes out depends only on what came in and on the seed, not on the chunks in
-/// which the text came.
+/// [`push`](Self::push) takes a chunk of the model server, [`whole`](Self::whole) a complete answer, and [`end`](Self::end) the
+/// result of the stream. The output depends only on the text and the seed, not on how the text is split into chunks.
 ///
 /// ```
-/// use plaincall_gateway::{
-///     Caller, ModelSettings, Next, ToolCache, Reply, Secret, StreamedResponse, Translation, translate,
-/// };
+/// use plaincall_gateway::{ModelSettings, Secret};
+/// use plaincall_gateway::translation::{Caller, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
@@ -77,7 +75,7 @@ pub struct Reply<O> {
     repairs: u32,
     sent: u64,
     last_id: String,
-    /// While a repair is possible: the text that has been sent.
+    /// The text that has been sent, while a repair is possible.
     content: String,
     reasoning_name: ReasoningField,
     spent: Option<Usage<'static>>,
@@ -87,36 +85,37 @@ pub struct Reply<O> {
     pub(crate) out: O,
 }
 
-/// One answer of the model: the first, or that of a round of repair.
+/// One answer of the model: the first, or that of a repair round.
 #[derive(Debug)]
 struct Round {
     text: Text,
     open: Option<Opened>,
     given_ids: HashSet<String>,
-    /// How many calls have started, those that were unwanted not counted.
+    /// The number of calls that have started, without disallowed calls.
     started: u64,
     stop: Stop,
-    /// While a repair is possible: what the model has written, without its reasoning. `None` if that is too long.
+    /// The model's text without its reasoning, while a repair is possible. `None` if it is too long.
     written: Option<String>,
     answer: String,
-    /// How many bytes of text have come.
+    /// The length of the received text, in bytes.
     length: usize,
     late: u32,
 }
 
 const OLD_CALL: &str = "function_call";
 
-/// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
+/// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
 
-/// The longest text of a reply, in bytes. Of a call that is open the text is kept.
+/// The longest text of a reply, in bytes. The text of an open call is kept in memory.
 const MAX_TEXT: usize = 64 << 20;
 
-/// The most that is kept of a reply for a repair, in bytes: more than any model writes in one. A longer one is not repaired.
+/// The longest reply that can be repaired, in bytes: more than models write.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Whether the caller goes on reading.
+/// Whether the caller should continue reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Flow {
     /// Keep reading.
     Continue,
@@ -126,25 +125,26 @@ pub enum Flow {
     Stop,
 }
 
-/// What is to be done when the answer has ended.
+/// The next step after an answer of the model has ended.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Next {
     /// The reply is complete.
     Done,
-    /// Ask the model again: send the same request with this added, and feed its answer to the same [`Reply`].
+    /// Repair the reply: send the same request with these messages appended, and feed the answer to the same [`Reply`].
     Repair(RepairRound),
     /// The reply ends with an error.
     Failed(GatewayError),
 }
 
-/// A call that must not be in this reply, so that the reply ends before it.
+/// The reason to end a reply before a call.
 #[derive(Debug)]
 enum Before {
-    /// A call that waits for another one of the reply.
+    /// The call depends on another call of the same reply.
     Dependent,
-    /// A second call where there may be one.
+    /// A second call, although only one is allowed.
     Surplus,
-    /// An invalid call.
+    /// The call is invalid.
     Invalid(Arc<ToolCall>, CallError),
 }
 
@@ -165,8 +165,8 @@ impl Round {
 }
 
 impl<O: ResponseSink> Reply<O> {
-    /// A reply that is read by this plan and goes to this outlet. The seed is for the ids of its calls: random, and used
-    /// for nothing else.
+    /// Creates a reply that is read by this plan and written to this sink. Call ids are derived from the seed, which must be random
+    /// and used only once.
     pub fn new(mut plan: ReplyPlan, seed: Secret, out: O) -> Self {
         let taken = std::mem::take(&mut plan.taken);
         let plan = Arc::new(plan);
@@ -188,43 +188,47 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Where the reply goes, to take away what it has got.
+    /// Returns the sink, for example to take its output.
     pub fn sink_mut(&mut self) -> &mut O {
         &mut self.out
     }
 
-    /// Where the reply has gone.
+    /// Returns the sink.
     pub fn into_sink(self) -> O {
         self.out
     }
 
-    /// What has happened so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes the next chunk of the model server.
+    /// Handles the next chunk of the model server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
         let is_error = chunk.object.as_deref() == Some("error")
             || chunk.error.as_ref().is_some_and(|error| !error.is_null());
         if is_error {
             let error = read_error(plaincall_wire::write(&chunk).as_bytes());
-            return self.fail_here(GatewayError::from_upstream(502, error));
+            return self.fail(GatewayError::from_upstream(502, error));
         }
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
         }
         if let Some(settled) = &self.settled {
             if *settled == Next::Done && chunk.choices().is_empty() {
-                // What stands beside the usage goes with it.
+                // Other fields of this chunk are sent with the usage.
                 self.out.carry(&chunk);
             }
             self.round.late += 1;
-            let is_over = self.round.late >= MAX_LATE;
-            return if is_over { Flow::Stop } else { Flow::UsageOnly };
+            let is_limit = self.round.late >= MAX_LATE;
+            return if is_limit {
+                Flow::Stop
+            } else {
+                Flow::UsageOnly
+            };
         }
         for choice in chunk.choices.iter_mut().flatten() {
-            // They tell the model's text, markers and all.
+            // They contain the model's text with its markers.
             choice.logprobs = None;
         }
         if self.repairs == 0 {
@@ -239,15 +243,15 @@ impl<O: ResponseSink> Reply<O> {
             }
             let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
             if !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
-                return self.fail_here(native_call());
+                return self.fail(native_call());
             }
             self.think(&choice.thought());
-            self.reject(delta.and_then(|delta| delta.refusal.as_deref()));
+            self.decline(delta.and_then(|delta| delta.refusal.as_deref()));
             let content = choice.content();
             self.round.length += content.len();
             if self.round.length > MAX_TEXT {
                 let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
-                return self.fail_here(GatewayError::upstream(message));
+                return self.fail(GatewayError::upstream(message));
             }
             if let Some(before) = self.read(&content) {
                 self.end_before(before);
@@ -264,7 +268,7 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Whether the model may still be asked again, or will be, so that its request is needed.
+    /// Returns whether a repair round is possible or pending, so that the request is still needed.
     pub(crate) fn may_ask_again(&self) -> bool {
         match self.settled {
             Some(Next::Repair(_)) => true,
@@ -276,35 +280,35 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Whether texts of the request are kept until the reply has ended: what a call may have been copied from.
+    /// Returns whether the reply keeps untrusted texts of the request, to detect calls copied from them.
     #[cfg(feature = "server")]
     pub(crate) fn keeps_texts(&self) -> bool {
         !self.plan.untrusted.is_empty()
     }
 
-    /// Whether something is held back from the client: a call, or a round of repair.
+    /// Returns whether a call or a repair round keeps the client waiting.
     #[cfg(feature = "server")]
     pub(crate) fn is_holding(&self) -> bool {
         !self.is_settled() && (matches!(self.round.open, Some(Opened::Held)) || self.repairs > 0)
     }
 
-    /// Whether it is known what becomes of the round, so that only its usage may still come.
+    /// Returns whether the result of the round is known, so that only the usage may follow.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled.is_some()
     }
 
-    /// Takes a whole answer of the model server.
+    /// Handles a complete answer of the model server.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
         let Some(choice) = completion.choices().first() else {
             self.usage = completion.usage.clone().map(Usage::into_owned);
             let error = completion.unknown.get("error");
-            let refusal = match error.filter(|error| !error.is_null()) {
+            let error = match error.filter(|error| !error.is_null()) {
                 Some(error) => {
                     GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
                 }
                 None => GatewayError::upstream("the model server returned no choices"),
             };
-            return self.end(Err(refusal));
+            return self.end(Err(error));
         };
         let message = choice.message.clone().unwrap_or_default();
         let delta = Delta {
@@ -329,14 +333,12 @@ impl<O: ResponseSink> Reply<O> {
         self.end(Ok(()))
     }
 
-    /// Ends the answer of the model server. When another round is to follow, the reply is ready for its answer.
-    ///
-    /// It has ended as it should, with `[DONE]` or after a finish reason, or says why not. If the reply was complete
-    /// before, that is no matter.
+    /// Ends the answer of the model server. `Ok` means that it ended with `[DONE]` or after a finish reason. An error is ignored if
+    /// the reply is complete already. After [`Next::Repair`], the reply is ready for the next answer.
     pub fn end(&mut self, end: Result<(), GatewayError>) -> Next {
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
-            (None, Err(refusal)) => self.settled = Some(Next::Failed(refusal)),
+            (None, Err(error)) => self.settled = Some(Next::Failed(error)),
             (Some(_), _) => {}
         }
         if let Some(usage) = self.usage.take() {
@@ -365,13 +367,13 @@ impl<O: ResponseSink> Reply<O> {
         next
     }
 
-    /// The reply fails here, unless it is complete already.
-    fn fail_here(&mut self, refusal: GatewayError) -> Flow {
-        self.settled.get_or_insert(Next::Failed(refusal));
+    /// Ends the reply with an error, unless it is complete already.
+    fn fail(&mut self, error: GatewayError) -> Flow {
+        self.settled.get_or_insert(Next::Failed(error));
         Flow::Stop
     }
 
-    /// Whether an invalid call leads to a repair, and not to the end of the reply.
+    /// Returns whether an invalid call leads to a repair rather than the end of the reply.
     fn may_repair(&self) -> bool {
         self.plan.may_repair() && self.sent == 0
     }
@@ -384,14 +386,14 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    fn reject(&mut self, refusal: Option<&str>) {
+    fn decline(&mut self, refusal: Option<&str>) {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
             self.flush();
             self.out.refusal(refusal);
         }
     }
 
-    /// Reads a piece of the model's text. If a call comes that must not be there, the reply ends before it.
+    /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     fn read(&mut self, text: &str) -> Option<Before> {
         let items: Vec<_> = self.reader.feed(text).collect();
         for item in items {
@@ -418,7 +420,7 @@ impl<O: ResponseSink> Reply<O> {
 
     fn event(&mut self, event: &Event<'_>) {
         let is_outside = self.round.open.is_none();
-        // The markers of reasoning, of which there may be nothing between.
+        // Reasoning markers, possibly without text between them.
         let is_marker =
             is_outside && matches!(&event.kind, EventKind::Ignored(ignored) if **ignored != *"\\");
         let is_reasoning = is_marker || matches!(&event.kind, EventKind::Reasoning(_));
@@ -426,7 +428,7 @@ impl<O: ResponseSink> Reply<O> {
             self.round.text.gap();
         }
         if !is_reasoning && self.may_repair() {
-            self.note(event.source());
+            self.record(event.source());
         }
         if let EventKind::Diagnostic(diagnostic) = &event.kind
             && is_outside
@@ -448,8 +450,8 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Keeps what the model has written, less its reasoning.
-    fn note(&mut self, source: &str) {
+    /// Records the model's text without its reasoning.
+    fn record(&mut self, source: &str) {
         let Some(written) = &mut self.round.written else {
             return;
         };
@@ -467,7 +469,7 @@ impl<O: ResponseSink> Reply<O> {
         self.round.text.call(&started.name);
         if self.plan.choice == Choice::None {
             self.counts.disallowed_calls += 1;
-            self.round.open = Some(Opened::Unwanted);
+            self.round.open = Some(Opened::Disallowed);
             return None;
         }
         if self.plan.one_call && self.round.started > 0 {
@@ -486,9 +488,9 @@ impl<O: ResponseSink> Reply<O> {
         let index = self.begin_sent(&started.name);
         let allowed = self.plan.choice.allows(&started.name);
         let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
-        // Without ids in the conversation there is nothing that could be waited for.
-        let is_right = started.dependencies.is_empty() && !started.is_duplicate;
-        let call = open_call::Streamed::new(index, tool.filter(|_| is_right));
+        // Calls in the API cannot depend on other calls.
+        let is_supported = started.dependencies.is_empty() && !started.is_duplicate;
+        let call = open_call::Streamed::new(index, tool.filter(|_| is_supported));
         self.round.open = Some(Opened::Streamed(Box::new(call)));
         None
     }
@@ -505,7 +507,7 @@ impl<O: ResponseSink> Reply<O> {
         self.round.text.edge();
         let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
         let is_valid = match (self.round.open.take()?, &bound) {
-            (Opened::Unwanted, _) => return None,
+            (Opened::Disallowed, _) => return None,
             (Opened::Streamed(mut streamed), bound) => {
                 let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
                 let is_closed = streamed.close(&call, arguments);
@@ -526,7 +528,7 @@ impl<O: ResponseSink> Reply<O> {
             (false, true) => self.counts.truncated_calls += 1,
             (false, false) => self.counts.invalid_calls += 1,
         }
-        // A reply that is truncated is not repaired: the call is left self.out.
+        // A truncated reply is not repaired; the call is dropped.
         let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
         let error = bound.err().filter(|_| is_repaired)?;
         Some(Before::Invalid(call, error))
@@ -537,23 +539,23 @@ impl<O: ResponseSink> Reply<O> {
             call.flush(&mut self.out);
         }
         if let Some(text) = self.round.text.take() {
-            self.say(&text);
+            self.send_text(&text);
         }
     }
 
-    /// Gives out the text in which nothing more comes before the next call or the end.
+    /// Sends the text before a call or the end of the reply.
     fn end_text(&mut self) {
         self.flush();
         if let Some(text) = self.round.text.take_rest() {
-            self.say(&text);
+            self.send_text(&text);
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn send_text(&mut self, text: &str) {
         if self.repairs == 0 {
             self.out.content(text);
         }
-        // Nobody sees what a model says about its mistakes, unless it is all that it says.
+        // The text of a repair round is sent only if the round contains no call.
         if self.may_repair() && self.repairs > 0 {
             self.round.answer.push_str(text);
         } else if self.may_repair() && self.round.written.is_some() {
@@ -561,14 +563,14 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// The reply ends before a call that must not be there.
+    /// Ends the reply before a call.
     fn end_before(&mut self, before: Before) {
         match before {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
             Before::Invalid(call, invalid) if self.sent == 0 => {
-                let repair = RepairReason::of_call(&call, &invalid, &self.plan);
-                return self.ask_again(repair);
+                let reason = RepairReason::of_call(&call, &invalid, &self.plan);
+                return self.repair(reason);
             }
             Before::Invalid(call, invalid) => {
                 if self.plan.guard().mentions(&call.name).is_none() {
@@ -581,23 +583,23 @@ impl<O: ResponseSink> Reply<O> {
         self.settle("stop");
     }
 
-    /// The model has ended its reply, with a reason or without one.
+    /// Handles the end of the model's reply, with or without a finish reason.
     fn finish(&mut self, reason: Option<&str>) {
-        // A server may say twice how the reply ended.
+        // Some servers send the finish reason twice.
         if self.is_settled() {
             return;
         }
-        let is_cut = reason.map_or(self.round.open.is_some(), |reason| {
-            is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
+        let is_truncated = reason.map_or(self.round.open.is_some(), |reason| {
+            is_length_limited(reason) || api_finish_reason(reason) == "content_filter"
         });
         self.round.stop = match reason {
-            _ if is_cut => Stop::Length,
+            _ if is_truncated => Stop::Length,
             Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
         let reason = match reason {
             Some(reason) => api_finish_reason(reason),
-            None if is_cut => "length",
+            None if is_truncated => "length",
             None => "stop",
         };
         for item in self.reader.finish(self.round.stop).items {
@@ -618,15 +620,15 @@ impl<O: ResponseSink> Reply<O> {
             && self.counts.disallowed_calls == 0
             && let Some(blank) = round.text.take_blank()
         {
-            self.say(&blank);
+            self.send_text(&blank);
         }
         if self.may_repair() {
             let written = self.round.written.as_deref().unwrap_or_default();
             let repair = without_call(written, &self.plan);
             if let Some(repair) = repair.filter(|_| !is_truncated) {
-                return self.ask_again(repair);
+                return self.repair(repair);
             }
-            self.give_answer();
+            self.send_answer();
         }
         self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
         self.out.finish(match reason {
@@ -638,18 +640,18 @@ impl<O: ResponseSink> Reply<O> {
         self.settled = Some(Next::Done);
     }
 
-    /// Asks the model again, or fails if that has been done often enough.
-    fn ask_again(&mut self, repair: RepairReason) {
-        self.counts.missing_calls += u64::from(repair.is_missing);
-        let is_allowed = repair.can_be_asked && self.may_ask_again();
+    /// Starts a repair round, or fails if the limit is reached.
+    fn repair(&mut self, reason: RepairReason) {
+        self.counts.missing_calls += u64::from(reason.is_missing);
+        let is_allowed = reason.can_be_asked && self.may_ask_again();
         self.settled = Some(match &self.round.written {
-            Some(written) if is_allowed => Next::Repair(RepairRound::new(written, repair.text)),
-            _ => Next::Failed(repair.error),
+            Some(written) if is_allowed => Next::Repair(RepairRound::new(written, reason.text)),
+            _ => Next::Failed(reason.error),
         });
     }
 
-    /// Sends the text of a round of repair without a call, less what has been sent already.
-    fn give_answer(&mut self) {
+    /// Sends the text of a repair round without a call, except what has been sent already.
+    fn send_answer(&mut self) {
         let answer = std::mem::take(&mut self.round.answer);
         let sent = self.content.trim();
         if let Some(rest) = answer
@@ -666,7 +668,7 @@ impl<O: ResponseSink> Reply<O> {
                 self.out.content(rest);
             }
         } else if !answer.is_empty() {
-            // No marker runs over a line end.
+            // Markers never span lines.
             let needs_line = !self.content.is_empty() && !self.content.ends_with('\n');
             self.out.content(&if needs_line {
                 ["\n", &answer].concat()
@@ -677,7 +679,7 @@ impl<O: ResponseSink> Reply<O> {
     }
 }
 
-/// The server has found a call although it was offered no tools: then it has taken out of the text what we should read.
+/// The error for a native call of the model server: its parser removed the call from the text.
 fn native_call() -> GatewayError {
     GatewayError::upstream(
         "the model server returned a native tool call although it was offered no tools: turn off its tool parsing",

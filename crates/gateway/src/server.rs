@@ -1,6 +1,10 @@
 //! The server around the core.
+//!
+//! [`Gateway`](crate::Gateway) responds to requests; [`Gateway::serve`](crate::Gateway::serve) listens on a socket. This module has
+//! the parts of its configuration and reports that few programs name.
 
 mod auth;
+mod body;
 mod body_filter;
 mod chat;
 mod config;
@@ -13,7 +17,7 @@ mod origins;
 mod passthrough;
 mod pipe;
 mod preflight;
-pub(crate) mod replay;
+mod replay;
 mod report;
 mod request;
 mod response;
@@ -21,34 +25,38 @@ mod serve;
 mod socket;
 mod upstream;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::Request;
-use axum::response::Response;
-use axum::routing::{get, post};
-use hyper::service::Service as _;
-use hyper_util::service::TowerToHyperService;
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_LENGTH, ORIGIN};
+use http::{HeaderValue, Method, Request};
+use hyper::body::Body as HttpBody;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tower_service::Service;
 
 use crate::error::GatewayError;
 use crate::key::Fresh;
 use crate::server::auth::Keys;
+pub use crate::server::body::Body;
+use crate::server::body::{BoxError, Response};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
-pub use crate::server::local::{Answered, LocalModel};
+pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::metrics::Metrics;
+pub use crate::server::replay::Replay;
 pub use crate::server::report::{Contents, Observer, Report};
 pub use crate::server::upstream::Upstream;
 use crate::server::upstream::{Connection, HttpServer};
 use crate::tool_cache::ToolCache;
+pub use plaincall_wire::ReplayError;
 
-/// How many long bodies are dealt with at one time. What is made of one may take a hundred megabytes.
+/// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
 
 const CHAT: &str = "/v1/chat/completions";
@@ -60,136 +68,139 @@ pub(crate) struct Shared {
     connection: Connection,
     metrics: Metrics,
     offers: ToolCache,
-    /// One for each request that can be answered at one time.
-    places: Arc<Semaphore>,
-    /// One for each byte that bodies of requests may have together.
+    /// One permit for each concurrent request.
+    requests: Arc<Semaphore>,
+    /// One permit for each byte of all request bodies.
     body_limits: Arc<Semaphore>,
-    /// Turns of long bodies, which each keep a thread busy.
+    /// One permit for each long body, which keeps a thread busy.
     long_bodies: Arc<Semaphore>,
     is_draining: AtomicBool,
-    /// Whether what has not been answered will not be any more.
-    is_over: watch::Sender<bool>,
+    /// Becomes `true` when active requests are cancelled.
+    is_stopped: watch::Sender<bool>,
 }
 
-/// What a log says of a request that no path of the gateway has: nothing of its own.
+/// The log message for unknown paths, which quotes nothing of the request.
 const WRONG_ADDRESS: &str = "unknown path or method";
 
-/// The gateway: requests in, answers out.
+/// A proxy that adds tool calling to a model.
 ///
-/// It needs no socket of its own. [`serve`](Self::serve) listens on one; [`router`](Self::router) is for a program that
-/// serves other things too; [`answer`](Self::answer) answers one request. All clones are the same gateway.
+/// [`serve`](Self::serve) listens on a socket. [`handle`](Self::handle) responds to one request without a socket. As a
+/// [`tower_service::Service`], a gateway can also be part of another server, for example with `axum::Router::nest_service`. Clones
+/// share everything.
 ///
 /// ```
-/// use axum::body::{Body, Bytes, to_bytes};
-/// use axum::http::{Request, Response};
-/// use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
+/// use bytes::Bytes;
+/// use http::{Request, Response};
+/// use http_body_util::{BodyExt, Full};
+/// use plaincall_gateway::{Body, Gateway, GatewayConfig, Secret, Upstream};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // A model in this process, which always says the same. `Upstream::Http` is one that is elsewhere.
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// // A model in this process. For a model server, use `Upstream::http`.
 /// let model = async |_: Request<Bytes>| {
-///     let call = r#"{"choices":[{"message":{"role":"assistant","content":"!!!GADGET_START:now\n!!!GADGET_END"},"finish_reason":"stop"}]}"#;
-///     let answer = Response::builder().header("content-type", "application/json");
-///     Ok(answer.body(Body::from(call))?)
+///     let reply = r#"{"choices":[{"message":{"role":"assistant","content":"!!!GADGET_START:now\n!!!GADGET_END"},"finish_reason":"stop"}]}"#;
+///     let response = Response::builder().header("content-type", "application/json");
+///     Ok(response.body(Body::from(reply))?)
 /// };
 /// let gateway = Gateway::new(GatewayConfig::new(Upstream::local(model), Secret::random()?))?;
 ///
 /// let body = r#"{"messages":[{"role":"user","content":"What time is it?"}],"tools":[{"type":"function","function":{"name":"now"}}]}"#;
-/// let response = gateway.answer(Request::post("/v1/chat/completions").body(Body::from(body))?).await;
-/// let answer = to_bytes(response.into_body(), 1 << 20).await?;
-/// let answer: serde_json::Value = serde_json::from_slice(&answer)?;
-/// assert_eq!(answer["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "now");
-///
-/// // As a part of a server of one's own.
-/// let router: axum::Router = axum::Router::new().nest("/models", gateway.router());
-/// # drop(router);
+/// let request = Request::post("/v1/chat/completions").body(Full::from(body))?;
+/// let response = gateway.handle(request).await.into_body().collect().await?.to_bytes();
+/// let response: serde_json::Value = serde_json::from_slice(&response)?;
+/// assert_eq!(response["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "now");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
-    router: Router,
 }
 
 impl Gateway {
-    /// A gateway that serves so. Nothing is asked of the model server yet.
+    /// Creates a gateway. Sends nothing to the model server yet.
     ///
     /// # Errors
-    /// Says what of the configuration cannot work.
+    /// Returns an error if the configuration is invalid.
     pub fn new(config: GatewayConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let is_over = watch::Sender::new(false);
+        let is_stopped = watch::Sender::new(false);
         let fresh = Fresh::new()
             .map_err(|error| ConfigError(format!("no random numbers from the system: {error}")))?;
         let shared = Arc::new(Shared {
             keys: Keys::new(&config.keys, &config.origins, fresh.seed()),
             fresh,
-            connection: Connection::new(&config, is_over.subscribe())?,
+            connection: Connection::new(&config, is_stopped.subscribe())?,
             metrics: Metrics::default(),
             offers: ToolCache::new(),
-            places: Arc::new(Semaphore::new(config.limits.concurrent)),
+            requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
             is_draining: AtomicBool::new(false),
-            is_over,
+            is_stopped,
             config,
         });
-        let router = Router::new()
-            .route(CHAT, post(chat::chat))
-            .merge(passthrough::routes())
-            .route("/health", get(|| async { "ok\n" }))
-            .route("/ready", get(ready))
-            .route("/metrics", get(metrics))
-            .method_not_allowed_fallback(no_such_method)
-            .fallback(no_such_route)
-            .with_state(Arc::clone(&shared));
-        // Pages in browsers can read only what says so, errors too.
-        let router = match origins::layer(&shared.config.origins) {
-            Some(layer) => router.layer(layer),
-            None => router,
+        Ok(Self { shared })
+    }
+
+    /// Responds to one request. Requires a tokio runtime. Dropping the response's body cancels the request to the model server.
+    pub async fn handle<B>(&self, request: Request<B>) -> http::Response<Body>
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let request = request.map(Body::new);
+        let is_head = request.method() == Method::HEAD;
+        let origins = &self.shared.config.origins;
+        let mut response = if origins.is_empty() {
+            route(&self.shared, request).await
+        } else {
+            let origin = request.headers().get(ORIGIN).cloned();
+            let mut response = if request.method() == Method::OPTIONS {
+                origins::preflight(request.headers())
+            } else {
+                route(&self.shared, request).await
+            };
+            origins::expose(&mut response, origin.as_ref(), origins);
+            response
         };
-        Ok(Self { shared, router })
-    }
-
-    /// Answers its paths, `/v1/chat/completions` and the others, below a path of a program that serves others too.
-    pub fn router(&self) -> Router {
-        self.router.clone()
-    }
-
-    /// Answers one request, on a runtime of tokio. When the answer's body is dropped, what was asked for it is dropped too.
-    pub async fn answer(&self, request: Request<Body>) -> Response {
-        let answered = TowerToHyperService::new(self.router.clone()).call(request);
-        let Ok(response) = answered.await;
+        if let Some(length) = response.body().size_hint().exact() {
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        if is_head {
+            *response.body_mut() = Body::default();
+        }
         response
     }
 
-    /// Says on `/ready` from now on that no more requests are welcome. Those that come are answered all the same, and the
-    /// connection is closed behind the answer.
+    /// Reports "draining" on `/ready` from now on. Requests are still accepted, and their connections are closed after the
+    /// response.
     pub fn drain(&self) {
         self.shared.is_draining.store(true, Ordering::Relaxed);
     }
 
-    /// What speaks against the model server, in a sentence: it is asked for its models, and may not be there, want a key,
-    /// or have another address. Takes ten seconds at most. A server that answers may still be the wrong one.
+    /// Requests the model list of the model server and returns a message if that fails: no connection, a missing key or a wrong
+    /// URL. Takes at most ten seconds. A server that answers may still be the wrong one.
     pub async fn preflight(&self) -> Option<String> {
         self.shared.preflight().await
     }
 
-    /// How many requests are being answered; each until the body of its answer has been taken or dropped.
+    /// Returns the number of active requests. A request is active until the body of its response has been read or dropped.
     pub fn active(&self) -> usize {
         self.shared.active()
     }
 
-    /// Serves until `shutdown` completes; then takes no more connections, and waits for requests that are being answered.
-    /// What has no answer when the time for that is over ends with an error; gives the number of such requests.
+    /// Serves until `shutdown` completes, then stops accepting connections and waits for active requests. Requests that exceed
+    /// the drain timeout end with an error; returns their number.
     ///
-    /// When this ends or is dropped, all its connections are closed. To let others hear of it before no more connections are
-    /// taken, call [`drain`](Self::drain) a while before.
+    /// When this future completes or is dropped, all its connections are closed. To let load balancers react before the listener
+    /// closes, call [`drain`](Self::drain) some time before `shutdown`.
     ///
     /// # Errors
-    /// A [`ConfigError`] if other machines can reach the listener, clients need no key, and the gateway is not
-    /// [`allow_public_without_keys`](GatewayConfig::allow_public_without_keys); and what the system says if it does not know where the listener is.
+    /// Returns a [`ConfigError`] if other machines can reach the listener and clients need no key, unless
+    /// [`allow_public_without_keys`](GatewayConfig::allow_public_without_keys) is set. Returns an error of the system if the
+    /// listener's address is unknown.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -197,15 +208,33 @@ impl Gateway {
     ) -> io::Result<usize> {
         let is_safe = self.shared.config.check_address(listener.local_addr()?);
         is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
-        let paths = TowerToHyperService::new(self.router.clone());
-        Ok(serve::serve(&self, paths, listener, shutdown).await)
+        Ok(serve::serve(&self, listener, shutdown).await)
+    }
+}
+
+impl<B> Service<Request<B>> for Gateway
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let gateway = self.clone();
+        Box::pin(async move { Ok(gateway.handle(request).await) })
     }
 }
 
 impl Shared {
     fn active(&self) -> usize {
         let limit = self.config.limits.concurrent;
-        limit.saturating_sub(self.places.available_permits())
+        limit.saturating_sub(self.requests.available_permits())
     }
 
     fn is_draining(&self) -> bool {
@@ -213,50 +242,59 @@ impl Shared {
     }
 }
 
-async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    if shared.is_draining() {
-        response::text(503, "draining\n")
-    } else {
-        response::text(200, "ready\n")
+async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
+    let path = request.uri().path();
+    let (allowed, forwarded) = match path {
+        CHAT => ("POST", None),
+        "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
+        _ => match passthrough::route(path) {
+            Some((allowed, path)) => (allowed, Some(path)),
+            None => return unknown_path(shared, request).await,
+        },
+    };
+    let method = request.method().as_str();
+    if !allowed.split(',').any(|allowed| allowed == method) {
+        let hint = "; this path has another method";
+        let mut response = reject(shared, 405, request, hint).await;
+        let allowed = HeaderValue::from_static(allowed);
+        response.headers_mut().insert(ALLOW, allowed);
+        return response;
+    }
+    match (path, forwarded) {
+        (_, Some(path)) => passthrough::pass(shared, path, request).await,
+        ("/health", _) => response::text(200, "ok\n"),
+        ("/ready", _) if shared.is_draining() => response::text(503, "draining\n"),
+        ("/ready", _) => response::text(200, "ready\n"),
+        ("/metrics", _) => {
+            let retries = shared.connection.server().map_or(0, HttpServer::retried);
+            response::metrics(&shared.metrics.text(shared.active(), retries))
+        }
+        _ => chat::chat(shared, request).await,
     }
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    let retries = shared.connection.server().map_or(0, HttpServer::retried);
-    response::metrics(&shared.metrics.text(shared.active(), retries))
-}
-
-async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let words = match nearest(request.uri().path()) {
-        Some(meant) => {
-            format!("; did you mean {meant}? The client's base URL must end with a single /v1")
+async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response {
+    let hint = match nearest(request.uri().path()) {
+        Some(path) => {
+            format!("; did you mean {path}? The client's base URL must end with a single /v1")
         }
         None => String::new(),
     };
-    reject(&shared, 404, request, &words).await
+    reject(shared, 404, request, &hint).await
 }
 
-async fn no_such_method(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    reject(&shared, 405, request, "; this path has another method").await
-}
-
-/// The path that is meant where `/v1` is missing, or stands there twice.
+/// Returns the likely path if `/v1` is missing or repeated.
 fn nearest(path: &str) -> Option<String> {
-    let behind = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
-    let meant = format!("/v1/{behind}");
-    (meant == CHAT || passthrough::is_forwarded(&meant)).then_some(meant)
+    let rest = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
+    let path = format!("/v1/{rest}");
+    (path == CHAT || passthrough::route(&path).is_some()).then_some(path)
 }
 
-async fn reject(
-    shared: &Arc<Shared>,
-    status: u16,
-    request: Request<Body>,
-    words: &str,
-) -> Response {
+async fn reject(shared: &Arc<Shared>, status: u16, request: Request<Body>, hint: &str) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     let paths = passthrough::paths();
     let message = format!(
-        "unknown endpoint {method} {path}{words}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and forwards {paths}"
+        "unknown endpoint {method} {path}{hint}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and forwards {paths}"
     );
     let error = GatewayError::invalid_request(message, None).status(status);
     request::reject_unknown_path(shared, request, &error.log(WRONG_ADDRESS)).await

@@ -1,58 +1,61 @@
-//! What is set for a model.
+//! The settings of a model.
 
 use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
 
-/// How a model is compiled to and its replies are given to clients. The default works for a model of which nothing is
-/// known.
+/// The settings of a model: its prompts, and the parsing and delivery of its replies. The default works for unknown models.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelSettings {
-    /// The dialect, without escape and key, which the gateway adds, and without reasoning markers.
+    /// The dialect without reasoning markers. The gateway adds escaping and the key. Default: block.
     pub dialect: Dialect,
-    /// Whether the markers carry a key.
+    /// Whether the markers contain a key.
     pub markers: Markers,
-    /// What stands around reasoning in the text, if the model writes any there.
+    /// The markers around reasoning in the model's text. Default: `<think>`.
     pub reasoning: Option<ReasoningSpan>,
-    /// When the arguments of a call are sent.
+    /// When the arguments of calls are sent.
     pub arguments: ArgumentMode,
-    /// What happens to calls without an end marker.
+    /// How calls without an end marker are handled.
     pub unclosed: Unclosed,
-    /// How many hidden rounds of repair a reply may take.
+    /// The maximum number of hidden repair rounds for a reply. Default: 2.
     pub repair_rounds: u32,
-    /// Whether messages of the role `developer` go to the model as `system`, the older name that all servers know.
+    /// Whether messages with the role `developer` are sent as `system`, which all servers support. Default: `true`.
     pub developer_is_system: bool,
 }
 
-/// The markers around the reasoning in the text of a model. They count at the beginning of a reply (`spec/common.md` 5.1).
+/// The markers around the reasoning in a model's text. They are recognized at the beginning of a reply (`spec/common.md` 5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReasoningSpan {
-    /// What opens it: `<think>`.
+    /// The start marker, such as `<think>`.
     pub open: String,
-    /// What closes it: `</think>`.
+    /// The end marker, such as `</think>`.
     pub close: String,
-    /// Whether the prompt ends inside it, so that a reply begins with reasoning.
+    /// Whether the prompt ends inside the reasoning, so that a reply begins with it.
     pub is_started: bool,
 }
 
-/// Whether the markers carry a key.
+/// Whether markers contain a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Markers {
-    /// As they are.
+    /// Without a key.
     #[default]
     Plain,
-    /// With a key that belongs to the conversation (`spec/common.md` 7), so that nobody outside can write a call.
+    /// With a key derived for each conversation (`spec/common.md` 7), so that untrusted texts cannot contain calls.
     Keyed,
 }
 
-/// When the arguments of a call are sent.
+/// When the arguments of calls are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ArgumentMode {
-    /// When the call has ended and is valid, with its name. Nothing is sent of an invalid call.
+    /// After the call is complete and valid, together with its name. Invalid calls are not sent.
     #[default]
     Checked,
-    /// While the model writes them. The arguments of a call that proves invalid end as JSON that nobody can read.
+    /// While the model writes them. The arguments of an invalid call end as unparsable JSON.
     ///
-    /// Replies that are not streamed, and those to a request with a `strict` function, are checked all the same.
+    /// Complete responses, and responses to requests with a `strict` function, are checked anyway.
     Stream,
 }
 
@@ -71,22 +74,27 @@ impl Default for ModelSettings {
 }
 
 impl ReasoningSpan {
-    /// The markers of most models that reason in their text: [`Dialect::THINK`].
-    pub fn think() -> Self {
-        let [open, close] = Dialect::THINK.map(str::to_owned);
+    /// Creates a span with these markers.
+    pub fn new(open: impl Into<String>, close: impl Into<String>) -> Self {
         Self {
-            open,
-            close,
+            open: open.into(),
+            close: close.into(),
             is_started: false,
         }
+    }
+
+    /// Creates a span with the most common markers, [`Dialect::THINK`].
+    pub fn think() -> Self {
+        let [open, close] = Dialect::THINK;
+        Self::new(open, close)
     }
 }
 
 impl ModelSettings {
-    /// Whether they can work.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Says what is wrong with the dialect: it must be of one syntax, since one is prompt.
+    /// Returns an error if the dialect is invalid or does not have exactly one syntax, which prompts need.
     pub fn check(&self) -> Result<(), DialectError> {
         if self.dialect.syntax().is_none() {
             return Err(DialectError::NoSyntax);

@@ -8,15 +8,15 @@ use crate::error::GatewayError;
 use crate::tools::OfferedTools;
 
 const MAX_ENTRIES: usize = 256;
-/// How long their texts may be together, in bytes. What is made of many small tools takes fifty times as much.
+/// The maximum total length of the cached definitions, in bytes. Parsed definitions may take fifty times as much.
 const MAX_BYTES: usize = 512 << 10;
 
-/// A cache of parsed tools, least recently used first. Clients send the same tools in every request of a conversation.
+/// A cache of parsed tools in order of use. Clients send the same tools in every request of a conversation.
 #[derive(Debug, Default)]
 pub struct ToolCache(Mutex<Vec<(Box<str>, Arc<OfferedTools>)>>);
 
 impl ToolCache {
-    /// Without any.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
@@ -29,7 +29,7 @@ impl ToolCache {
         if let Some(offer) = self.find(text) {
             return Ok(offer);
         }
-        // Others need not wait for this one.
+        // The lock is not held meanwhile.
         let offer = Arc::new(OfferedTools::read(request)?);
         self.keep(text, &offer);
         Ok(offer)
@@ -37,14 +37,14 @@ impl ToolCache {
 
     fn find(&self, text: &str) -> Option<Arc<OfferedTools>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().rposition(|(known, _)| **known == *text)?;
-        kept.get_mut(place..)?.rotate_left(1);
+        let index = kept.iter().rposition(|(known, _)| **known == *text)?;
+        kept.get_mut(index..)?.rotate_left(1);
         kept.last().map(|(_, offer)| Arc::clone(offer))
     }
 
     fn keep(&self, text: &str, offer: &Arc<OfferedTools>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two requests may have read it at the same time.
+        // Another request may have added it meanwhile.
         if text.len() > MAX_BYTES || kept.iter().any(|(known, _)| **known == *text) {
             return;
         }

@@ -1,4 +1,4 @@
-//! The tools of a request, and which of them may be called.
+//! The tools of a request, and the choice among them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,32 +20,33 @@ use crate::settings::ModelSettings;
 pub struct OfferedTools {
     tools: ToolSet,
     is_strict: bool,
-    /// The definitions that cannot be used as they are.
+    /// The definitions that were loosened or dropped.
     changed: Vec<ChangedTool>,
-    prompt: Mutex<Vec<ToolPrompt>>,
+    prompts: Mutex<Vec<ToolPrompt>>,
 }
 
-/// What a model is told of an offer.
+/// The prompt for a set of tools.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolPrompt {
     key: Option<String>,
     settings: ModelSettings,
     one_call: bool,
     pub(crate) compiled: Arc<CompiledDialect>,
-    /// The tools, and how they are called; nothing if there are none.
+    /// Describes the tools and how to call them. Empty if there are none.
     pub(crate) prompt: Arc<str>,
 }
 
-/// How many tools a request may offer (`spec/gateway.md` 1).
+/// The maximum number of tools in a request (`spec/gateway.md` 1).
 const MAX_TOOLS: usize = 1024;
-/// How long the text of their definitions may be, in bytes. What is made of it may take fifty times its length.
+/// The maximum length of their definitions, in bytes. Parsed definitions may take fifty times as much.
 const MAX_BYTES: usize = 4 << 20;
-const PROMPTS: usize = 8;
+/// The maximum number of cached prompts for a set of tools.
+const MAX_PROMPTS: usize = 8;
 
-/// Which of the tools the model may call.
+/// The tools that the model may or must call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Any, or none.
+    /// Any or none.
     Auto,
     None,
     /// At least one.
@@ -57,7 +58,7 @@ pub(crate) enum Choice {
 }
 
 impl OfferedTools {
-    /// Reads the tools of a request. What cannot be used as it is, is made looser or dropped ([`read_usable_tools`]).
+    /// Reads the tools of a request. Definitions that cannot be used as given are loosened or dropped ([`read_usable_tools`]).
     pub(crate) fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, GatewayError> {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
@@ -78,25 +79,25 @@ impl OfferedTools {
                 .map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?,
             is_strict: read.is_strict,
             changed: read.changed,
-            prompt: Mutex::default(),
+            prompts: Mutex::default(),
         })
     }
 
-    /// What a model with these settings is told of the tools, with this key in the markers.
-    pub(crate) fn teach(
+    /// Returns the cached or new prompt for these settings and this marker key.
+    pub(crate) fn tool_prompt(
         &self,
         settings: &ModelSettings,
         key: Option<String>,
         one_call: bool,
     ) -> Result<ToolPrompt, DialectError> {
-        let prompt = || self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
+        let prompts = || self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |one: &&ToolPrompt| {
             one.one_call == one_call && one.key == key && one.settings == *settings
         };
-        if let Some(known) = prompt().iter().find(is_same) {
+        if let Some(known) = prompts().iter().find(is_same) {
             return Ok(known.clone());
         }
-        // Others need not wait for this one.
+        // The lock is not held meanwhile.
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
         let new = ToolPrompt {
             prompt: self.prompt(&compiled.prompt_dialect, one_call)?.into(),
@@ -105,11 +106,11 @@ impl OfferedTools {
             key,
             one_call,
         };
-        let mut prompt = prompt();
-        if prompt.len() >= PROMPTS {
-            prompt.remove(0);
+        let mut prompts = prompts();
+        if prompts.len() >= MAX_PROMPTS {
+            prompts.remove(0);
         }
-        prompt.push(new.clone());
+        prompts.push(new.clone());
         Ok(new)
     }
 
@@ -129,17 +130,17 @@ impl OfferedTools {
         self.tools.iter().len() == 0
     }
 
-    /// Whether arguments of one of them must fit its schema exactly.
+    /// Returns whether any tool is `strict`.
     pub(crate) fn is_strict(&self) -> bool {
         self.is_strict
     }
 
-    /// The definitions that cannot be used as they are.
+    /// Returns the definitions that were loosened or dropped.
     pub fn changed(&self) -> &[ChangedTool] {
         &self.changed
     }
 
-    /// Why there is no tool of this name, if it was offered.
+    /// Returns why a tool was dropped.
     fn why_dropped(&self, name: &str) -> Option<&SpecError> {
         let mut dropped = self.changed.iter().filter(|one| one.is_dropped);
         let dropped = dropped.find(|one| one.name.as_deref() == Some(name));
@@ -150,7 +151,7 @@ impl OfferedTools {
         self.tools.iter()
     }
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.get(name)
     }
@@ -166,12 +167,12 @@ fn too_much(limit: &str) -> GatewayError {
 }
 
 impl Choice {
-    /// Reads what a request chooses among these tools.
+    /// Reads `tool_choice`.
     pub(crate) fn read(
         request: &ChatCompletionRequest<'_>,
         offer: &OfferedTools,
     ) -> Result<Self, GatewayError> {
-        let refused =
+        let invalid =
             |message: String| Err(GatewayError::invalid_request(message, Some("tool_choice")));
         let choose = request.tool_choice.as_ref().map(|choice| choice.choose());
         let choice = match choose {
@@ -184,7 +185,7 @@ impl Choice {
             },
             Some(Choose::Allowed { names, is_required }) if names.is_empty() => {
                 if is_required {
-                    return refused("`tool_choice` requires a call but allows no tool".to_owned());
+                    return invalid("`tool_choice` requires a call but allows no tool".to_owned());
                 }
                 Self::None
             }
@@ -193,7 +194,7 @@ impl Choice {
                 is_required,
             },
             Some(Choose::Other) => {
-                return refused(
+                return invalid(
                     "invalid `tool_choice`; it must be `none`, `auto`, `required` or a function"
                         .to_owned(),
                 );
@@ -202,7 +203,7 @@ impl Choice {
         if let Self::Only { names, .. } = &choice
             && let Some(name) = names.iter().find(|name| offer.get(name).is_none())
         {
-            return refused(match offer.why_dropped(name) {
+            return invalid(match offer.why_dropped(name) {
                 Some(reason) => {
                     format!(
                         "`tool_choice` names the tool `{name}`, which cannot be offered: {reason}"
@@ -214,7 +215,7 @@ impl Choice {
             });
         }
         if choice.is_required() && offer.is_empty() {
-            return refused(match offer.changed.first() {
+            return invalid(match offer.changed.first() {
                 Some(dropped) => format!(
                     "`tool_choice` requires a call, but none of `tools` can be offered: {}",
                     dropped.reason
@@ -228,7 +229,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether a reply must hold a call.
+    /// Returns whether a reply must contain a call.
     pub(crate) fn is_required(&self) -> bool {
         match self {
             Self::Auto | Self::None => false,
@@ -237,7 +238,7 @@ impl Choice {
         }
     }
 
-    /// Whether a tool may be called.
+    /// Returns whether a tool may be called.
     pub(crate) fn allows(&self, name: &str) -> bool {
         match self {
             Self::Auto | Self::Required => true,

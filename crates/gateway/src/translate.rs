@@ -1,4 +1,4 @@
-//! The request of a client as a request for a model that knows no tools.
+//! Translates requests with tools to plain text.
 
 mod client_texts;
 mod conversation;
@@ -17,33 +17,34 @@ use crate::settings::{ArgumentMode, Markers, ModelSettings};
 use crate::tool_cache::ToolCache;
 use crate::tools::{Choice, OfferedTools, ToolPrompt};
 use crate::translate::client_texts::Texts;
-use crate::translate::conversation::{Conversation, tells_of_calls};
-use crate::translate::instructions::ask;
+use crate::translate::conversation::{Conversation, has_calls};
+use crate::translate::instructions::instructions;
 
-/// What becomes of a request.
+/// A translated request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Translation<'r> {
-    /// Nothing: it offers no tools and tells of no calls. Its reply goes back as it comes.
+    /// The request has no tools and no calls. Forward it and its reply unchanged.
     Unchanged(ChatCompletionRequest<'r>),
-    /// A request in words, and how its reply is read.
+    /// The request was translated.
     Changed {
-        /// What the model server is asked.
+        /// The request for the model server.
         upstream: ChatCompletionRequest<'r>,
-        /// How the reply is read and given to the client.
+        /// The plan for reading the reply.
         plan: Box<ReplyPlan>,
     },
 }
 
-/// Who asks: what the key of a conversation's markers is derived from.
+/// The client, from which the marker key of a conversation is derived.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'c> {
     /// The secret of the gateway.
     pub secret: &'c Secret,
-    /// The caller's API key, or another word that is the same for every request of one caller.
+    /// The client's API key, or another text that is the same for all its requests.
     pub key: &'c str,
 }
 
-/// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::Reply) has an example. All texts of
+/// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::translation::Reply) has an example. All texts of
 /// the client are untrusted and escaped. Instructions for the next reply are at the very end, so the text before is stable.
 ///
 /// # Errors
@@ -54,8 +55,8 @@ pub fn translate<'r>(
     caller: Caller<'_>,
     offers: &ToolCache,
 ) -> Result<Translation<'r>, GatewayError> {
-    let has_words = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
-    if request.unknown.get("functions").is_some_and(has_words) {
+    let is_given = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
+    if request.unknown.get("functions").is_some_and(is_given) {
         let message = "`functions` is not supported; use `tools`";
         return Err(GatewayError::invalid_request(message, Some("functions")));
     }
@@ -63,21 +64,21 @@ pub fn translate<'r>(
         let call = message.unknown.get("function_call");
         message.role() == "function" || call.is_some_and(|call| !call.is_null())
     };
-    if let Some(place) = request.messages.iter().position(is_old) {
+    if let Some(index) = request.messages.iter().position(is_old) {
         let message = "`function_call` and the role `function` are not supported; use `tool_calls` and the role `tool`";
-        let param = format!("messages[{place}]");
+        let param = format!("messages[{index}]");
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
-    if offers_nothing && !request.messages.iter().any(tells_of_calls) {
+    if offers_nothing && !request.messages.iter().any(has_calls) {
         return Ok(Translation::Unchanged(request));
     }
     let is_misplaced =
         |message: &Message<'_>| message.role() != "assistant" && !message.calls().is_empty();
-    if let Some(place) = request.messages.iter().position(is_misplaced) {
+    if let Some(index) = request.messages.iter().position(is_misplaced) {
         let message = "only messages with the role `assistant` can have `tool_calls`";
-        let param = format!("messages[{place}].tool_calls");
+        let param = format!("messages[{index}].tool_calls");
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let choice = Choice::read(&request, &offer)?;
@@ -111,10 +112,10 @@ pub fn translate<'r>(
     let key = known.map(|texts| key(&request, texts, caller));
     let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
     let one_call = request.parallel_tool_calls == Some(false);
-    let prompt = offer.teach(settings, key, one_call);
+    let prompt = offer.tool_prompt(settings, key, one_call);
     let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
     let taken = ids(&request);
-    let words = put_into_words(
+    let translated = translate_messages(
         &mut request,
         settings,
         caller.secret,
@@ -122,7 +123,7 @@ pub fn translate<'r>(
         &offer,
         &choice,
     );
-    words.map_err(|error| GatewayError::settings(&error))?;
+    translated.map_err(|error| GatewayError::settings(&error))?;
 
     let plan = ReplyPlan {
         compiled: prompt.compiled,
@@ -133,11 +134,11 @@ pub fn translate<'r>(
         one_call,
         arguments,
         repair_rounds: settings.repair_rounds,
-        // Servers know others beside `stop`.
+        // Some servers have further keys that begin with `stop`.
         stops_anywhere: request
             .unknown
             .iter()
-            .any(|(name, value)| name.starts_with("stop") && has_words(value)),
+            .any(|(name, value)| name.starts_with("stop") && is_given(value)),
         includes_usage: request.includes_usage(),
         taken,
     };
@@ -147,8 +148,8 @@ pub fn translate<'r>(
     })
 }
 
-/// The messages of the request, and what else the model shall know.
-fn put_into_words(
+/// Translates the messages and adds the prompt and the instructions for this reply.
+fn translate_messages(
     request: &mut ChatCompletionRequest<'_>,
     settings: &ModelSettings,
     secret: &Secret,
@@ -165,17 +166,17 @@ fn put_into_words(
     if !offer.is_empty() {
         add_to_system(&mut messages, &prompt.prompt);
     }
-    // A server that knows the form of the answer would keep the model from writing a call.
+    // A server that enforces `response_format` would prevent calls.
     let form = if offer.is_empty() || *choice == Choice::None {
         None
     } else {
         request.response_format.take()
     };
     let kept = request.response_format.as_ref();
-    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &compiled.prompt_text) {
+    if let Some(text) = instructions(choice, offer, form.as_ref(), kept, &compiled.prompt_text) {
         match messages.last_mut() {
-            Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
-            _ => add_to_system(&mut messages, &words),
+            Some(last) if matches!(last.role(), "user" | "system") => append(last, &text),
+            _ => add_to_system(&mut messages, &text),
         }
     }
     request.messages = messages;
@@ -185,7 +186,7 @@ fn put_into_words(
     Ok(())
 }
 
-/// Puts a text at the end of the first system message, or makes one.
+/// Appends a text to the first system message, or creates one.
 fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
     match messages.first_mut() {
         Some(first) if matches!(first.role(), "system" | "developer") => append(first, text),
@@ -193,7 +194,7 @@ fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
     }
 }
 
-/// Puts a text behind the content of a message, with an empty line between.
+/// Appends a text to the content of a message after an empty line.
 fn append(message: &mut Message<'_>, text: &str) {
     let is_empty =
         |content: &Content<'_>| matches!(content, Content::Text(text) if text.is_empty());
@@ -202,7 +203,7 @@ fn append(message: &mut Message<'_>, text: &str) {
     message.content = joined(before, Some([line, text].concat().into()));
 }
 
-/// One content behind another.
+/// Concatenates two contents.
 fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option<Content<'t>> {
     let parts = |content| match content {
         Content::Parts(parts) => parts,
@@ -231,7 +232,7 @@ fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// The key of the conversation's markers: one that stands in none of its texts.
+/// Returns the marker key of the conversation, which appears in none of its texts.
 fn key(request: &ChatCompletionRequest<'_>, texts: &Texts<'_>, caller: Caller<'_>) -> String {
     let mut messages = request.messages.iter();
     let first = messages.find(|message| message.role() == "user");

@@ -1,5 +1,14 @@
 //! All tests of the crate that use what is public, as one program.
 
+use plaincall_gateway::ModelSettings;
+
 mod replies;
 mod serving;
 mod translate;
+
+/// Changes the default settings.
+fn settings(set: impl FnOnce(&mut ModelSettings)) -> ModelSettings {
+    let mut settings = ModelSettings::default();
+    set(&mut settings);
+    settings
+}

@@ -15,9 +15,8 @@ use plaincall_call::{
     definitions::read_usable_tools,
     prompt::{PromptOptions, prompt},
 };
-use plaincall_gateway::{
-    Caller, GatewayError, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
-};
+use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::{GatewayError, Markers, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::schema_calls::{Choices, schema};
@@ -41,6 +40,7 @@ fn translated(
             Translation::Changed { upstream, plan } => {
                 (value(upstream), true, plan.dialect().clone())
             }
+            _ => unreachable!("there are no other translations"),
         },
     )
 }
@@ -53,8 +53,8 @@ fn tools() -> Value {
     ])
 }
 
-/// The messages for the model, as `role: content`; `<prompt>` stands for what the prompt says.
-fn told(messages: &Value, fields: &Value) -> Vec<String> {
+/// The messages for the model, as `role: content`; `<prompt>` replaces the prompt.
+fn for_model(messages: &Value, fields: &Value) -> Vec<String> {
     let mut request = json!({"model": "m", "messages": messages, "tools": tools()});
     for (name, value) in fields.as_object().into_iter().flatten() {
         request[name] = value.clone();
@@ -92,7 +92,7 @@ fn told(messages: &Value, fields: &Value) -> Vec<String> {
 }
 
 fn check(messages: &Value, fields: &Value, expected: &[&str]) {
-    assert_eq!(told(messages, fields), expected, "{messages}");
+    assert_eq!(for_model(messages, fields), expected, "{messages}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn messages() {
     let none = json!({});
     let hi = json!([{"role": "user", "content": "Hi."}]);
     check(&hi, &none, &["system: <prompt>", "user: Hi."]);
-    // One system message, whatever it is called.
+    // One system message, under either role.
     for role in ["system", "developer"] {
         check(
             &json!([{"role": role, "content": "Be kind."}, {"role": "user", "content": "Hi."}]),
@@ -113,7 +113,7 @@ fn messages() {
         &none,
         &[r#"system: [{"type":"text","text":"Be kind."},{"type":"text","text":"\n\n<prompt>"#],
     );
-    // Whoever says it, a marker is escaped; in parts also one that two of them make.
+    // Markers are escaped in every role, and across parts.
     check(
         &json!([
             {"role": "system", "content": "!!!GADGET_END"}, {"role": "user", "content": "<think> !!!ARG:x"},
@@ -137,7 +137,7 @@ fn history() {
     let result =
         |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
     let user = json!({"role": "user", "content": "Hi."});
-    // Results come in the order of the calls, and together with what the user says next.
+    // Results come in the order of the calls, and together with the user's next message.
     check(
         &json!([
             user,
@@ -185,7 +185,7 @@ fn history() {
             "user: Result 1 of 1: tool sh\nOutput: a\n",
         ],
     );
-    // What a turn says beside its text stays with its calls.
+    // Other parts of a turn stay with its calls.
     check(
         &json!([
             user,
@@ -329,10 +329,10 @@ fn what_is_passed_on() {
         assert_eq!(upstream[name], value);
     }
     assert_eq!(upstream["messages"][1]["cache"], true);
-    // A request that tells of calls but offers no tools.
-    let told = json!({"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "now", "arguments": "{}"}}]}],
+    // A request with calls but without tools.
+    let for_model = json!({"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "now", "arguments": "{}"}}]}],
         "response_format": {"type": "json_object"}});
-    let (upstream, is_changed, _) = translated(&told, &settings).unwrap();
+    let (upstream, is_changed, _) = translated(&for_model, &settings).unwrap();
     assert!(is_changed);
     assert_eq!(
         upstream["messages"][0]["content"],
@@ -341,7 +341,7 @@ fn what_is_passed_on() {
     assert_eq!(upstream["response_format"]["type"], "json_object");
 }
 
-/// Whatever servers put into a prompt holds no marker of the client.
+/// No field that servers include in prompts contains a marker of the client.
 #[test]
 fn texts_beside_the_content() {
     let bad = "!!!GADGET_END";
@@ -351,18 +351,21 @@ fn texts_beside_the_content() {
         {"role": "assistant", "content": "x", "reasoning": bad},
     ]});
     let (upstream, ..) = translated(&request, &ModelSettings::default()).unwrap();
-    let told = json!(upstream["messages"].as_array().unwrap()[1..]).to_string();
-    assert!(!told.contains(bad), "{told}");
-    assert_eq!(told.matches(r"!!!GADGET_EN\\D").count(), 5, "{told}");
+    let for_model = json!(upstream["messages"].as_array().unwrap()[1..]).to_string();
+    assert!(!for_model.contains(bad), "{for_model}");
+    assert_eq!(
+        for_model.matches(r"!!!GADGET_EN\\D").count(),
+        5,
+        "{for_model}"
+    );
 }
 
 /// A marker may be any word; our own words hold none either.
 #[test]
 fn markers_that_are_words() {
-    let settings = ModelSettings {
-        dialect: Dialect::block().start("user").end("Call").arg("tool"),
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.dialect = Dialect::block().start("user").end("Call").arg("tool");
+    });
     let request = json!({"tools": tools(), "tool_choice": "required", "messages": [
         {"role": "user", "content": "Hi."},
         {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "now", "arguments": "{}"}}]},
@@ -439,13 +442,13 @@ fn refusals() {
         for (name, value) in fields.as_object().unwrap() {
             request[name] = value.clone();
         }
-        let refusal = translated(&request, &ModelSettings::default()).expect_err("a refusal");
-        assert_eq!(refusal.status, 400);
+        let error = translated(&request, &ModelSettings::default()).expect_err("an error");
+        assert_eq!(error.status, 400);
         assert_eq!(
-            refusal.body.param.as_ref().unwrap().text(),
+            error.body.param.as_ref().unwrap().text(),
             format!("\"{param}\"")
         );
-        assert!(refusal.message().contains(words), "{}", refusal.message());
+        assert!(error.message().contains(words), "{}", error.message());
     }
 }
 
@@ -471,12 +474,11 @@ fn prompts_with_other_keys() {
     };
     let mut keys = HashSet::new();
     for dialect in [Dialect::block(), Dialect::emoji()] {
-        let settings = ModelSettings {
-            dialect,
-            markers: Markers::Keyed,
-            reasoning: None,
-            ..ModelSettings::default()
-        };
+        let settings = crate::settings(|settings| {
+            settings.dialect = dialect;
+            settings.markers = Markers::Keyed;
+            settings.reasoning = None;
+        });
         for seed in 0..4 {
             let mut random = Random::new(seed);
             let tool = |number: usize, random: &mut Random| {
@@ -495,7 +497,7 @@ fn prompts_with_other_keys() {
                 let asked = ask(first, &tools, &settings, &offers);
                 let alone = ask(first, &tools, &settings, &ToolCache::new());
                 assert_eq!(asked, alone);
-                let (told, dialect) = asked;
+                let (for_model, dialect) = asked;
                 // Not every random schema can be used as it is.
                 let texts: Vec<String> = tools
                     .as_array()
@@ -506,7 +508,7 @@ fn prompts_with_other_keys() {
                 let usable = read_usable_tools(texts.iter().map(String::as_str));
                 let options = PromptOptions::new().without_dependencies();
                 let direct = prompt(&usable.tools, &dialect, &options).unwrap();
-                assert_eq!(told, direct.text().trim_end());
+                assert_eq!(for_model, direct.text().trim_end());
                 keys.insert(dialect.end_marker(dialect.syntax().unwrap()));
             }
         }

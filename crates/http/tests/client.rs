@@ -1,4 +1,4 @@
-//! Addresses, settings, and how errors and endless answers are told.
+//! Addresses, settings, error messages and endless responses.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -78,10 +78,10 @@ fn addresses() {
         ("https://name@a", "a user name or a password"),
         ("http:///name:word@a/v1", "a user name or a password"),
     ] {
-        let told = check_address(url).err().unwrap_or_default();
-        assert!(told.contains(words), "{url}: {told}");
-        assert!(!told.contains("word@"), "{url}: {told}");
-        assert_eq!(told.is_empty(), words.is_empty(), "{url}: {told}");
+        let message = check_address(url).err().unwrap_or_default();
+        assert!(message.contains(words), "{url}: {message}");
+        assert!(!message.contains("word@"), "{url}: {message}");
+        assert_eq!(message.is_empty(), words.is_empty(), "{url}: {message}");
     }
 }
 
@@ -99,9 +99,9 @@ fn proxies() {
         settings.proxy = Some(Proxy::all(url));
         let made = HttpClient::new(&settings);
         assert_eq!(made.is_ok(), is_good, "{url}");
-        let told = made.err().map(|error| error.to_string());
-        let told = format!("{settings:?} {told:?}");
-        assert!(!told.contains("word"), "{told}");
+        let message = made.err().map(|error| error.to_string());
+        let message = format!("{settings:?} {message:?}");
+        assert!(!message.contains("word"), "{message}");
     }
 }
 
@@ -127,7 +127,7 @@ async fn names_that_may_not_be_asked() {
     assert_eq!(server.seen().requests.len(), 1);
 }
 
-/// A stream ends too, whatever it contains.
+/// A stream also ends, regardless of its contents.
 #[tokio::test]
 async fn streams_without_an_end() {
     let piece = Bytes::from(vec![b'\n'; 1 << 20]);

@@ -26,8 +26,8 @@ use std::path::Path;
 
 use plaincall_call::ToolSpec;
 use plaincall_config::tools::RunTable;
-use plaincall_config::{Document, Place, child};
-pub use plaincall_config::{FileError, Problem};
+use plaincall_config::{Document, Location, child};
+pub use plaincall_config::{FileDiagnostic, FileError};
 
 use crate::cut::READ_RESULT;
 use crate::policy::Policy;
@@ -95,7 +95,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
             .filter(|node| node.table().is_none())
         {
             let message = format!("`{}` is {}; write `{form}`", &pointer[1..], node.kind());
-            document.problem(&Place::value(pointer), message);
+            document.problem(&Location::value(pointer), message);
         }
     }
     document.deny_unknown_keys("", &["tools", "run", "rules"]);
@@ -104,7 +104,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
         let at = child("/tools", &name);
         if name == READ_RESULT {
             let message = "`read_result` is the name of a built-in tool; rename this one";
-            document.problem(&Place::key(&at), message);
+            document.problem(&Location::key(&at), message);
         }
         let tool = tool::tool(document, &name, &at, path);
         let spec = tool.as_ref().map(|tool| tool.spec().clone());
@@ -113,7 +113,7 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
     }
     if known.is_empty() && document.count() == 0 {
         let message = "the file defines no tools; define one with `[tools.NAME]`";
-        document.problem(&Place::key(""), message);
+        document.problem(&Location::key(""), message);
     }
     if let Some(table) = document.read::<RunTable>("/run") {
         file.policy = policy(&table);

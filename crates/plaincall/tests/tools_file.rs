@@ -156,13 +156,10 @@ fn runs() {
     check("writes = 'at_end_of_turn'", |policy| {
         policy.writes = Writes::AtEndOfTurn;
     });
-    check(
-        "echoes = 'like_others'\nuntrusted_limit = '1 MiB'",
-        |policy| {
-            policy.echoes = Echoes::LikeOthers;
-            policy.untrusted_limit = 1 << 20;
-        },
-    );
+    check("echoes = 'ignored'\nuntrusted_limit = '1 MiB'", |policy| {
+        policy.echoes = Echoes::Ignored;
+        policy.untrusted_limit = 1 << 20;
+    });
     for size in ["8192", "'8 KiB'", "'8KiB'", "0x2000"] {
         check(&format!("result_limit = {size}"), |policy| {
             policy.result_limit = 8192;

@@ -10,24 +10,24 @@ use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Found, Role};
 use crate::span::Span;
 
-/// A line end or marker that begins within the limit of a line lies wholly within so many bytes.
+/// A line end or marker that begins within the limit of a line ends within this many bytes.
 const LINE_WINDOW: usize = LINE_LIMIT + MARKER_LIMIT + 2;
-/// How many blanks may stand between an end marker in mid-line and what must follow it.
+/// The maximum number of blanks between an end marker in mid-line and what must follow it.
 const BLANKS_AFTER_END: usize = 16;
 
-/// What the line between header and first argument has been so far.
+/// The content so far of the line between the header and the first argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineClass {
     /// Nothing yet: the first column.
     Start,
     Blank,
-    /// So many fence characters, fewer than three.
+    /// This many fence characters, fewer than three.
     Fence(u8, usize),
     FenceRest,
     Other,
 }
 
-/// A header or pointer line, looked at from its marker.
+/// A header or pointer line, examined from its marker.
 enum Line {
     More,
     Whole {
@@ -36,10 +36,10 @@ enum Line {
         cut: bool,
     },
     TooLong,
-    CutOff,
+    Truncated,
 }
 
-/// Whether a marker inside a call counts.
+/// Whether a marker inside a call is recognized.
 enum Counts {
     More(Wait),
     Yes { mid_line: bool },
@@ -56,13 +56,13 @@ pub(crate) struct HeaderParts {
 }
 
 impl Machine {
-    /// `Header`: a start marker that counts, with its line.
+    /// `Header`: a recognized start marker with its line.
     pub(crate) fn header(&mut self, window: &str, at: usize, end: bool) -> Step {
         let marker = self.markers.start.len();
         let code = match self.line(window.as_bytes(), marker, end) {
             Line::More => return Step::More(Wait::Line { from: marker }),
             Line::TooLong => Code::HeaderTooLong,
-            Line::CutOff => Code::TruncatedHeader,
+            Line::Truncated => Code::TruncatedHeader,
             Line::Whole { content, end, cut } => match header_parts(window, marker, content) {
                 None => Code::NotAHeader,
                 Some(parts) => return self.call_start(&parts, Span::new(at, at + end), cut),
@@ -95,7 +95,7 @@ impl Machine {
         Step::Whole(token, span.len())
     }
 
-    /// `Between`: after the header, before the first argument. Everything here is ignored.
+    /// `Between`: after the header, before the first argument. All text here is ignored.
     pub(crate) fn between(&mut self, window: &str, at: usize, end: bool, class: LineClass) -> Step {
         let text = window.as_bytes();
         match self.markers.between.find(text, 0, end) {
@@ -132,7 +132,7 @@ impl Machine {
         }
     }
 
-    /// Ignores the first `stop` bytes and notes what their lines are. With `settled` a CR at the stop begins no line end.
+    /// Ignores the first `stop` bytes and tracks the kinds of their lines. With `settled`, a CR at the stop is not part of a line end.
     fn classify(
         &mut self,
         text: &[u8],
@@ -184,7 +184,7 @@ impl Machine {
                 }
                 (LineClass::Fence(fence, 1), _) if fence == byte => LineClass::Fence(fence, 2),
                 (LineClass::FenceRest | LineClass::Other, _) => {
-                    // The rest of the line says nothing new.
+                    // The rest of the line adds no diagnostic.
                     let rest = text.get(index + 1..).unwrap_or_default();
                     index += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
                     class
@@ -200,7 +200,7 @@ impl Machine {
         Step::Emit(Content::Ignored, stop)
     }
 
-    /// Notes where the first text stands that is neither blank nor a fence line.
+    /// Records the position of the first text that is neither blank nor a fence line.
     fn pin_other(&mut self, at: usize, class: LineClass) {
         let begun = match class {
             LineClass::Fence(_, count) => count,
@@ -209,7 +209,7 @@ impl Machine {
         self.pin.get_or_insert(at - begun);
     }
 
-    /// A beginning of a fence that the line's end cuts off is other text.
+    /// An incomplete fence at the end of a line is other text.
     fn settle_fence(&mut self, at: usize, class: LineClass) {
         if matches!(class, LineClass::Fence(..)) {
             self.pin_other(at, class);
@@ -228,7 +228,7 @@ impl Machine {
         }
     }
 
-    /// `PointerLine`: an argument marker that counts, with its line.
+    /// `PointerLine`: a recognized argument marker with its line.
     pub(crate) fn pointer_line(&mut self, window: &str, at: usize, end: bool) -> Step {
         let marker = self.markers.arg.len();
         let (content, len, code) = match self.line(window.as_bytes(), marker, end) {
@@ -236,7 +236,7 @@ impl Machine {
             Line::Whole { content, end, cut } => {
                 (content, end, cut.then_some(Code::MissingNewline))
             }
-            Line::CutOff => (window.len(), window.len(), Some(Code::TruncatedPointer)),
+            Line::Truncated => (window.len(), window.len(), Some(Code::TruncatedPointer)),
             Line::TooLong => {
                 let len = floor_char_boundary(window, marker + LINE_LIMIT);
                 (len, len, Some(Code::PointerTooLong))
@@ -255,7 +255,7 @@ impl Machine {
         Step::Whole(Token::Argument { pointer }, len)
     }
 
-    /// `PointerRest`: what is left of a pointer line that is too long. Its line end, or a marker, ends it.
+    /// `PointerRest`: the rest of a pointer line that is too long, up to its line end or a marker.
     pub(crate) fn pointer_rest(&mut self, window: &str, end: bool) -> Step {
         match self.markers.line.find(window.as_bytes(), 0, end) {
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
@@ -283,7 +283,7 @@ impl Machine {
         }
     }
 
-    /// `Value`: everything up to what ends it, less one line end.
+    /// `Value`: everything up to the marker that ends it, without one line end.
     pub(crate) fn value(&mut self, window: &str, at: usize, end: bool) -> Step {
         if let Some(step) = self.backslashes(
             |machine| &machine.markers.value,
@@ -329,7 +329,7 @@ impl Machine {
         }
     }
 
-    /// Whether the marker of `len` bytes at `stop` counts inside a call.
+    /// Returns whether the marker of `len` bytes at `stop` is recognized inside a call.
     fn counts(
         &mut self,
         window: &str,
@@ -347,7 +347,7 @@ impl Machine {
             Role::BlockStart if placed => match self.line(window.as_bytes(), behind, end) {
                 Line::More => Counts::More(Wait::Line { from: behind }),
                 Line::TooLong => Counts::No(Code::HeaderTooLong),
-                Line::CutOff => Counts::No(Code::TruncatedHeader),
+                Line::Truncated => Counts::No(Code::TruncatedHeader),
                 Line::Whole { content, .. } => match header_parts(window, behind, content) {
                     Some(_) => in_place,
                     None => Counts::No(Code::NotAHeader),
@@ -363,8 +363,8 @@ impl Machine {
         }
     }
 
-    /// Whether only blanks and then a line end, a start marker or the end of the stream stand at `after`; `None` if
-    /// more text must tell.
+    /// Returns whether `after` is followed only by blanks and then a line end, a start marker or the end of the stream; `None` if
+    /// this needs more text.
     fn ends_mid_line(&self, text: &[u8], after: usize, end: bool) -> Option<bool> {
         let rest = text.get(after..).unwrap_or_default();
         let blanks = rest
@@ -372,14 +372,14 @@ impl Machine {
             .take_while(|byte| matches!(byte, b' ' | b'\t'))
             .take(BLANKS_AFTER_END)
             .count();
-        // One blank more ends no line.
+        // With one more blank, nothing would end the line.
         let line_end = match (rest.get(blanks), rest.get(blanks + 1)) {
             (None, _) => end.then_some(true),
             (Some(b'\n'), _) | (Some(b'\r'), Some(b'\n')) => Some(true),
             (Some(b'\r'), None) => end.then_some(false),
             _ => Some(false),
         };
-        // A custom start marker may begin with blanks itself.
+        // A custom start marker may begin with blanks.
         let places = after..=after + blanks;
         let start = |at| self.markers.between.is_at(text, at, Role::BlockStart, end);
         places
@@ -391,7 +391,7 @@ impl Machine {
             })
     }
 
-    /// Looks for the end of the header or pointer line whose content begins at `from`.
+    /// Finds the end of the header or pointer line whose content begins at `from`.
     fn line(&mut self, text: &[u8], from: usize, end: bool) -> Line {
         let bound = from + LINE_WINDOW;
         let seen = text.get(..bound.min(text.len())).unwrap_or_default();
@@ -402,7 +402,7 @@ impl Machine {
                 role: Role::LineEnd,
                 ..
             } => {
-                // The last character of a marker is no carriage return.
+                // The last character of a marker is never a carriage return.
                 let is_crlf = matches!(seen.get(..at), Some([.., b'\r']));
                 (at - usize::from(is_crlf), at + 1, false)
             }
@@ -416,13 +416,13 @@ impl Machine {
                 return if seen.len() == bound || (end && is_over) {
                     Line::TooLong
                 } else if end {
-                    Line::CutOff
+                    Line::Truncated
                 } else {
                     Line::More
                 };
             }
         };
-        // Remembered, so that the line is not searched again when it is read.
+        // Cached, so that the line is not searched again when it is read.
         self.line_scanned = close - usize::from(!cut);
         if content - from > LINE_LIMIT {
             Line::TooLong
@@ -436,7 +436,7 @@ impl Machine {
     }
 }
 
-/// The state after the marker that ends a value, or what stands before the first one.
+/// Returns the state after the marker that ends a value, or before the first value.
 pub(crate) fn after_content(role: Role, len: usize, mid_line: bool) -> State {
     match role {
         Role::BlockArgument => State::PointerLine,
@@ -471,28 +471,28 @@ pub(crate) fn header_parts(window: &str, from: usize, to: usize) -> Option<Heade
     })
 }
 
-/// A usual text holds nothing that a name must not hold.
+/// Common texts contain no character that names exclude.
 fn is_name(text: &str, is_unusual: bool) -> bool {
     text.starts_with(begins_name) && !(is_unusual && text.contains(is_refused_in_name))
 }
 
-/// Whether a name may begin with this character.
+/// Returns whether a name may begin with this character.
 pub(crate) fn begins_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a name must not hold this character.
+/// Returns whether names exclude this character.
 pub(crate) fn is_refused_in_name(c: char) -> bool {
     is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`')
 }
 
-/// Whether a name or id has a character that few tools accept.
+/// Returns whether a name or id contains a character that few tools accept.
 fn is_unusual(text: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     !text.bytes().all(is_usual)
 }
 
-/// The part from `from` to `to` less the blanks at both ends.
+/// Returns the part from `from` to `to` without blanks at both ends.
 pub(crate) fn trimmed(window: &str, from: usize, to: usize) -> Part {
     let is_blank_at = |at: usize| matches!(window.as_bytes().get(at), Some(b' ' | b'\t'));
     let (mut start, mut end) = (from, to);
@@ -505,7 +505,7 @@ pub(crate) fn trimmed(window: &str, from: usize, to: usize) -> Part {
     Part::new(start, end)
 }
 
-/// The length of the line end directly before `at`.
+/// Returns the length of the line end directly before `at`.
 fn line_end_before(text: &[u8], at: usize) -> usize {
     match text.get(..at) {
         Some([.., b'\r', b'\n']) => 2,
@@ -514,7 +514,7 @@ fn line_end_before(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The length of the line end at the end of the text; a carriage return may become one unless the stream has ended.
+/// Returns the length of the line end at the end of the text. A carriage return may become one unless the stream has ended.
 pub(crate) fn open_line_end(text: &[u8], end: bool) -> usize {
     match text {
         [.., b'\r'] if !end => 1,

@@ -1,4 +1,4 @@
-//! The byte door: a parser for input that may not be UTF-8.
+//! A parser for input that may not be UTF-8.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use crate::event::{Event, EventKind, Syntax};
 use crate::parser::{Chunk, Parser};
 use crate::span::Span;
 
-/// How far back the beginning of an event or diagnostic can lie, in bytes: a line at its limit and its surroundings.
+/// The maximum distance back to the beginning of an event or diagnostic, in bytes: a line at its limit plus its context.
 const REACH: usize = crate::LINE_LIMIT + 512;
 const REPLACEMENT: &str = "\u{FFFD}";
 
-/// A [`Parser`] that takes bytes.
+/// A [`Parser`] for bytes.
 ///
-/// Each maximal invalid part becomes one U+FFFD; spans count the original bytes (`spec/common.md` 1.2). A
+/// Each maximal invalid part becomes one U+FFFD; spans refer to the original bytes (`spec/common.md` 1.2). A
 /// character may be split between chunks.
 ///
 /// ```
@@ -30,18 +30,18 @@ const REPLACEMENT: &str = "\u{FFFD}";
 #[derive(Clone, Debug)]
 pub struct ByteParser {
     parser: Parser,
-    /// The beginning of a character at the end of the last chunk.
+    /// The incomplete character at the end of the last chunk.
     cut: Vec<u8>,
-    /// How many bytes all chunks so far have.
+    /// The length of all chunks so far, in bytes.
     given: usize,
     shrinks: Shrinks,
 }
 
 impl ByteParser {
-    /// A parser for `dialect`.
+    /// Creates a parser for `dialect`.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error if the dialect is invalid.
     pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         Ok(Self {
             parser: Parser::new(dialect)?,
@@ -52,15 +52,14 @@ impl ByteParser {
     }
 
     /// See [`Parser::without_fast_path`].
-    #[doc(hidden)]
     pub fn without_fast_path(mut self) -> Self {
         self.parser = self.parser.without_fast_path();
         self
     }
 
-    /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
+    /// Parses the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
-        self.give_up_unread();
+        self.skip_unread();
         self.given += chunk.len();
         let (completed, rest) = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
@@ -76,7 +75,7 @@ impl ByteParser {
 
     /// Ends the stream and returns the last events.
     pub fn finish(mut self) -> std::vec::IntoIter<Event<'static>> {
-        self.give_up_unread();
+        self.skip_unread();
         let Self {
             mut parser,
             cut,
@@ -99,15 +98,15 @@ impl ByteParser {
         self.parser.syntax()
     }
 
-    /// Skips what the last chunk's iterator has not read, because it was forgotten (`mem::forget`).
-    fn give_up_unread(&mut self) {
+    /// Skips the unread rest of the last chunk if its iterator was leaked (`mem::forget`).
+    fn skip_unread(&mut self) {
         let unread = self.given - (self.shrinks.fed - self.shrinks.total + self.cut.len());
         self.parser.begin_chunk(unread);
         self.shrinks.fed += unread;
         self.parser.begin_chunk(0);
     }
 
-    /// Takes the rest of the character that the last chunk cut: the character, once it is known, and the rest of the chunk.
+    /// Completes the character that the last chunk split. Returns the character, if it is complete, and the rest of the chunk.
     fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> (Option<char>, &'c [u8]) {
         let mut rest = chunk;
         while let (false, Some((&byte, behind))) = (self.cut.is_empty(), rest.split_first()) {
@@ -126,7 +125,7 @@ impl ByteParser {
                 self.shrinks.fed += character.len_utf8();
                 character
             } else {
-                // The new byte belongs to no character that was begun: it is read with the rest.
+                // The new byte does not continue the incomplete character, so it is parsed with the rest.
                 self.parser.begin_chunk(REPLACEMENT.len());
                 self.shrinks.replaced(self.cut.len() - 1, &self.parser);
                 char::REPLACEMENT_CHARACTER
@@ -138,7 +137,7 @@ impl ByteParser {
     }
 }
 
-/// The length of the character that is begun but not completed at the end of `bytes`.
+/// Returns the length of the incomplete character at the end of `bytes`.
 fn cut_len(bytes: &[u8]) -> usize {
     (1..=bytes.len().min(3))
         .find(|&len| {
@@ -156,12 +155,12 @@ pub struct ByteEvents<'p, 'c> {
     parser: &'p mut ByteParser,
     completed: Option<Completed>,
     parts: Utf8Chunks<'c>,
-    /// The width of the invalid part that follows the present chunk.
+    /// The width of the invalid part after the current chunk.
     invalid: usize,
     chunk: Chunk<'c>,
 }
 
-/// A character that two chunks make up, as a chunk of its own.
+/// A character from two chunks, fed as a chunk of its own.
 #[derive(Debug)]
 struct Completed {
     character: char,
@@ -235,33 +234,33 @@ impl Drop for ByteEvents<'_, '_> {
 
 impl std::iter::FusedIterator for ByteEvents<'_, '_> {}
 
-/// How much longer the text is than the bytes it was made from, at each place that an event may still name.
+/// How much longer the text is than its bytes, at each position that an event may still refer to.
 ///
-/// There may be a replacement at every third byte of text for thousands of bytes, so a bit map keeps them.
+/// Thousands of bytes may have a replacement at every third byte of text, so this is a bit map.
 #[derive(Clone, Debug, Default)]
 struct Shrinks {
-    /// Bytes of text given to the parser.
+    /// The length of the text given to the parser, in bytes.
     fed: usize,
-    /// By how much all replacements so far have lengthened the text.
+    /// The total length that all replacements so far have added.
     total: usize,
-    /// Two bits for each byte of text: by how much the replacement that ends with it has lengthened the text.
+    /// Two bits for each byte of text: the length added by the replacement that ends at this byte.
     words: VecDeque<u64>,
-    /// The place in the text where the first word begins.
+    /// The position in the text where the first word begins.
     from: usize,
-    /// A place further back that a diagnostic may still name, in the text and in the bytes.
+    /// An earlier position that a diagnostic may still refer to, in the text and in the bytes.
     pin: Option<(usize, usize)>,
-    /// The place that was asked for last, in the text and in the bytes: the next one is near.
+    /// The last requested position, in the text and in the bytes. The next one is near it.
     asked: (usize, usize),
 }
 
-/// For how many bytes of text a word stands.
+/// The number of bytes of text per word.
 const WORD: usize = 32;
 
-/// As many words as are ever needed: what may be named, and what is held behind it.
+/// The maximum number of words: for positions that may be referred to, and the held text after them.
 const WORDS: usize = 2 * REACH / WORD + 2;
 
 impl Shrinks {
-    /// A replacement for `width` bytes is about to be fed.
+    /// Registers a replacement for `width` bytes before it is fed.
     fn replaced(&mut self, width: usize, parser: &Parser) {
         self.note_pin(parser);
         let oldest = parser.position().saturating_sub(REACH);
@@ -288,7 +287,7 @@ impl Shrinks {
         self.total += longer;
     }
 
-    /// By how much the replacements that end in this stretch of text have lengthened it.
+    /// Returns the length added by the replacements that end in this range of the text.
     fn longer(&self, stretch: Range<usize>) -> usize {
         if stretch.is_empty() {
             return 0;
@@ -298,7 +297,7 @@ impl Shrinks {
         let begins = (self.from..).step_by(WORD).skip(words.start);
         let words = self.words.iter().skip(words.start).take(words.len());
         let within = |(word, begin): (&u64, usize)| {
-            // The bits of what stands before `text`.
+            // Masks the bits of the text before `text`.
             let before = |text: usize| match 2 * text.saturating_sub(begin) {
                 count @ ..64 => (1_u64 << count) - 1,
                 _ => u64::MAX,
@@ -308,7 +307,7 @@ impl Shrinks {
         words.zip(begins).map(within).sum()
     }
 
-    /// The place `text` in the bytes, reckoned from the one that was asked for last.
+    /// Converts the position `text` to bytes, starting from the last requested one.
     fn moved(&self, text: usize) -> usize {
         let (from, place) = self.asked;
         if text < from {
@@ -318,7 +317,7 @@ impl Shrinks {
         }
     }
 
-    /// Remembers the place that the parser's next far-reaching diagnostic will begin at.
+    /// Stores the position at which the next diagnostic of the parser may begin.
     fn note_pin(&mut self, parser: &Parser) {
         let is_new = |pinned: &usize| self.pin.is_none_or(|(text, _)| text != *pinned);
         if let Some(pinned) = parser.pinned().filter(is_new) {
@@ -344,7 +343,7 @@ impl Shrinks {
     }
 }
 
-/// The sum of the numbers that each two bits of `word` are.
+/// Sums the two-bit numbers in `word`.
 fn sum_of_pairs(word: u64) -> usize {
     const LOW: u64 = 0x5555_5555_5555_5555;
     let (ones, twos) = (word & LOW, (word >> 1) & LOW);

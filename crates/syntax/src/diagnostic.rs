@@ -1,4 +1,4 @@
-//! Diagnostics of a text: a stable code, a severity and one sentence each.
+//! Diagnostics of a text: a stable code, a severity and a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Severity {
 pub struct Diagnostic {
     /// The code.
     pub code: Code,
-    /// Its place in the input, in bytes.
+    /// The position in the input, in bytes.
     pub span: Span,
     /// The use of the marker that the message names or concerns.
     pub usage: MarkerUse,
@@ -44,7 +44,7 @@ impl Diagnostic {
         self.code.severity()
     }
 
-    /// Returns one sentence, with the markers of the dialect in use.
+    /// Returns the message, with the markers of the dialect.
     pub fn message(&self) -> String {
         self.to_string()
     }
@@ -77,7 +77,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The message, in which `{marker}` stands for the marker.
+            /// The message, in which `{marker}` is a placeholder.
             const fn template(self) -> &'static str {
                 match self {
                     $(Code::$code => $message,)*
@@ -88,58 +88,58 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A start marker without a header behind it: plain text.
+    /// A start marker without a header after it: plain text.
     NotAHeader = "not_a_header", Warning,
         "`{marker}` without a header is plain text";
     /// A start marker whose line is longer than the limit: plain text.
     HeaderTooLong = "header_too_long", Warning,
         "`{marker}` is plain text, because its header is longer than 4096 bytes";
-    /// A start marker whose line the end of the stream truncates: plain text.
+    /// A start marker whose line is truncated: plain text.
     TruncatedHeader = "truncated_header", Warning,
         "`{marker}` is plain text, because the text ends before its header does";
-    /// A header or pointer line that a marker ends, not a line end.
+    /// A header or pointer line that ends at a marker instead of a line end.
     MissingNewline = "missing_newline", Warning,
         "a line end is missing here before the next marker";
-    /// A name or id with characters that tools rarely accept.
+    /// A name or id with characters that few tools accept.
     UnusualName = "unusual_name", Warning,
         "this name or id has characters other than letters, digits, `_`, `-` and `.`";
-    /// More than two colons in a header: those after the second count as commas.
+    /// More than two colons in a header; later ones are treated as commas.
     ExtraColon = "extra_colon", Warning,
         "a header has at most two colons; further ones count as commas between dependencies";
-    /// A whole marker that is content of a value or body.
+    /// A marker inside a value or body, which is content.
     MarkerInValue = "marker_in_value", Warning,
         "`{marker}` is content of the value here, not a marker";
-    /// An end marker that counts although it does not begin its line.
+    /// An end marker that is recognized although it does not begin its line.
     EndMarkerInMidLine = "end_marker_in_mid_line", Warning,
         "`{marker}` ends the call here although it does not begin its line";
-    /// A letter, a digit or `_` directly behind an end marker.
+    /// A letter, digit or `_` directly after an end marker.
     EndMarkerGlued = "end_marker_glued", Warning,
         "`{marker}` ends the call; the text directly after it is plain text";
     /// An end or argument marker outside any call: plain text.
     StrayMarker = "stray_marker", Warning,
         "`{marker}` outside a call is plain text";
-    /// Text between a header and the first argument: ignored.
+    /// Text between a header and the first argument, which is ignored.
     TextBeforeArgument = "text_before_argument", Warning,
         "text before the first argument marker is ignored";
     /// Text in a call without any argument marker.
     TextWithoutArgument = "text_without_argument", Error,
         "Text without an argument marker";
-    /// A code fence between a header and the first argument: ignored.
+    /// A code fence between a header and the first argument, which is ignored.
     FenceBeforeArgument = "fence_before_argument", Warning,
         "a code fence before the first argument is ignored; a closing fence after the last value belongs to the value";
     /// A pointer line longer than the limit.
     PointerTooLong = "pointer_too_long", Error,
         "Pointer too long";
-    /// A pointer line that the end of the stream truncates.
+    /// A truncated pointer line.
     TruncatedPointer = "truncated_pointer", Error,
         "the text ends in the middle of a `{marker}` line";
     /// An emoji call without its end marker.
     MissingEndMarker = "missing_end_marker", Warning,
         "the text ends before `{marker}` closes the call";
-    /// A reasoning span that the end of the stream truncates.
+    /// Truncated reasoning.
     TruncatedReasoning = "truncated_reasoning", Warning,
         "the text ends before `{marker}` closes the reasoning";
-    /// A reasoning open marker behind other text, where it does not count: plain text.
+    /// A reasoning open marker after other text, where it is not recognized: plain text.
     StrayReasoningOpen = "stray_reasoning_open", Warning,
         "`{marker}` opens reasoning only at the beginning of a reply; here it is plain text";
     /// A reasoning close marker outside reasoning: plain text. Calls before it may belong to the reasoning.
@@ -148,7 +148,7 @@ codes! {
 }
 
 impl Code {
-    /// Returns whether the diagnostic is about a whole marker inside a value.
+    /// Returns whether the diagnostic is about a marker inside a value.
     ///
     /// A truncated call with such a diagnostic may contain the calls after it.
     pub const fn is_marker_as_content(self) -> bool {
@@ -159,7 +159,7 @@ impl Code {
     }
 }
 
-/// The message.
+/// Formats the message.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.code.template().replace("{marker}", &self.marker))

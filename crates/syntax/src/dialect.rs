@@ -1,18 +1,18 @@
-//! Dialects: one set of rules for reading and writing, as plain data.
+//! Dialects: the rules for parsing and rendering, as plain data.
 
 use std::fmt;
 
 use crate::event::Syntax;
 use crate::markers::{checked, emoji_end};
 
-/// The longest marker that is accepted, in bytes, its key included (`spec/common.md` 1.3).
+/// The maximum length of a marker with its key, in bytes (`spec/common.md` 1.3).
 pub const MARKER_LIMIT: usize = 64;
-/// The longest key that is accepted, in bytes.
+/// The maximum length of a key, in bytes.
 const KEY_LIMIT: usize = 32;
 
-/// One set of rules: a syntax, its markers and its options.
+/// The rules for parsing and rendering: a syntax, its markers and its options.
 ///
-/// Setters never fail; a dialect that cannot work is refused where it is used, for instance by
+/// Setters never fail. An invalid dialect is rejected where it is used, for example by
 /// [`Parser::new`](crate::Parser::new).
 ///
 /// ```
@@ -28,14 +28,14 @@ const KEY_LIMIT: usize = 32;
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// `None` finds out from the text.
+    /// `None`: detected from the text.
     pub(crate) syntax: Option<Syntax>,
     pub(crate) start: String,
     pub(crate) end: String,
     pub(crate) arg: String,
     pub(crate) key: Option<String>,
     pub(crate) reasoning: Option<(String, String)>,
-    /// The open marker counts only as the first non-blank text.
+    /// Whether the open marker is recognized only as the first non-blank text.
     pub(crate) leading: bool,
     pub(crate) in_reasoning: bool,
     pub(crate) escaped: bool,
@@ -45,13 +45,13 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// The start marker of the block syntax, unless it is set otherwise.
+    /// The default start marker of the block syntax.
     pub const BLOCK_START: &'static str = "!!!GADGET_START:";
-    /// The end marker of the block syntax, unless it is set otherwise.
+    /// The default end marker of the block syntax.
     pub const BLOCK_END: &'static str = "!!!GADGET_END";
-    /// The argument marker of the block syntax, unless it is set otherwise.
+    /// The default argument marker of the block syntax.
     pub const BLOCK_ARG: &'static str = "!!!ARG:";
-    /// The open and the close marker of reasoning that most models write.
+    /// The most common reasoning markers, open and close.
     pub const THINK: [&'static str; 2] = ["<think>", "</think>"];
 
     fn new(syntax: Option<Syntax>) -> Self {
@@ -71,17 +71,17 @@ impl Dialect {
         }
     }
 
-    /// The block syntax with its default markers (`spec/block.md`).
+    /// Creates a dialect with the block syntax and its default markers (`spec/block.md`).
     pub fn block() -> Self {
         Self::new(Some(Syntax::Block))
     }
 
-    /// The emoji-bracket syntax (`spec/emoji.md`).
+    /// Creates a dialect with the emoji-bracket syntax (`spec/emoji.md`).
     pub fn emoji() -> Self {
         Self::new(Some(Syntax::Emoji))
     }
 
-    /// Whichever of the two syntaxes the first call of the text is written in (`spec/common.md` 8).
+    /// Creates a dialect that detects the syntax from the first call of the text (`spec/common.md` 8).
     ///
     /// This is the default.
     pub fn auto() -> Self {
@@ -112,7 +112,7 @@ impl Dialect {
         self
     }
 
-    /// Reads a marker with a backslash before its last character as content; writing puts that backslash there.
+    /// Parses a marker with a backslash before its last character as content, and renders it that way.
     ///
     /// See [`Escaper`](crate::Escaper) and `spec/common.md` 6.
     pub fn escaped(mut self) -> Self {
@@ -120,25 +120,25 @@ impl Dialect {
         self
     }
 
-    /// Puts a key into every marker, so that text which does not know it cannot hold a marker (`spec/common.md` 7).
+    /// Adds a key to every marker, so that an author who does not know the key cannot write one (`spec/common.md` 7).
     ///
-    /// The key is 1 to 32 ASCII letters and digits. It stands before a marker's last `:` or `[`, else at its end.
+    /// The key consists of 1 to 32 ASCII letters and digits. It goes before a marker's last `:` or `[`, otherwise at its end.
     pub fn keyed(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Reads the text between these two markers as reasoning, in which no call is looked for (`spec/common.md` 5).
+    /// Parses the text between these markers as reasoning, which contains no calls (`spec/common.md` 5).
     ///
-    /// The open marker counts anywhere in text outside calls.
+    /// The open marker is recognized anywhere in text outside calls.
     pub fn reasoning(mut self, open: impl Into<String>, close: impl Into<String>) -> Self {
         self.reasoning = Some((open.into(), close.into()));
         self.leading = false;
         self
     }
 
-    /// Reads the text between these two markers as reasoning if the open marker is the first non-blank text
-    /// (`spec/common.md` 5.1). Replies of models are read so; [`THINK`](Self::THINK) are the usual markers.
+    /// Parses the text between these markers as reasoning if the open marker is the first non-blank text
+    /// (`spec/common.md` 5.1). Use this for replies of models; [`THINK`](Self::THINK) has the most common markers.
     ///
     /// ```
     /// use plaincall_syntax::{Dialect, EventKind, parse};
@@ -161,38 +161,37 @@ impl Dialect {
         }
     }
 
-    /// Begins inside reasoning, for models whose prompt already holds the open marker (`spec/common.md` 5).
+    /// Begins inside reasoning, for models whose prompt ends with the open marker (`spec/common.md` 5).
     pub fn in_reasoning(mut self) -> Self {
         self.in_reasoning = true;
         self
     }
 
-    /// Lets the markers of the block syntax count anywhere in a call, not only at the beginning of a line
+    /// Recognizes the markers of the block syntax anywhere in a call, not only at the beginning of a line
     /// (`spec/block.md` 3.6).
     pub fn markers_anywhere(mut self) -> Self {
         self.anywhere = true;
         self
     }
 
-    /// Accepts the canonical emoji marker alone, not its repaired forms (`spec/emoji.md` 1.2).
+    /// Accepts only the canonical emoji marker, not its repaired forms (`spec/emoji.md` 1.2).
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// Lets ` /]` close an emoji call that has no body (`spec/emoji.md` 5).
+    /// Accepts ` /]` as the end of an emoji call without a body (`spec/emoji.md` 5).
     pub fn self_closing(mut self) -> Self {
         self.self_closing = true;
         self
     }
 
-    /// The syntax, or `None` if the text decides.
+    /// Returns the syntax, or `None` if it is detected from the text.
     pub const fn syntax(&self) -> Option<Syntax> {
         self.syntax
     }
 
-    /// The end marker of `syntax` as it is written in this dialect, its key included: what a message tells a model to
-    /// close a call with.
+    /// Returns the end marker of `syntax` in this dialect, including its key, for use in messages to a model.
     ///
     /// ```
     /// use plaincall_syntax::{Dialect, Syntax};
@@ -206,18 +205,18 @@ impl Dialect {
         }
     }
 
-    /// The open and the close marker of reasoning, if the dialect has any.
+    /// Returns the open and close markers of reasoning, if the dialect has any.
     pub fn reasoning_markers(&self) -> Option<[&str; 2]> {
         let (open, close) = self.reasoning.as_ref()?;
         Some([open, close])
     }
 
-    /// Whether the escape is part of this dialect.
+    /// Returns whether the dialect uses escaping.
     pub const fn is_escaped(&self) -> bool {
         self.escaped
     }
 
-    /// This dialect for one of the two syntaxes alone: what a decided automatic dialect becomes.
+    /// Returns this dialect for one syntax, as detected from a text.
     pub fn for_syntax(&self, syntax: Syntax) -> Self {
         let mut dialect = self.clone();
         dialect.syntax = Some(syntax);
@@ -237,7 +236,7 @@ impl Dialect {
         dialect
     }
 
-    /// This dialect without a key.
+    /// Returns this dialect without a key.
     pub fn without_key(&self) -> Self {
         Self {
             key: None,
@@ -245,7 +244,7 @@ impl Dialect {
         }
     }
 
-    /// This dialect without reasoning markers.
+    /// Returns this dialect without reasoning markers.
     pub fn without_reasoning(&self) -> Self {
         Self {
             reasoning: None,
@@ -254,7 +253,7 @@ impl Dialect {
         }
     }
 
-    /// Every marker of the dialect in every form that it accepts, its key included; canonical forms before repaired
+    /// Returns every accepted form of every marker, including its key. Canonical forms come before repaired
     /// ones.
     ///
     /// ```
@@ -267,7 +266,7 @@ impl Dialect {
     /// ```
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error if the dialect is invalid.
     pub fn markers(&self) -> Result<Vec<MarkerForm>, DialectError> {
         let form = |marker: crate::markers::Marker| MarkerForm {
             usage: marker.role.usage(),
@@ -276,15 +275,15 @@ impl Dialect {
         Ok(checked(self)?.into_iter().map(form).collect())
     }
 
-    /// Whether the dialect can work.
+    /// Checks the dialect.
     ///
     /// # Errors
-    /// Says what is wrong with it, in one sentence.
+    /// Returns an error if the dialect is invalid.
     pub fn check(&self) -> Result<(), DialectError> {
         checked(self).map(drop)
     }
 
-    /// A marker with the key in it, as it is read and written.
+    /// Returns a marker with the key inserted.
     pub(crate) fn with_key(&self, marker: &str) -> String {
         let key = self.key.as_deref().unwrap_or_default();
         let at = marker.rfind([':', '[']).unwrap_or(marker.len());
@@ -292,7 +291,7 @@ impl Dialect {
         format!("{before}{key}{after}")
     }
 
-    /// The markers of the block syntax as they were set, without a key.
+    /// Returns the markers of the block syntax without a key.
     pub(crate) fn block_markers(&self) -> [&str; 3] {
         [&self.start, &self.end, &self.arg]
     }
@@ -330,22 +329,22 @@ impl Dialect {
 /// One accepted form of a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkerForm {
-    /// The exact text, its key included.
+    /// The exact text, including its key.
     pub text: String,
-    /// What it is for.
+    /// Its use.
     pub usage: MarkerUse,
 }
 
-/// What a marker is for.
+/// The use of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkerUse {
-    /// It opens a call of this syntax.
+    /// Opens a call of this syntax.
     Start(Syntax),
-    /// It ends a call of this syntax.
+    /// Ends a call of this syntax.
     End(Syntax),
-    /// It opens an argument of the block syntax.
+    /// Opens an argument of the block syntax.
     Argument,
-    /// It opens or closes reasoning.
+    /// Opens or closes reasoning.
     Reasoning,
 }
 
@@ -366,7 +365,7 @@ fn refused(marker: &str, reason: &'static str) -> DialectError {
     DialectError::Marker { marker, reason }
 }
 
-/// Refuses a marker that is too short; its key does not make it longer.
+/// Rejects a marker that is too short. Its key does not count.
 pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
     if marker.chars().nth(1).is_none() {
         return Err(refused(
@@ -377,7 +376,7 @@ pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
     Ok(())
 }
 
-/// Refuses a marker that cannot work on its own.
+/// Rejects an invalid marker.
 pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
     check_length(marker)?;
     if marker.len() > MARKER_LIMIT {
@@ -395,25 +394,25 @@ pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
     Ok(())
 }
 
-/// Why a [`Dialect`] cannot work.
+/// An error in a [`Dialect`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DialectError {
-    /// A marker that cannot work.
+    /// A marker is invalid.
     Marker {
         /// The marker.
         marker: String,
-        /// What is wrong with it: the end of a sentence that begins with the marker.
+        /// The problem: the end of a sentence that begins with the marker.
         reason: &'static str,
     },
-    /// Two markers that are the same.
+    /// Two markers are equal.
     MarkersEqual {
         /// The marker.
         marker: String,
     },
-    /// A key that is not 1 to 32 ASCII letters and digits.
+    /// The key is not 1 to 32 ASCII letters and digits.
     Key,
-    /// An option that the chosen syntax does not have.
+    /// The selected syntax does not have this option.
     OptionOfOther {
         /// The option.
         option: &'static str,
@@ -422,7 +421,7 @@ pub enum DialectError {
     },
     /// `in_reasoning` without reasoning markers.
     NoReasoningMarkers,
-    /// Writing needs a syntax; the automatic dialect has none.
+    /// Rendering needs a syntax, which the automatic dialect does not have.
     NoSyntax,
 }
 

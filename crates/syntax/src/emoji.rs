@@ -16,7 +16,7 @@ struct HeaderParts {
 }
 
 impl Machine {
-    /// A start marker in text, with what stands behind it up to `]`.
+    /// A start marker in text, with what follows it up to `]`.
     pub(crate) fn emoji_header(
         &mut self,
         window: &str,
@@ -60,7 +60,7 @@ impl Machine {
         )
     }
 
-    /// `BodyStart`: one line end right after the header is dropped.
+    /// `BodyStart`: removes one line end directly after the header.
     pub(crate) fn body_start(&mut self, window: &str, end: bool, family: Family) -> Step {
         let dropped = match window.as_bytes() {
             [] | [b'\r'] if !end => return Step::More(Wait::Any),
@@ -112,13 +112,13 @@ impl Machine {
         }
     }
 
-    /// Looks for the `]` of the header that begins at `from`.
+    /// Finds the `]` of the header that begins at `from`.
     fn bracket(&mut self, text: &[u8], from: usize, end: bool) -> Bracket {
         let bound = from + LINE_LIMIT + 1;
         let seen = text.get(..bound.min(text.len())).unwrap_or_default();
         let scan_from = self.bracket_scanned.max(from);
         let found = memchr::memchr2(b']', b'\n', seen.get(scan_from..).unwrap_or_default());
-        // Kept where something was found, so that the next marker on the same line does not search again.
+        // Cached when found, so that the next marker on the same line does not search again.
         self.bracket_scanned = found.map_or(seen.len().max(scan_from), |index| scan_from + index);
         match seen.get(self.bracket_scanned) {
             Some(b']') => Bracket::At(self.bracket_scanned),

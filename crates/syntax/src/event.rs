@@ -1,4 +1,4 @@
-//! What the parser says: events.
+//! The events of the parser.
 
 use std::ops::Range;
 
@@ -6,43 +6,43 @@ use crate::diagnostic::Diagnostic;
 use crate::piece::Piece;
 use crate::span::Span;
 
-/// One finding of the parser, with its place.
+/// An event of the parser, with its position.
 ///
-/// The spans of all events but diagnostics tile the input: no gap, no overlap (`spec/common.md`, "Events").
+/// The spans of all events except diagnostics cover the input without gaps or overlaps (`spec/common.md`, "Events").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'c> {
-    /// What was found.
+    /// The kind of event.
     pub kind: EventKind<'c>,
-    /// Where it stands in the input.
+    /// Its position in the input.
     pub span: Span,
 }
 
-/// What an [`Event`] says.
+/// The kind of an [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind<'c> {
-    /// Text outside calls, as written (in the escaped dialect less the escape's backslash).
+    /// Text outside calls, as written (in an escaped dialect, without the escaping backslash).
     Text(Piece<'c>),
     /// Text between reasoning markers.
     Reasoning(Piece<'c>),
-    /// A call begins; its span holds the start marker and the whole header.
+    /// The start of a call. Its span covers the start marker and the header.
     CallStart(Header<'c>),
-    /// A value begins: an argument of the block syntax, or the body of the emoji syntax.
+    /// The start of a value: an argument of the block syntax, or the body of the emoji syntax.
     ValueStart(Slot<'c>),
     /// A piece of the value, as written.
     ValueDelta(Piece<'c>),
-    /// The value ends; its span is the line end that belongs to the syntax, if there is one.
+    /// The end of a value. Its span is the line end that belongs to the syntax, if there is one.
     ValueEnd,
-    /// The call ends; its span is the end marker, if there is one.
+    /// The end of a call. Its span is the end marker, if there is one.
     CallEnd(Ending<'c>),
-    /// Bytes that are neither text, reasoning, marker nor value.
+    /// Bytes that are not text, reasoning, a marker or a value.
     Ignored(Piece<'c>),
-    /// Something worth a remark. It has no width in the tiling and stands at the end of its own span.
+    /// A diagnostic. It is emitted at the end of its span and covers no input.
     Diagnostic(Diagnostic),
 }
 
 impl Event<'_> {
-    /// The exact source text of the event's span (empty for a diagnostic).
+    /// Returns the source text of the event's span (empty for a diagnostic).
     pub fn source(&self) -> &str {
         match &self.kind {
             EventKind::Text(piece)
@@ -51,7 +51,7 @@ impl Event<'_> {
             | EventKind::Ignored(piece) => piece,
             EventKind::CallStart(header) => header.source(),
             EventKind::ValueStart(Slot::Argument(pointer)) => pointer.source(),
-            // A line end, which its length tells, or nothing.
+            // A line end, identified by its length, or nothing.
             EventKind::ValueStart(Slot::Body) | EventKind::ValueEnd => match self.span.len() {
                 0 => "",
                 1 => "\n",
@@ -62,7 +62,7 @@ impl Event<'_> {
         }
     }
 
-    /// The same event, no longer tied to a chunk.
+    /// Converts the event to one that does not borrow from a chunk.
     pub fn into_owned(self) -> Event<'static> {
         let kind = match self.kind {
             EventKind::Text(piece) => EventKind::Text(piece.into_owned()),
@@ -94,17 +94,17 @@ impl Event<'_> {
     }
 }
 
-/// One of the two syntaxes.
+/// A call syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syntax {
-    /// The block format: markers on lines of their own, arguments by JSON Pointer (`spec/block.md`).
+    /// The block syntax: markers on lines of their own, arguments by JSON Pointer (`spec/block.md`).
     Block,
     /// The emoji-bracket syntax: `🛠️[name args]` body `🛠️[/end]` (`spec/emoji.md`).
     Emoji,
 }
 
 impl Syntax {
-    /// `"block"` or `"emoji"`.
+    /// Returns `"block"` or `"emoji"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -125,7 +125,7 @@ pub enum Termination {
 }
 
 impl Termination {
-    /// `"explicit"`, `"next_call"` or `"end_of_stream"`.
+    /// Returns `"explicit"`, `"next_call"` or `"end_of_stream"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Explicit => "explicit",
@@ -135,7 +135,7 @@ impl Termination {
     }
 }
 
-/// The end of a call: how it ended, and the end marker if it has one.
+/// The end of a call, and its end marker if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending<'c> {
     pub(crate) termination: Termination,
@@ -143,13 +143,13 @@ pub struct Ending<'c> {
 }
 
 impl Ending<'_> {
-    /// How the call ended.
+    /// Returns how the call ended.
     pub const fn termination(&self) -> Termination {
         self.termination
     }
 }
 
-/// What a value belongs to.
+/// The owner of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot<'c> {
     /// An argument of the block syntax.
@@ -158,13 +158,13 @@ pub enum Slot<'c> {
     Body,
 }
 
-/// A stretch of a header or pointer line, in bytes from the beginning of its marker. It is moved as one number: its end
-/// in the higher half, its start in the lower.
+/// A part of a header or pointer line, in bytes from the beginning of its marker, packed into one number: the end
+/// in the upper half, the start in the lower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Part(u32);
 
 impl Part {
-    /// A line and its marker are far shorter than what 16 bits count.
+    /// A line with its marker is far shorter than 16 bits can count.
     #[inline]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         let short = |at: usize| u32::from(u16::try_from(at).unwrap_or(u16::MAX));
@@ -199,22 +199,22 @@ pub struct Header<'c> {
 }
 
 impl Header<'_> {
-    /// The syntax the call is written in.
+    /// Returns the syntax of the call.
     pub const fn syntax(&self) -> Syntax {
         self.syntax
     }
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         self.name.of_piece(&self.source)
     }
 
-    /// The call's id, if the model wrote one. The emoji syntax has none.
+    /// Returns the call's id, if the model wrote one. The emoji syntax has none.
     pub fn id(&self) -> Option<&str> {
         Some(self.id.of_piece(&self.source)).filter(|id| !id.is_empty())
     }
 
-    /// The ids this call depends on, in the order written, repeated where they are repeated. The emoji syntax has
+    /// Returns the ids that this call depends on, as written, including repetitions. The emoji syntax has
     /// none.
     pub fn dependencies(&self) -> impl Iterator<Item = &str> {
         let list = match self.syntax {
@@ -226,7 +226,7 @@ impl Header<'_> {
             .filter(|item| !item.is_empty())
     }
 
-    /// The argument line of an emoji call, verbatim; `None` in the block syntax.
+    /// Returns the argument line of an emoji call, verbatim; `None` in the block syntax.
     pub fn raw_args(&self) -> Option<&str> {
         match self.syntax {
             Syntax::Block => None,
@@ -234,7 +234,7 @@ impl Header<'_> {
         }
     }
 
-    /// The source text: marker, header and the line end or bracket that closes it.
+    /// Returns the source text: marker, header, and the line end or bracket that closes it.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -248,12 +248,12 @@ pub struct Pointer<'c> {
 }
 
 impl Pointer<'_> {
-    /// The pointer, trimmed, not unescaped.
+    /// Returns the pointer, trimmed but not unescaped.
     pub fn as_str(&self) -> &str {
         self.pointer.of_piece(&self.source)
     }
 
-    /// The source text: marker, pointer and line end.
+    /// Returns the source text: marker, pointer and line end.
     pub fn source(&self) -> &str {
         &self.source
     }

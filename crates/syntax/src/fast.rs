@@ -1,17 +1,17 @@
-//! The fast path: what is frequent, taken off the exact path.
+//! The fast path: frequent cases, handled before the exact path.
 //!
-//! It has no rules of its own. For what stands at the front of the window it says in one go what the state machine
-//! says after several looks, or that it says nothing yet; as soon as anything is unusual the exact path in
-//! [`parser`](crate::parser), [`machine`](crate::machine), `block.rs` and `emoji.rs` is asked. Without this file the
-//! parser would say the same, more slowly; the tests hold both against the oracle ([`Parser::without_fast_path`]).
+//! It adds no rules. For the front of the window it returns in one step the result that the state machine
+//! reaches in several, or none; everything unusual goes to the exact path in
+//! [`parser`](crate::parser), [`machine`](crate::machine), `block.rs` and `emoji.rs`. Without this file the parser
+//! would return the same events, more slowly; tests compare both with the oracle ([`Parser::without_fast_path`]).
 //!
-//! What it knows:
+//! It handles:
 //!
-//! - content up to the first place where a marker or an escape may begin, straight from the chunk ([`plain_event`]); that
-//!   it is content is found out once and then known ([`Plain`]);
-//! - while something is held: a chunk that leaves it undecided, one whose first byte decides that it is content, one
+//! - content up to the first position where a marker or an escape may begin, directly from the chunk ([`plain_event`]); the
+//!   result is cached ([`Plain`]);
+//! - with held text: a chunk that leaves it undecided, one whose first byte shows that it is content, one
 //!   that completes a marker before a header or pointer, and one that ends such a line ([`held_event`]);
-//! - markers, and the usual among header and pointer lines, that the window holds whole ([`fast_step`]).
+//! - markers and common header and pointer lines that are entirely in the window ([`fast_step`]).
 //!
 //! [`plain_event`]: Parser::plain_event
 //! [`held_event`]: Parser::held_event
@@ -27,12 +27,12 @@ use crate::piece::{INLINE, Piece};
 use crate::simple_line::{SimpleLine, begins_word};
 use crate::span::Span;
 
-/// What is known of the front of the chunk while nothing is held: which content it is, named by the markers that end it.
+/// The known kind of content at the front of the chunk while nothing is held, named by the markers that end it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plain {
-    /// It is not known whether it is.
+    /// Not known.
     Unknown,
-    /// A place where a marker may begin, or in a value the line end before it.
+    /// A position where a marker may begin, or in a value the line end before it.
     Candidate,
     Text,
     BlockText,
@@ -53,8 +53,8 @@ impl Plain {
 }
 
 impl Parser {
-    /// Content up to the first place where a marker or an escape may begin; in a value less the line end before it.
-    /// `None` if there is none, or if the state needs care.
+    /// Returns content up to the first position where a marker or an escape may begin; in a value, without the line end before it.
+    /// `None` if there is none, or if the state needs the exact path.
     #[allow(
         clippy::inline_always,
         reason = "measured: events of plain content then pass through memory once less"
@@ -66,13 +66,13 @@ impl Parser {
         let rest = chunk.rest;
         let mut len = self.machine.ends_of(plain)?.plain_len(rest.as_bytes());
         if matches!(plain, Plain::Value) {
-            // The line end before a marker, or a carriage return that may become one, is not the value's yet.
+            // The line end before a marker, or a carriage return that may become one, is not yet part of the value.
             len -= open_line_end(rest.as_bytes().get(..len)?, false);
         }
         if len == 0 {
             return None;
         }
-        // Only a value asks; what stands before its marker in a line is said here, a line end is held.
+        // Only a value needs this; text before its marker in a line is emitted here, a line end is held.
         self.machine.first_column = false;
         let (text, rest) = rest.split_at_checked(len)?;
         let span = Span::new(self.position, self.position + len);
@@ -85,7 +85,7 @@ impl Parser {
         Some(content_event(content, Piece::borrowed(text), span))
     }
 
-    /// While nothing is held: finds out whether content comes next, unless that is known. Returns whether it does.
+    /// Without held text: determines whether content comes next, unless that is known. Returns the result.
     #[inline]
     pub(crate) fn learn_plain(&mut self, chunk: &Chunk<'_>) -> bool {
         let Some(first) = chunk.rest.as_bytes().first() else {
@@ -93,7 +93,7 @@ impl Parser {
         };
         if matches!(self.plain, Plain::Unknown)
             && self.is_settled()
-            // What was seen of a line is counted down as content is taken, and not here.
+            // The cached line length is reduced when content is taken, not here.
             && self.machine.line_scanned | self.machine.bracket_scanned == 0
             && self.machine.settles_end(*first)
         {
@@ -107,7 +107,7 @@ impl Parser {
         self.is_fast && self.content_left == 0 && self.machine.is_settled()
     }
 
-    /// While something is held: a fresh chunk. `None` if the exact path must tell, or if the chunk is done.
+    /// With held text: handles a new chunk. `None` if the exact path must decide, or if the chunk is finished.
     #[inline]
     pub(crate) fn held_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         let is_fresh = chunk.taken() == 0 && !chunk.text.is_empty();
@@ -144,7 +144,7 @@ impl Parser {
                 if at == 0 {
                     if let Some((role, len)) = set.completes(index, held, text) {
                         if self.machine.begins_line(role) {
-                            return self.line_goes_on(len, held, len - held, chunk);
+                            return self.continue_line(len, held, len - held, chunk);
                         }
                     }
                 }
@@ -157,7 +157,7 @@ impl Parser {
                 if self.machine.line_scanned != held {
                     return None;
                 }
-                self.line_goes_on(from, held, 0, chunk)
+                self.continue_line(from, held, 0, chunk)
             }
             Wait::Bracket { from } => {
                 let is_plain = self.machine.bracket_scanned == held
@@ -172,27 +172,27 @@ impl Parser {
         }
     }
 
-    /// The chunk leaves what is held undecided.
+    /// Handles a chunk that leaves the held text undecided.
     fn absorb(&mut self, chunk: &mut Chunk<'_>) {
         self.hold(chunk.text);
         chunk.rest = "";
         chunk.is_done = true;
     }
 
-    /// Whether no marker or escape that begins in what is held can go on with `text`.
+    /// Returns whether no marker or escape that begins in the held text can continue with `text`.
     #[inline]
     fn is_ended_by(&self, text: &[u8]) -> bool {
         let cannot_start_marker = |byte: &u8| self.machine.markers.cannot_start_marker(*byte);
         text.first().is_some_and(cannot_start_marker)
     }
 
-    /// All that is held is content, and what comes next is of the same.
+    /// Handles held text that is all content, followed by more of the same content.
     fn held_content<'c>(&mut self, content: Content, chunk: &Chunk<'_>) -> Option<Event<'c>> {
         let window = self.held.get(self.held_from..)?;
         if window.len() > INLINE {
             return None;
         }
-        // As in `plain_event`, only a value asks; no marker begins with the byte that comes next.
+        // As in `plain_event`, only a value needs this; no marker begins with the next byte.
         self.machine.first_column = false;
         let (piece, start) = (Piece::copied(window), self.position);
         self.position += window.len();
@@ -204,9 +204,9 @@ impl Parser {
         Some(content_event(content, piece, span))
     }
 
-    /// A header or pointer line, of which `held` bytes are held and whose content begins at `from`, goes on with the
-    /// chunk; the chunk's first `seen` bytes are its marker's.
-    fn line_goes_on<'c>(
+    /// Continues a header or pointer line with the chunk. `held` bytes of the line are held; its content begins at `from`; the
+    /// chunk's first `seen` bytes belong to its marker.
+    fn continue_line<'c>(
         &mut self,
         from: usize,
         held: usize,
@@ -227,7 +227,7 @@ impl Parser {
         None
     }
 
-    /// A held header or pointer line, if its line end is the byte `at` of the chunk.
+    /// Completes a held header or pointer line if its line end is the byte `at` of the chunk.
     fn line_event<'c>(
         &mut self,
         from: usize,
@@ -253,7 +253,7 @@ impl Parser {
 }
 
 impl Machine {
-    /// What [`step`](Self::step) comes to before the end of the stream, where the window shows it at a glance.
+    /// Returns the result of [`step`](Self::step) before the end of the stream if the window shows it directly.
     #[allow(
         clippy::inline_always,
         reason = "measured: what it finds then does not pass through memory"
@@ -264,7 +264,7 @@ impl Machine {
         if !self.is_settled() || !self.settles_end(*text.first()?) {
             return None;
         }
-        // A line that the exact path has begun to look at is not looked at again from its beginning.
+        // A line that the exact path has partly searched is not searched again from its beginning.
         let is_fresh = self.line_scanned == 0;
         match self.state {
             State::Value => self.value_step(text),
@@ -303,7 +303,7 @@ impl Machine {
                 let marker = self.markers.arg.len();
                 self.line_step(window, marker, at)
             }
-            // It is known to be whole.
+            // It is known to be complete.
             State::Header => {
                 let marker = self.markers.start.len();
                 self.line_step(window, marker, at)
@@ -313,7 +313,7 @@ impl Machine {
         }
     }
 
-    /// In a value: a line end and a marker that counts behind it, or what may become that.
+    /// In a value: a line end and a recognized marker after it, or a possible beginning of them.
     #[allow(
         clippy::inline_always,
         reason = "measured: what it finds then does not pass through memory"
@@ -340,7 +340,7 @@ impl Machine {
         }
     }
 
-    /// A header or pointer line at the front of `window`, behind a marker of `marker` bytes.
+    /// A header or pointer line at the front of `window`, after a marker of `marker` bytes.
     #[allow(
         clippy::inline_always,
         reason = "measured: what it finds then does not pass through memory"
@@ -357,7 +357,7 @@ impl Machine {
         }
         let line = SimpleLine::header(line, marker)?;
         let (parts, len) = (line.parts(), line.end);
-        // The same, told again: what comes back from a call would pass through memory.
+        // Repeated inline: a returned value would pass through memory.
         let token = Token::CallStart {
             syntax: Syntax::Block,
             name: parts.name,
@@ -368,7 +368,7 @@ impl Machine {
         Some(Step::Whole(token, len))
     }
 
-    /// Whether the first byte behind an end marker, if there is one before the front, shows that nothing is glued to it.
+    /// Returns whether the first byte after an end marker, if one was just read, shows that nothing is attached to it.
     #[inline]
     fn settles_end(&mut self, first: u8) -> bool {
         if self.ended.is_none() {
@@ -381,7 +381,7 @@ impl Machine {
         is_apart
     }
 
-    /// Whether what follows the marker of this role, at the front of the window, is a header or pointer line; the state is
+    /// Returns whether the marker of this role at the front of the window is followed by a header or pointer line. The state is
     /// then that of the line.
     fn begins_line(&mut self, role: Role) -> bool {
         match (self.state, role) {
@@ -394,7 +394,7 @@ impl Machine {
         }
     }
 
-    /// The markers that the present state looks for.
+    /// Returns the markers that are recognized in the current state.
     fn looked_for(&self) -> Option<&Set> {
         match self.state {
             State::Between(_) => Some(&self.markers.between),
@@ -404,7 +404,7 @@ impl Machine {
         }
     }
 
-    /// The content of the present state, if it is content alone.
+    /// Returns the kind of content of the current state, if it has only content.
     #[inline]
     fn plain(&self) -> Plain {
         match (self.state, self.syntax) {
@@ -417,7 +417,7 @@ impl Machine {
         }
     }
 
-    /// The markers that end such content.
+    /// Returns the markers that end such content.
     #[inline]
     fn ends_of(&self, plain: Plain) -> Option<&Set> {
         match plain {
@@ -430,7 +430,7 @@ impl Machine {
         }
     }
 
-    /// The text from `from` as far as a line may go, if no marker begins with a byte that is usual in a line.
+    /// Returns the text from `from` up to the line limit, if no marker begins with a byte that is common in lines.
     #[inline]
     fn line_in<'t>(&self, text: &'t [u8], from: usize) -> Option<&'t [u8]> {
         let last = text.len().min(from + LINE_LIMIT + 1);
@@ -439,7 +439,7 @@ impl Machine {
     }
 }
 
-/// Waits for the rest of a marker, if a beginning of one stands at `at` and nothing else does.
+/// Waits for the rest of a marker if only a beginning of one is at `at`.
 fn more(look: &Look, at: usize) -> Option<Step> {
     match *look {
         Look::Partial(Until::Marker(index)) => Some(Step::More(Wait::Marker { at, index })),
@@ -447,7 +447,7 @@ fn more(look: &Look, at: usize) -> Option<Step> {
     }
 }
 
-/// Whether the window is a line end, or a carriage return that may become one.
+/// Returns whether the window is a line end, or a carriage return that may become one.
 fn is_line_end(window: &str) -> bool {
     matches!(window, "\n" | "\r\n" | "\r")
 }
@@ -458,7 +458,7 @@ mod tests {
 
     const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
 
-    /// The text in chunks of `size` bytes, or of a little more where that would cut a character.
+    /// Splits the text into chunks of `size` bytes, or slightly more at character boundaries.
     fn chunks(text: &str, size: usize) -> Vec<&str> {
         let mut chunks = Vec::new();
         let mut rest = text;
@@ -470,8 +470,8 @@ mod tests {
         chunks
     }
 
-    /// How often a window is looked at, and how often by the exact path, in chunks of each size: at most so often. The
-    /// limits are what it takes; more means that something became slower.
+    /// The maximum number of steps, and of steps on the exact path, for chunks of each size. The limits are the measured
+    /// counts; a higher count means that something became slower.
     fn check_asked(dialect: &Dialect, text: &str, looks: &str, exact: &str) {
         let limits: Vec<_> = looks.split(' ').zip(exact.split(' ')).collect();
         assert_eq!(limits.len(), SIZES.len());

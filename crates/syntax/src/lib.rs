@@ -1,12 +1,12 @@
-//! The two text syntaxes for tool calls: a streaming parser, a renderer and an escape.
+//! The two text syntaxes for tool calls: a streaming parser, a renderer and escaping.
 //!
-//! A model that can only write text writes a call as text, in the block format or in the emoji-bracket syntax. This
-//! crate turns such text into events while it arrives, and calls back into text. It does no I/O, remembers no ids and
-//! runs nothing; the crate `plaincall-call` puts calls together from events, and `plaincall` runs them.
+//! A model without native tool calls writes calls as text, in the block syntax or in the emoji-bracket syntax. This
+//! crate converts such text to events while it arrives, and calls back to text. It does no I/O, keeps no ids and
+//! runs nothing. `plaincall-call` assembles calls from events, and `plaincall` runs them.
 //!
-//! - [`Parser`]: text in, events out; [`parse`] for a text that is there already; [`ByteParser`] for bytes.
-//! - [`Dialect`]: which syntax, which markers, which options.
-//! - [`Diagnostic`]: what was odd, with a stable [`Code`] and a [`Span`].
+//! - [`Parser`] converts text to events; [`parse`] does so for a complete text, [`ByteParser`] for bytes.
+//! - [`Dialect`] selects the syntax, its markers and options.
+//! - [`Diagnostic`] reports a problem, with a stable [`Code`] and a [`Span`].
 //!
 //! The rules are in the project's `spec/` folder.
 
@@ -53,16 +53,16 @@ pub use render::{Call, RenderError, render};
 pub use section::Section;
 pub use span::Span;
 
-/// The longest header or pointer line, in bytes between its marker and its end (`spec/block.md` 2.4 and 4.3,
+/// The maximum length of a header or pointer line, in bytes between its marker and its end (`spec/block.md` 2.4 and 4.3,
 /// `spec/emoji.md` 2.3).
 pub const LINE_LIMIT: usize = 4096;
 
-/// Whether `c` is a blank: a space or a tab. Trimming removes nothing else.
+/// Returns whether `c` is a blank: a space or a tab. Trimming removes only blanks.
 pub const fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
-/// The last place at or before `at` where a character begins, as [`str`] has it by itself since Rust 1.91.
+/// Returns the last character boundary at or before `at`, as [`str`] does since Rust 1.91.
 #[inline]
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
@@ -72,7 +72,7 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// The first place at or behind `at` where a character begins.
+/// Returns the first character boundary at or after `at`.
 #[inline]
 pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());

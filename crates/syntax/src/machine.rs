@@ -1,4 +1,4 @@
-//! The state machine: looks at the front of a window of input and says what stands there.
+//! The state machine, which decides what is at the front of a window of input.
 //!
 //! ```text
 //!            header                 argument marker            end of line
@@ -13,17 +13,17 @@
 //!            header              one line end, or none           end marker
 //!   Text ───────────► BodyStart ─────────────────────► Body ─────────────────► EndMarker ──► Text
 //!
-//!   Leading (leading reasoning alone): Text in which no non-blank character has come yet
+//!   Leading (leading reasoning only): Text before the first non-blank character
 //!
 //!            open marker              close marker
 //!   Text ─────────────────► Reasoning ──────────────► Text
 //! ```
 //!
-//! The states of `spec/block.md` 1.2 and `spec/emoji.md` 1.3 have their names. `Header` is the header of a call that
-//! ends the one before it; that of a call after text is read in `Text`. `PointerRest`, `EndMarker`, `CallEnd` and
-//! `BodyStart` stand between two states of `spec/`, for what is said in more than one step. Block states are in
-//! `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
-//! window, and [`parser`](crate::parser) shows it the same front again with more behind it.
+//! The states of `spec/block.md` 1.2 and `spec/emoji.md` 1.3 keep their names. `Header` is the header of a call that
+//! ends the previous one; the header of a call after text is parsed in `Text`. `PointerRest`, `EndMarker`, `CallEnd` and
+//! `BodyStart` are between two states of `spec/`, for events that take more than one step. Block states are in
+//! `block.rs`, emoji states in `emoji.rs`. The machine never stores text: undecided text stays in the
+//! window, and [`parser`](crate::parser) presents it again with more text after it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::event::{Part, Syntax, Termination};
 use crate::markers::{Family, Found, Markers, Role, Set, Until};
 use crate::span::Span;
 
-/// Text that is delivered in pieces.
+/// Text that is emitted in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Text,
@@ -43,7 +43,7 @@ pub(crate) enum Content {
     Ignored,
 }
 
-/// What is delivered whole.
+/// Events that are emitted in one piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Token {
     CallStart {
@@ -60,31 +60,31 @@ pub(crate) enum Token {
     CallEnd(Termination),
 }
 
-/// What stands at the front of the window.
+/// The result of a step at the front of the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// More text must tell.
+    /// Needs more text.
     More(Wait),
-    /// So many bytes of content.
+    /// This many bytes of content.
     Emit(Content, usize),
-    /// One event of so many bytes.
+    /// One event of this many bytes.
     Whole(Token, usize),
-    /// The state has changed; look again.
+    /// The state has changed; step again.
     Again,
-    /// The stream has ended and everything is said.
+    /// The stream has ended and all events are emitted.
     Done,
 }
 
-/// What a step waits for: with it, a chunk that changes nothing is seen at a glance.
+/// What a step waits for, so that a chunk that changes nothing is recognized quickly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
-    /// More text, whatever it is.
+    /// Any text.
     Any,
-    /// The rest of a marker: its place in the window, and its index in the set that the state looks for.
+    /// The rest of a marker: its position in the window, and its index in the set of the state.
     Marker { at: usize, index: usize },
-    /// The end of the header or pointer line whose content begins there.
+    /// The end of the header or pointer line whose content begins at this position.
     Line { from: usize },
-    /// The `]` of the header that begins there.
+    /// The `]` of the header that begins at this position.
     Bracket { from: usize },
 }
 
@@ -132,15 +132,15 @@ pub(crate) struct Machine {
     pub(crate) first_column: bool,
     /// Whether a call has had its one fence line.
     pub(crate) fenced: bool,
-    /// The stem directly before the front of the window, where a backslash stands.
+    /// The stem directly before the front of the window, if a backslash follows it.
     armed: Option<usize>,
-    /// Where something began that a later diagnostic will name.
+    /// The beginning of something that a later diagnostic will refer to.
     pub(crate) pin: Option<usize>,
-    /// The end marker whose right neighbour has not been seen yet.
+    /// The end marker whose next character is not known yet.
     pub(crate) ended: Option<Span>,
-    /// How much of the window is known to hold no end of a header or pointer line.
+    /// How much of the window is known to contain no end of a header or pointer line.
     pub(crate) line_scanned: usize,
-    /// How much of the window is known to hold neither `]` nor LF.
+    /// How much of the window is known to contain neither `]` nor LF.
     pub(crate) bracket_scanned: usize,
     pending: Pending,
 }
@@ -174,7 +174,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Back to text outside calls, as at the beginning but for the syntax, which stays decided.
+    /// Returns to text outside calls, as at the beginning, except that the detected syntax stays.
     pub(crate) fn restart(&mut self) {
         self.state = State::Text;
         self.armed = None;
@@ -185,8 +185,8 @@ impl Machine {
         self.pending = Pending::default();
     }
 
-    /// Looks at the front of `window`, which stands at byte `at` of the input; at the `end` nothing comes after it. Every
-    /// diagnostic reported meanwhile stands behind what the step returns.
+    /// Examines the front of `window`, which is at byte `at` of the input; `end` means that no input follows it. Every
+    /// diagnostic reported meanwhile is positioned after the event of this step.
     pub(crate) fn step(&mut self, window: &str, at: usize, end: bool) -> Step {
         match self.state {
             State::Value => self.value(window, at, end),
@@ -224,13 +224,13 @@ impl Machine {
         Step::Whole(Token::CallEnd(Termination::Explicit), len)
     }
 
-    /// Whether nothing is due or undecided but what stands at the front of the window.
+    /// Returns whether no diagnostic is pending and nothing but the front of the window is undecided.
     #[inline]
     pub(crate) const fn is_settled(&self) -> bool {
         self.armed.is_none() && self.pending.count == 0
     }
 
-    /// The front of the window has moved on by `count` bytes.
+    /// Advances the front of the window by `count` bytes.
     #[inline]
     pub(crate) fn consumed(&mut self, count: usize) {
         if self.line_scanned | self.bracket_scanned != 0 {
@@ -239,12 +239,12 @@ impl Machine {
         }
     }
 
-    /// Whether an event without width is due, whatever comes next.
+    /// Returns whether a zero-width event is pending.
     pub(crate) const fn is_due(&self) -> bool {
         matches!(self.state, State::CallEnd(_))
     }
 
-    /// The next diagnostic that is due.
+    /// Returns the next pending diagnostic.
     #[inline]
     pub(crate) fn take_pending(&mut self) -> Option<Diagnostic> {
         if self.pending.count == 0 {
@@ -263,7 +263,7 @@ impl Machine {
         });
     }
 
-    /// Content of `len` bytes that is a marker which does not count.
+    /// Emits `len` bytes of content that form an unrecognized marker.
     pub(crate) fn marker_as_content(
         &mut self,
         content: Content,
@@ -277,14 +277,14 @@ impl Machine {
         Step::Emit(content, len)
     }
 
-    /// Content up to a stem with a backslash behind it.
+    /// Emits content up to a stem that is followed by a backslash.
     pub(crate) fn arm(&mut self, content: Content, stem: usize, len: usize) -> Step {
         self.armed = Some(stem);
         self.first_column = false;
         Step::Emit(content, len)
     }
 
-    /// Backslashes directly after a stem: all are content, but for the last one if a marker's last character follows.
+    /// Handles backslashes directly after a stem: all are content, except the last one before a marker's last character.
     #[inline]
     pub(crate) fn backslashes(
         &mut self,
@@ -309,7 +309,7 @@ impl Machine {
         let rest = window.trim_start_matches('\\');
         let run = window.len() - rest.len();
         let is_escape = set(self).is_escape(stem, window, run, end);
-        // The last backslash may be the escape's; those before it are not.
+        // The last backslash may belong to an escape; those before it do not.
         if is_escape != Some(false) && run > 1 {
             return Step::Emit(content, run - 1);
         }
@@ -382,7 +382,7 @@ impl Machine {
                 self.marker_as_content(Content::Text, Code::StrayReasoningOpen, span, role, len)
             }
             Role::ReasoningOpen => self.open_reasoning(at, len),
-            // Looked for on header and pointer lines alone.
+            // Searched for only in header and pointer lines.
             Role::LineEnd => Step::Emit(Content::Text, len),
         }
     }
@@ -393,7 +393,7 @@ impl Machine {
         Step::Emit(Content::Ignored, len)
     }
 
-    /// `Leading`: blanks and line ends, and the open marker behind them. All else is text as anywhere.
+    /// `Leading`: blanks and line ends, and the open marker after them. All other text is treated as usual.
     fn leading(&mut self, window: &str, at: usize, end: bool) -> Step {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         let blank = window.bytes().take_while(is_blank).count();
@@ -448,7 +448,7 @@ impl Machine {
     }
 }
 
-/// The diagnostics that stand at one place; there are never more than four.
+/// The diagnostics at one position, of which there are at most four.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     diagnostics: [Option<Diagnostic>; 4],

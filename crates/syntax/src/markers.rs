@@ -1,8 +1,8 @@
-//! Markers: the one place that knows their strings, and the search for them.
+//! Markers: their strings and the search for them.
 //!
-//! A [`Set`] holds the markers that are looked for in one state of the parser. Its search takes the leftmost place
-//! and the longest marker there (`spec/common.md`, "Matching"). In the escaped dialect it also finds *stems*: a
-//! marker less its last character, followed by a backslash.
+//! A [`Set`] contains the markers that one state of the parser recognizes. Its search returns the leftmost position
+//! and the longest marker there (`spec/common.md`, "Matching"). In an escaped dialect it also finds *stems*: a
+//! marker without its last character, followed by a backslash.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::simple_line::{InLine, in_line};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
-/// The same without the selector, which models and pipes lose.
+/// The same without the selector, which models and transports drop.
 const EMOJI_BARE: &str = "\u{1F6E0}";
-/// The canonical emoji, its UTF-8 read as Windows-1254 and written again.
+/// The canonical emoji, with its UTF-8 decoded as Windows-1254 and encoded again.
 const EMOJI_MISDECODED: &str = "\u{11F}\u{178}\u{203A}\u{A0}\u{EF}\u{B8}";
-/// The same with a plain blank for the no-break space.
+/// The same with a space instead of the no-break space.
 const EMOJI_MISDECODED_BLANK: &str = "\u{11F}\u{178}\u{203A} \u{EF}\u{B8}";
 const EMOJI_START_TAIL: &str = "[";
 pub(crate) const EMOJI_END_TAIL: &str = "[/end]";
@@ -29,7 +29,7 @@ pub(crate) enum Family {
     Misdecoded,
 }
 
-/// What a marker is for.
+/// The role of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     BlockStart,
@@ -43,12 +43,12 @@ pub(crate) enum Role {
     LineEnd,
 }
 
-/// A marker: its text, key included, and what it is for.
+/// A marker: its text with the key, and its role.
 #[derive(Clone, Debug)]
 pub(crate) struct Marker {
     pub(crate) text: Arc<str>,
     pub(crate) role: Role,
-    /// In a set: a beginning of the marker, up to this length, holds no other marker of the set.
+    /// In a set: a prefix of the marker up to this length contains no other marker of the set.
     clear: u8,
     /// In a set: its first bytes.
     begin: Begin,
@@ -65,15 +65,15 @@ impl Marker {
     }
 }
 
-/// All markers of a dialect, and the sets that the parser's states look for.
+/// All markers of a dialect, and the sets for the parser's states.
 #[derive(Debug)]
 pub(crate) struct Markers {
     pub(crate) start: Arc<str>,
     pub(crate) arg: Arc<str>,
     all: Vec<Marker>,
-    /// The bytes of all markers, of the escape and of line ends; any other byte ends every beginning of one.
+    /// The bytes of all markers, of escapes and of line ends; any other byte ends every partial match.
     used: [u64; 4],
-    /// Whether no marker begins with a byte that is usual in a header or pointer line.
+    /// Whether no marker begins with a byte that is common in header and pointer lines.
     pub(crate) has_usual_lines: bool,
     /// Text before the first call of the automatic dialect.
     pub(crate) text: Set,
@@ -89,7 +89,7 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The markers of `dialect`, as [`checked`].
+    /// Creates the sets for the markers of `dialect`, as returned by [`checked`].
     pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         let all = checked(dialect)?;
         let of = |wanted: fn(Role) -> bool| -> Vec<Marker> {
@@ -143,20 +143,20 @@ impl Markers {
         })
     }
 
-    /// Whether the byte stands in no marker, escape or line end.
+    /// Returns whether the byte occurs in no marker, escape or line end.
     #[inline]
     pub(crate) fn cannot_start_marker(&self, byte: u8) -> bool {
         !is_in(&self.used, byte)
     }
 
-    /// The text of the marker that plays `role`, in its canonical form, as it is named in messages.
+    /// Returns the canonical text of the marker with this role, for messages.
     pub(crate) fn named(&self, role: Role) -> &Arc<str> {
         text_of(&self.all, role).unwrap_or(&self.start)
     }
 }
 
 impl Role {
-    /// What others know of it.
+    /// Returns the public form.
     pub(crate) const fn usage(self) -> MarkerUse {
         match self {
             Self::BlockStart => MarkerUse::Start(Syntax::Block),
@@ -175,7 +175,7 @@ impl Role {
         )
     }
 
-    /// The same in the form that is written.
+    /// Returns the marker as it is rendered.
     pub(crate) const fn canonical(self) -> Self {
         match self {
             Self::EmojiStart(_) => Self::EmojiStart(Family::Real),
@@ -189,18 +189,18 @@ impl Role {
     }
 }
 
-/// The canonical end marker of the emoji syntax.
+/// Returns the canonical end marker of the emoji syntax.
 pub(crate) fn emoji_end() -> String {
     format!("{EMOJI}{EMOJI_END_TAIL}")
 }
 
-/// The text of the first marker that plays `role`: its canonical form.
+/// Returns the text of the first marker with this role, which is its canonical form.
 pub(crate) fn text_of(markers: &[Marker], role: Role) -> Option<&Arc<str>> {
     let marker = markers.iter().find(|marker| marker.role == role);
     marker.map(|marker| &marker.text)
 }
 
-/// Every marker of the dialect, unless `spec/common.md` 1.3 or 12 refuses it.
+/// Returns every marker of the dialect, or an error (`spec/common.md` 1.3 and 12).
 pub(crate) fn checked(dialect: &Dialect) -> Result<Vec<Marker>, DialectError> {
     dialect.check_options()?;
     for marker in dialect.block_markers() {
@@ -219,7 +219,7 @@ pub(crate) fn checked(dialect: &Dialect) -> Result<Vec<Marker>, DialectError> {
     Ok(all)
 }
 
-/// Every marker of the dialect. Canonical forms come before repaired ones.
+/// Returns every marker of the dialect. Canonical forms come before repaired ones.
 pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
     let mut markers = Vec::new();
     if dialect.syntax != Some(Syntax::Emoji) {
@@ -261,7 +261,7 @@ pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
     markers
 }
 
-/// A marker less its last character; with a backslash behind it, it is (or may be) an escape.
+/// A marker without its last character. With a backslash after it, it is (or may be) an escape.
 #[derive(Clone, Debug)]
 struct EscapePrefix {
     marker: Arc<str>,
@@ -276,7 +276,7 @@ impl EscapePrefix {
     }
 }
 
-/// The markers that one state looks for.
+/// The markers that one state recognizes.
 #[derive(Clone, Debug)]
 pub(crate) struct Set {
     /// Longest first.
@@ -286,29 +286,29 @@ pub(crate) struct Set {
     scan: Scan,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing, and nothing that may become something.
+    /// No match and no partial match.
     Nothing,
-    /// From here on the text may become a marker or an escape.
+    /// From this position, the text may become a marker or an escape.
     Partial { at: usize, until: Until },
-    /// A whole marker.
+    /// A marker.
     Whole { at: usize, len: usize, role: Role },
-    /// A stem that ends at `end` with a backslash behind it; `stem` is its index.
+    /// A stem that ends at `end` and is followed by a backslash; `stem` is its index.
     EscapePrefix { end: usize, stem: usize },
 }
 
-/// What a beginning waits for.
+/// What a partial match waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// More text, whatever it is.
+    /// Any text.
     More,
-    /// The rest of the marker of this index in its set.
+    /// The rest of the marker with this index.
     Marker(usize),
 }
 
-/// What stands at one place.
+/// The result at one position.
 pub(crate) enum Look {
     No,
     Partial(Until),
@@ -318,14 +318,14 @@ pub(crate) enum Look {
 
 impl Set {
     pub(crate) fn new(mut whole: Vec<Marker>, escapable: &[Marker]) -> Self {
-        // A stable sort: of markers of one length no two are equal, so the order among them is free.
+        // Stable sort. Markers of one length are never equal, so their order does not matter.
         whole.sort_by_key(|marker| std::cmp::Reverse(marker.text.len()));
         let mut stems: Vec<EscapePrefix> = Vec::new();
         for marker in escapable {
             let Some((stem, _)) = split_last(&marker.text) else {
                 continue;
             };
-            // A stem with a whole marker inside never stands in a run of content: the marker begins the run anew.
+            // A stem that contains a marker never occurs in content: the marker restarts the content.
             if whole.iter().any(|inner| stem.contains(&*inner.text)) {
                 continue;
             }
@@ -368,20 +368,20 @@ impl Set {
         Self { whole, stems, scan }
     }
 
-    /// How much of a beginning of the marker of this index surely holds no whole marker.
+    /// Returns the length of the prefix of this marker that contains no other marker.
     pub(crate) fn clear_len(&self, index: usize) -> usize {
         self.whole
             .get(index)
             .map_or(0, |marker| usize::from(marker.clear))
     }
 
-    /// Whether `more` behind `begun` bytes of the marker of this index is still a beginning of that marker alone.
+    /// Returns whether `begun` bytes of this marker followed by `more` are still a prefix of that marker only.
     pub(crate) fn continues(&self, index: usize, begun: usize, more: &[u8]) -> bool {
         let left = self.left_of(index, begun);
         left.is_some_and(|(_, rest)| more.len() < rest.len() && rest.starts_with(more))
     }
 
-    /// The role and the length of the marker of this index, if `more` completes it behind `begun` bytes.
+    /// Returns the role and length of this marker if `more` completes it after `begun` bytes.
     pub(crate) fn completes(
         &self,
         index: usize,
@@ -393,21 +393,21 @@ impl Set {
             .then_some((marker.role, marker.text.len()))
     }
 
-    /// The marker of this index, and what is left of it behind `begun` bytes.
+    /// Returns this marker and its rest after `begun` bytes.
     #[inline]
     fn left_of(&self, index: usize, begun: usize) -> Option<(&Marker, &[u8])> {
         let marker = self.whole.get(index)?;
         Some((marker, marker.text.as_bytes().get(begun..)?))
     }
 
-    /// How many bytes at the front surely begin neither a marker nor an escape.
+    /// Returns how many bytes at the front begin neither a marker nor an escape.
     #[inline]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
         self.scan.plain_len(text)
     }
 
-    /// Whether the backslash directly before `at`, which stands behind `stem`, is the escape's; `None` if more text
-    /// must tell.
+    /// Returns whether the backslash directly before `at`, which follows `stem`, belongs to an escape; `None` if this needs
+    /// more text.
     pub(crate) fn is_escape(&self, stem: usize, text: &str, at: usize, end: bool) -> Option<bool> {
         let Some(next) = text.get(at..).and_then(|rest| rest.chars().next()) else {
             return end.then_some(false);
@@ -416,12 +416,12 @@ impl Set {
         if !stem.is_some_and(|stem| stem.completing.contains(&next)) {
             return Some(false);
         }
-        // A marker that begins here counts whatever stands before it.
+        // A marker that begins here is recognized regardless of the text before it.
         self.begins_marker(text.as_bytes(), at, end)
             .map(|begins| !begins)
     }
 
-    /// The leftmost marker, stem or, before the `end` of the stream, beginning of one at or after `from`.
+    /// Returns the leftmost marker, stem or, before the `end` of the stream, partial match at or after `from`.
     pub(crate) fn find(&self, text: &[u8], mut from: usize, end: bool) -> Found {
         while let Some(at) = self.scan.next(text, from) {
             match self.look(text, at, end) {
@@ -439,7 +439,7 @@ impl Set {
         Found::Nothing
     }
 
-    /// Whether the longest marker at `at` plays `role`; `None` if more text must tell.
+    /// Returns whether the longest marker at `at` has this role; `None` if this needs more text.
     pub(crate) fn is_at(&self, text: &[u8], at: usize, role: Role, end: bool) -> Option<bool> {
         let rest = text.get(at..).unwrap_or_default();
         let candidate = self
@@ -456,7 +456,7 @@ impl Set {
         }
     }
 
-    /// Whether a whole marker stands at `at`; `None` if more text must tell.
+    /// Returns whether a marker is at `at`; `None` if this needs more text.
     fn begins_marker(&self, text: &[u8], at: usize, end: bool) -> Option<bool> {
         match self.look(text, at, end) {
             Look::Whole { .. } => Some(true),
@@ -469,7 +469,7 @@ impl Set {
         }
     }
 
-    /// What stands at `at`: the longest marker, a stem, or a beginning of one.
+    /// Returns the match at `at`: the longest marker, a stem, or a partial match.
     pub(crate) fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
         let rest = text.get(at..).unwrap_or_default();
         let begun = Begin::of(rest);
@@ -506,17 +506,17 @@ impl Set {
     }
 }
 
-/// How the text at the front compares with what is looked for.
+/// The result of comparing the text at the front with a pattern.
 enum Compared {
     Different,
-    /// All of the text is a beginning of it.
+    /// The entire text is a prefix of the pattern.
     Begins,
     Whole,
 }
 
 fn compare(rest: &[u8], wanted: &[u8]) -> Compared {
     let len = rest.len().min(wanted.len());
-    // Markers often share their beginnings; their last bytes differ sooner.
+    // Markers often have common prefixes; their last bytes differ earlier.
     if len > 0 && rest.get(len - 1) != wanted.get(len - 1) {
         return Compared::Different;
     }
@@ -531,7 +531,7 @@ fn may_begin(rest: &[u8], marker: &str, end: bool) -> bool {
     rest.starts_with(marker.as_bytes()) || (!end && marker.as_bytes().starts_with(rest))
 }
 
-/// A text less its last character, and that character.
+/// Splits off the last character of a text.
 pub(crate) fn split_last(text: &str) -> Option<(&str, char)> {
     let last = text.chars().next_back()?;
     Some((text.get(..text.len() - last.len_utf8())?, last))

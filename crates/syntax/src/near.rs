@@ -1,6 +1,6 @@
-//! Near misses: text that looks like a marker but is none (`spec/common.md` 9).
+//! Near misses: text that resembles a marker but is none (`spec/common.md` 9).
 //!
-//! The parser never looks for them; messages to people and models do.
+//! The parser never looks for them. Messages to users and models use them.
 
 use crate::floor_char_boundary;
 use std::iter;
@@ -11,20 +11,20 @@ use crate::markers::{EMOJI_END_TAIL, Family, Marker, Role, all, checked, text_of
 use crate::near_forms::{CallFormat, SIGN_BYTES, other_formats, other_sign, other_tags};
 use crate::span::Span;
 
-/// Text that looks like a marker.
+/// Text that resembles a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
-    /// What the marker that was probably meant is for.
+    /// The use of the marker that was probably meant.
     pub usage: MarkerUse,
-    /// The marker that was probably meant, as it is to be written.
+    /// The marker that was probably meant, in its canonical form.
     pub meant: String,
-    /// The format, if it begins a call in another one; `None` for a misspelled marker.
+    /// The format, if this begins a call in another one; `None` for a misspelled marker.
     pub format: Option<CallFormat>,
 }
 
-/// Finds what looks like a marker in a finished text, inside calls and outside them (`spec/common.md` 9).
+/// Finds near misses in a complete text, inside and outside calls (`spec/common.md` 9).
 ///
 /// ```
 /// use plaincall_syntax::{Dialect, near_misses};
@@ -36,12 +36,12 @@ pub struct NearMiss {
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work.
+/// Returns an error if the dialect is invalid.
 pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, DialectError> {
     Ok(NearMisses::new(dialect)?.find(text))
 }
 
-/// Finds the near misses of one dialect, in any number of texts.
+/// Finds the near misses of one dialect in any number of texts.
 #[derive(Clone, Debug)]
 pub struct NearMisses {
     /// Every marker of the dialect.
@@ -52,20 +52,20 @@ pub struct NearMisses {
     words: Vec<Word>,
     /// The emoji forms that a strict dialect does not accept.
     refused: Vec<Marker>,
-    /// The bytes with which a marker begins, its first letter in either case.
+    /// The bytes with which a marker begins. Its first letter may have either case.
     firsts: Vec<u8>,
 }
 
-/// The longest word that may be a renamed marker, in bytes.
+/// The longest word that may be a misspelled marker, in bytes.
 const LONGEST_WORD: usize = 256;
 
-/// How many characters in one place may be wrong in a word.
+/// The maximum number of adjacent wrong characters in a word.
 const LONGEST_SLIP: usize = 2;
 
-/// How many characters of a word have to be there if its end is not.
+/// The minimum length of an incomplete word.
 const SHORTEST_BEGINNING: usize = 4;
 
-/// A marker in three parts: what stands before its first letter or digit, what behind its last, and what between.
+/// A marker in three parts: before its first letter or digit, after its last, and between.
 #[derive(Clone, Debug)]
 struct Word {
     sigil: String,
@@ -75,10 +75,10 @@ struct Word {
 }
 
 impl NearMisses {
-    /// The near misses of `dialect`.
+    /// Creates a finder for `dialect`.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error if the dialect is invalid.
     pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         let markers = checked(dialect)?;
         let mut accepted = markers.clone();
@@ -114,16 +114,16 @@ impl NearMisses {
         })
     }
 
-    /// Every near miss of a text, in order, and the calls in other formats.
+    /// Returns every near miss of a text, in order, and the calls in other formats.
     pub fn find(&self, text: &str) -> Vec<NearMiss> {
         let is_first_column = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
         let found = self.find_where(text, is_first_column, |rest| self.dull_len(rest));
         self.with_others(text, found, other_formats(text))
     }
 
-    /// Every near miss of a text whose lines may have something in front of them, such as a number, a quote sign or a
-    /// bar. What counts in the first column counts wherever a word begins, or a run of another character. The tags of
-    /// other formats count anywhere; JSON alone may as well define a tool.
+    /// Returns every near miss of a text whose lines may have a prefix such as a number, a quote sign or a bar.
+    /// Patterns for the first column also match at the beginning of words and of runs of other characters. Tags of
+    /// other formats match anywhere; JSON does not, since it may define a tool.
     pub fn find_behind_prefixes(&self, text: &str) -> Vec<NearMiss> {
         let bytes = text.as_bytes();
         let is_start = |at: usize| {
@@ -145,7 +145,7 @@ impl NearMisses {
         self.with_others(text, found, other_tags(text))
     }
 
-    /// Whether a near miss in the first column may begin with this letter or digit.
+    /// Returns whether a near miss in the first column may begin with this letter or digit.
     fn may_begin(&self, byte: u8) -> bool {
         let mut cores = self
             .words
@@ -176,7 +176,7 @@ impl NearMisses {
                     len
                 }
                 _ if whole > 0 => whole,
-                // What does not begin with the first of equal blanks begins with none of them but the last.
+                // If the first of several equal blanks begins no match, only the last one may.
                 _ => rest.chars().next().map_or(1, |first| {
                     let is_same = |c: &char| *c == first && is_blank(first);
                     let run = rest.chars().take_while(is_same).count();
@@ -188,8 +188,8 @@ impl NearMisses {
         found
     }
 
-    /// The near misses of a text that stand in the first column, in order. `text` is the source of one or more values:
-    /// what is escaped in it is no near miss.
+    /// Returns the near misses of a text that are in the first column, in order. `text` is the source of one or more values;
+    /// escaped text in it is not a near miss.
     pub fn find_in_first_column<'t>(
         &'t self,
         text: &'t str,
@@ -211,7 +211,7 @@ impl NearMisses {
         }
     }
 
-    /// These finds, and of the calls in other formats those that are no marker of the dialect and no part of a find.
+    /// Adds the calls in other formats that are neither markers of the dialect nor part of a near miss.
     fn with_others(
         &self,
         text: &str,
@@ -251,18 +251,18 @@ impl NearMisses {
         all
     }
 
-    /// How much of the front is only walked over: in mid-line a find begins like a marker, so it is most of a text.
+    /// Returns how much of the front can be skipped: in mid-line, a near miss begins like a marker, so most text is skipped.
     fn dull_len(&self, rest: &str) -> usize {
         let cannot_start_marker = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
         rest.bytes().take_while(cannot_start_marker).count()
     }
 
-    /// The marker that plays `role`, as it is to be written.
+    /// Returns the canonical marker with this role.
     fn meant(&self, role: Role) -> String {
         text_of(&self.markers, role.canonical()).map_or_else(String::new, ToString::to_string)
     }
 
-    /// The length of the longest whole marker at the front, escaped or not, or 0.
+    /// Returns the length of the longest marker at the front, escaped or not, or 0.
     fn whole(&self, rest: &str) -> usize {
         let len = |marker: &Marker| {
             if rest.starts_with(&*marker.text) {
@@ -281,7 +281,7 @@ impl NearMisses {
             .unwrap_or_default()
     }
 
-    /// The near miss at the front: its length and what it was meant for. The rules in their order.
+    /// Returns the length and the role of the near miss at the front. Applies the rules in order.
     fn near(&self, rest: &str, is_first_column: bool) -> Option<(usize, Role)> {
         let spelled = self
             .accepted
@@ -289,7 +289,7 @@ impl NearMisses {
             .filter_map(|marker| Some((loose_len(rest, &marker.text)?, marker)))
             .filter(|(len, marker)| rest.get(..*len) != Some(&*marker.text))
             .map(|(len, marker)| (len, marker.role));
-        // They look at the rest of a line or word, so they are asked once a line.
+        // These scan the rest of a line or word, so they run once per line.
         let by_line = || {
             let halves = self
                 .words
@@ -366,7 +366,7 @@ impl Word {
         })
     }
 
-    /// Whether the word in lower case is this one with a slip, or without its end; `_` aside.
+    /// Returns whether the word in lower case is this one with a misspelling or a missing end, ignoring `_`.
     fn is_misspelled_as(&self, lowered: &str) -> bool {
         let written = lowered.replace('_', "");
         let known = self.core.to_lowercase().replace('_', "");
@@ -385,7 +385,7 @@ impl Word {
         !self.sigil.is_empty() && (is_truncated || has_slip)
     }
 
-    /// The length of the marker at the front with a part of its sigil, or its tail, left out.
+    /// Returns the length of the marker at the front if part of its sigil or its tail is missing.
     fn half_len(&self, rest: &str) -> Option<usize> {
         let is_line_over = |behind: &str| {
             let behind = behind.trim_start_matches(is_blank);
@@ -411,8 +411,8 @@ impl Word {
         let found = ends.chain(edge).find_map(with_less);
         let len = found.max(without_tail())?;
         let ends_in_word = rest.get(..len)?.ends_with(is_word);
-        let goes_on = rest.get(len..)?.starts_with(is_word);
-        (!(ends_in_word && goes_on)).then_some(len)
+        let continues = rest.get(len..)?.starts_with(is_word);
+        (!(ends_in_word && continues)).then_some(len)
     }
 }
 
@@ -420,7 +420,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The longest find; of several, the first.
+/// Returns the longest match; of several, the first.
 fn longest(found: impl Iterator<Item = (usize, Role)>) -> Option<(usize, Role)> {
     found.fold(None, |best, next| match best {
         Some((len, _)) if len >= next.0 => best,
@@ -428,7 +428,7 @@ fn longest(found: impl Iterator<Item = (usize, Role)>) -> Option<(usize, Role)> 
     })
 }
 
-/// The length of `wanted` at the front, in either case of ASCII letters.
+/// Returns the length of `wanted` at the front, in either case.
 fn folded_len(rest: &str, wanted: &str) -> Option<usize> {
     rest.get(..wanted.len())
         .is_some_and(|found| found.eq_ignore_ascii_case(wanted))
@@ -438,7 +438,7 @@ fn folded_len(rest: &str, wanted: &str) -> Option<usize> {
 /// The first byte of every full-width character.
 const FULL_WIDTH_BYTE: [u8; 1] = [0xEF];
 
-/// A full-width character as its ASCII character.
+/// Converts a full-width character to ASCII.
 fn narrow(c: char) -> char {
     match c {
         '\u{3000}' => ' ',
@@ -447,7 +447,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// The length of `wanted` at the front, in either case, full-width or not, and with blanks between its characters.
+/// Returns the length of `wanted` at the front, in either case, full-width or not, and with blanks between its characters.
 fn loose_len(rest: &str, wanted: &str) -> Option<usize> {
     let mut behind = rest;
     for (index, expected) in wanted.chars().enumerate() {

@@ -1,5 +1,5 @@
-//! Near misses beyond misspelled markers: other emoji, and calls in the formats that models were trained on
-//! (`spec/common.md` 9.1, 9.2). Each table has one form a line.
+//! Near misses other than misspelled markers: other emoji, and calls in the formats that models were trained on
+//! (`spec/common.md` 9.1, 9.2). Each table has one form per line.
 
 use crate::{ceil_char_boundary, floor_char_boundary};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use crate::is_blank;
 use crate::markers::{EMOJI_END_TAIL, Family, Role};
 use crate::span::Span;
 
-/// A format of calls that is not ours.
+/// A call format of other systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallFormat {
@@ -20,7 +20,7 @@ pub enum CallFormat {
     Json,
 }
 
-/// How calls begin in other formats, in either case.
+/// The beginnings of calls in other formats, in either case.
 const TAGS: &[&str] = &[
     "<tool_call>",
     "<tool_calls>",
@@ -55,7 +55,7 @@ const TAGS: &[&str] = &[
     "```function_call",
 ];
 
-/// Signs that models write in the place of the tool sign.
+/// Signs that models write instead of the tool sign.
 const SIGNS: &[char] = &[
     '\u{1F527}', // wrench
     '\u{1F528}', // hammer
@@ -71,10 +71,10 @@ const SIGNS: &[char] = &[
     '\u{1F4DE}', // telephone receiver
 ];
 
-/// The keys under which a JSON call names its tool.
+/// The keys that name the tool in a JSON call.
 const NAME_KEYS: &[&str] = &["name", "tool", "tool_name", "function", "action"];
 
-/// The keys under which a JSON call has its arguments.
+/// The keys that hold the arguments in a JSON call.
 const ARGUMENT_KEYS: &[&str] = &[
     "arguments",
     "parameters",
@@ -84,19 +84,19 @@ const ARGUMENT_KEYS: &[&str] = &[
     "action_input",
 ];
 
-/// How far behind a tag its call may begin, and how long a header behind another sign may be, in bytes.
+/// The maximum distance between a tag and its call, and the maximum length of a header after another sign, in bytes.
 const NEAR: usize = 256;
 
-/// How many objects inside each other are kept in mind.
+/// The maximum tracked nesting depth of objects.
 const DEPTH: usize = 64;
 
 /// The first bytes of all signs, and of all emoji.
 pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
 
-/// Whether a text mentions calls in other formats, so that a reply may only quote it. It is wider than
-/// [`near_misses`](crate::near_misses), which looks at places too: what is JSON in a text of JSON counts as well.
+/// Returns whether a text mentions calls in other formats, so that a reply may only quote it. Matches more than
+/// [`near_misses`](crate::near_misses), which also checks positions: JSON inside JSON strings counts as well.
 pub fn mentions_call_format(text: &str) -> bool {
-    // `input` is too common a word for that.
+    // `input` is too common a word.
     let mut keys = ARGUMENT_KEYS.iter().filter(|key| **key != "input");
     let is_key = |key: &str| {
         text.match_indices(key).any(|(at, _)| {
@@ -109,7 +109,7 @@ pub fn mentions_call_format(text: &str) -> bool {
     TAGS.iter().any(|tag| text.contains(tag)) || keys.any(|key| is_key(key))
 }
 
-/// At the front, another emoji in the place of the tool sign: the length of the marker, and its role.
+/// Returns the length and role of a marker with another emoji at the front.
 pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let sign = rest.chars().next()?;
     let is_emoji = matches!(u32::from(sign), 0x2300..=0x23FF | 0x2600..=0x27BF | 0x1F000..=0x1FAFF);
@@ -126,19 +126,19 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let end = header.find([']', '\n'])?;
     let begins_name = header.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     let is_header = header.get(end..)?.starts_with(']');
-    // A link of Markdown.
+    // A Markdown link.
     let is_link = header.get(end + 1..)?.starts_with(['(', '[', ':']);
     (begins_name && is_header && !is_link).then_some((before + 1, Role::EmojiStart(Family::Real)))
 }
 
-/// The tags of other formats, wherever they are.
+/// Returns the tags of other formats at any position.
 pub(crate) fn other_tags(text: &str) -> Vec<(Span, CallFormat)> {
     tags_anywhere(text)
         .map(|span| (span, CallFormat::Tag))
         .collect()
 }
 
-/// Calls in other formats, in text order; none inside another.
+/// Returns calls in other formats in text order, without nested ones.
 pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
     let tags = tags(text);
     let mut objects = objects(text).into_iter().peekable();
@@ -147,7 +147,7 @@ pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
         while let Some(object) = objects.next_if(|object| object.start < span.start) {
             found.push((object, CallFormat::Json));
         }
-        // What the tag begins is no second find.
+        // The call after a tag is not a second match.
         while objects.next_if(|object| object.start <= until).is_some() {}
         found.push((span, CallFormat::Tag));
     }
@@ -155,7 +155,7 @@ pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
     found
 }
 
-/// The tags that count, each with the place where its call begins.
+/// Returns the tags that count, each with the position where its call begins.
 fn tags(text: &str) -> Vec<(Span, usize)> {
     let mut found = Vec::new();
     for tag in tags_anywhere(text) {
@@ -187,7 +187,7 @@ fn tags_anywhere(text: &str) -> impl Iterator<Item = Span> {
     })
 }
 
-/// Whether only blanks are before this place on its line; many blanks do not count.
+/// Returns whether only a limited number of blanks precede this position on its line.
 fn is_first_on_line(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let from = ceil_char_boundary(before, at.saturating_sub(16));
@@ -198,14 +198,14 @@ fn is_first_on_line(text: &str, at: usize) -> bool {
     (before.is_empty() && from == 0) || before.ends_with('\n')
 }
 
-/// A JSON object that has begun.
+/// An open JSON object.
 struct Object {
     start: usize,
     has_name: bool,
     has_arguments: bool,
 }
 
-/// JSON objects with the name of a tool and its arguments, right or not: each from its brace to the second key's colon.
+/// Finds JSON objects with the name of a tool and its arguments, valid or not: from the brace to the second key's colon.
 fn objects(text: &str) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut open: VecDeque<Object> = VecDeque::new();
@@ -251,7 +251,7 @@ fn objects(text: &str) -> Vec<Span> {
                 object.has_arguments |= ARGUMENT_KEYS.contains(&string);
                 if object.has_name && object.has_arguments && !was_call {
                     let span = Span::new(object.start, text.len() - value.len());
-                    // One around another was found later, and is the call.
+                    // An enclosing object was completed later; it is the call.
                     let is_outside = |inner: &Span| inner.start < span.start;
                     let outside = found.iter().rposition(is_outside);
                     found.truncate(outside.map_or(0, |last| last + 1));
@@ -263,7 +263,7 @@ fn objects(text: &str) -> Vec<Span> {
     found
 }
 
-/// The length of a JSON string of which the first quote is behind us; `None` if its line ends before it does.
+/// Returns the length of a JSON string after its first quote; `None` if it does not end on its line.
 fn string_len(rest: &str) -> Option<usize> {
     let bytes = rest.as_bytes();
     let mut at = 0;

@@ -1,10 +1,10 @@
 //! The streaming parser: chunks in, events out.
 //!
-//! What a chunk's end leaves undecided is *held*: copied behind what was held before. While something is held, the
-//! machine's window is the held text with as much of the chunk behind it as it takes to decide; as soon as all that is
-//! left of it lies in the chunk, the window is the chunk again, and events borrow from it.
+//! Text that is undecided at the end of a chunk is *held*: appended to a buffer. While text is held, the
+//! machine's window is the held text with as much of the chunk after it as needed; as soon as the
+//! rest of it is entirely in the chunk, the window is the chunk again, and events borrow from it.
 //!
-//! Here is the exact path, which is right by itself; [`fast`](crate::fast) takes what is frequent off it.
+//! This is the exact path, which is complete without the fast path ([`fast`](crate::fast)).
 
 use crate::LINE_LIMIT;
 use crate::dialect::{Dialect, DialectError};
@@ -15,16 +15,16 @@ use crate::piece::{INLINE, Piece};
 use crate::span::Span;
 use crate::{ceil_char_boundary, floor_char_boundary};
 
-/// How many bytes of a chunk are put behind held text at a time.
+/// The number of bytes of a chunk that are appended to held text at a time.
 const PULL: usize = 64;
 
-/// The room for held text, in bytes: a line at its limit, a few markers, and some more, so that it is seldom moved.
+/// The capacity for held text, in bytes: a line at its limit and a few markers, with a reserve so that it is seldom moved.
 const ROOM: usize = LINE_LIMIT + 1024;
 
 /// A streaming parser for one document: one reply of a model (`spec/common.md` 2, `spec/block.md`, `spec/emoji.md`).
 ///
-/// It never fails and never loses text: whatever comes in, the spans of its events tile the input. How the input is
-/// cut into chunks makes no difference, except for where text is cut.
+/// It never fails and never loses text: for any input, the spans of its events cover the input. Splitting the input
+/// into different chunks changes only where text events are split.
 ///
 /// ```
 /// use plaincall_syntax::{Dialect, EventKind, Parser};
@@ -45,39 +45,39 @@ const ROOM: usize = LINE_LIMIT + 1024;
 #[derive(Clone, Debug)]
 pub struct Parser {
     pub(crate) machine: Machine,
-    /// The window's place in the input.
+    /// The position of the window in the input.
     pub(crate) position: usize,
-    /// How many bytes all chunks so far have: between chunks, the place where what is held ends.
+    /// The length of all chunks so far, in bytes: between chunks, the position where held text ends.
     given: usize,
-    /// What is held begins at `held_from`; empty if nothing is held.
+    /// The held text begins at `held_from`; empty if nothing is held.
     pub(crate) held: String,
     pub(crate) held_from: usize,
-    /// How many bytes at the end of `held` are also in the present chunk.
+    /// The number of bytes at the end of `held` that are also in the current chunk.
     pub(crate) pulled: usize,
-    /// What the machine waits for, if something is held.
+    /// What the machine waits for, if text is held.
     pub(crate) wait: Wait,
-    /// Content that the machine has decided on and that has not been handed out yet.
+    /// Content that is decided but not returned yet.
     content: Content,
     pub(crate) content_left: usize,
-    /// Whether the fast path is taken where there is one.
+    /// Whether the fast path is used.
     pub(crate) is_fast: bool,
-    /// What is known of what comes next.
+    /// The known kind of what comes next.
     pub(crate) plain: Plain,
-    /// How often a window was looked at, by the fast path or the exact one.
+    /// The number of steps on both paths.
     #[cfg(test)]
     pub(crate) looks: usize,
-    /// How often that was left to the exact path.
+    /// The number of steps on the exact path.
     #[cfg(test)]
     pub(crate) exact_steps: usize,
 }
 
-/// The present chunk, and how much of it has been taken.
+/// The current chunk, and how much of it has been consumed.
 #[derive(Debug)]
 pub(crate) struct Chunk<'c> {
     pub(crate) text: &'c str,
-    /// What has not been taken yet: an end of `text`.
+    /// The rest that has not been consumed: a suffix of `text`.
     pub(crate) rest: &'c str,
-    /// Whether the stream ends behind it.
+    /// Whether the stream ends after it.
     end: bool,
     /// Whether all its events have been returned.
     pub(crate) is_done: bool,
@@ -93,9 +93,9 @@ impl<'c> Chunk<'c> {
         }
     }
 
-    /// One that nothing is left of.
+    /// A finished chunk.
     pub(crate) const fn done() -> Self {
-        // Step by step, because a field that is left out could not be excepted from mutation testing; it would only be
+        // Assigned step by step: a field in a literal could not be excluded from mutation testing, where it would only be
         // slower.
         let mut chunk = Self::new("");
         chunk.is_done = true;
@@ -109,7 +109,7 @@ impl<'c> Chunk<'c> {
         }
     }
 
-    /// The next `len` bytes.
+    /// Consumes the next `len` bytes.
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> &'c str {
         let (taken, rest) = self.rest.split_at_checked(len).unwrap_or_default();
@@ -117,12 +117,12 @@ impl<'c> Chunk<'c> {
         taken
     }
 
-    /// The last `len` bytes that were taken have not been taken.
+    /// Returns the last `len` consumed bytes to the rest.
     fn give_back(&mut self, len: usize) {
         self.rest = self.text.get(self.taken() - len..).unwrap_or_default();
     }
 
-    /// How many bytes have been taken.
+    /// Returns the number of consumed bytes.
     #[inline]
     pub(crate) const fn taken(&self) -> usize {
         self.text.len() - self.rest.len()
@@ -130,10 +130,10 @@ impl<'c> Chunk<'c> {
 }
 
 impl Parser {
-    /// A parser for `dialect`.
+    /// Creates a parser for `dialect`.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work, for instance one with two equal markers.
+    /// Returns an error if the dialect is invalid, for example if two markers are equal.
     pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         Ok(Self {
             machine: Machine::new(dialect)?,
@@ -154,18 +154,17 @@ impl Parser {
         })
     }
 
-    /// The same parser without its fast path: slower, and else no different. It is there for tests.
-    #[doc(hidden)]
+    /// Turns off the fast path: the events stay the same, and parsing is slower. Useful for testing.
     pub fn without_fast_path(mut self) -> Self {
         self.is_fast = false;
         self.plain = Plain::Unknown;
         self
     }
 
-    /// Takes the next chunk and returns the events it completes.
+    /// Parses the next chunk and returns the events it completes.
     ///
-    /// The events borrow from the chunk, not from the parser. They are taken quickest by `for_each` or `fold`. Dropping the
-    /// iterator early loses the events that were not taken, but nothing else: the rest of the chunk is read all the same.
+    /// The events borrow from the chunk, not from the parser. `for_each` and `fold` are the fastest ways to consume them. Dropping the
+    /// iterator early loses the events that were not consumed, but nothing else: the rest of the chunk is still parsed.
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
         self.begin_chunk(chunk.len());
         Events {
@@ -182,23 +181,23 @@ impl Parser {
         events.into_iter()
     }
 
-    /// The syntax of the document: that of the dialect, or in the automatic dialect that of the first call, once
+    /// Returns the syntax of the document: that of the dialect, or for an automatic dialect that of the first call, once
     /// there is one.
     pub const fn syntax(&self) -> Option<Syntax> {
         self.machine.syntax
     }
 
-    /// The place in the input, in bytes, up to which events have been returned.
+    /// Returns the position in the input, in bytes, up to which events have been returned.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// The earliest place that a diagnostic still to come may begin at, if it lies behind what is held.
+    /// Returns the earliest position at which a later diagnostic may begin, if it is before the held text.
     pub(crate) const fn pinned(&self) -> Option<usize> {
         self.machine.pin
     }
 
-    /// The next event, or `None` when the chunk is used up (at the end of the stream: when everything is said).
+    /// Returns the next event, or `None` at the end of the chunk (at the end of the stream: when all events are returned).
     #[allow(
         clippy::inline_always,
         reason = "measured: events of plain content then pass through memory once less"
@@ -214,7 +213,7 @@ impl Parser {
         }
     }
 
-    /// The same apart from the callers, who ask [`plain_event`](Self::plain_event) by themselves.
+    /// Returns the next event, after the caller has tried [`plain_event`](Self::plain_event).
     #[inline(never)]
     fn next_apart<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         if self.is_held() {
@@ -237,7 +236,7 @@ impl Parser {
         event
     }
 
-    /// The exact path: the same, step by step.
+    /// Returns the next event on the exact path.
     #[inline]
     fn next_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         loop {
@@ -251,7 +250,7 @@ impl Parser {
                 });
             }
             let is_held = self.is_held();
-            // What is held was undecided without the chunk; it is not looked at again without more of it.
+            // Held text was undecided without the chunk; it is examined again only with more of it.
             if is_held && self.pulled == 0 && !chunk.end && !self.pull(chunk) {
                 return None;
             }
@@ -273,7 +272,7 @@ impl Parser {
                 None
             };
             let step = match fast {
-                // Apart from the events of held text, so that this one is made where it is returned.
+                // Separate from events of held text, so that this event is constructed where it is returned.
                 Some(Step::Whole(token, len)) if !is_held => {
                     let source = chunk.rest.get(..len).unwrap_or_default();
                     let span = self.consume_chunk(len, chunk);
@@ -315,7 +314,7 @@ impl Parser {
         self.held_from < self.held.len()
     }
 
-    /// Puts more of the chunk behind what is held. Returns whether there was more.
+    /// Appends more of the chunk to the held text. Returns whether there was more.
     fn pull(&mut self, chunk: &mut Chunk<'_>) -> bool {
         let rest = chunk.rest;
         let more = if rest.len() <= PULL {
@@ -333,7 +332,7 @@ impl Parser {
         true
     }
 
-    /// Puts `more` behind what is held.
+    /// Appends `more` to the held text.
     pub(crate) fn hold(&mut self, more: &str) {
         let wanted = self.held.len() + more.len();
         if wanted > self.held.capacity() {
@@ -348,7 +347,7 @@ impl Parser {
         self.held.push_str(more);
     }
 
-    /// All that is left of the chunk is undecided.
+    /// Holds the rest of the chunk, which is undecided.
     fn hold_rest(&mut self, chunk: &mut Chunk<'_>) {
         let rest = chunk.rest;
         self.held.clear();
@@ -358,13 +357,13 @@ impl Parser {
         chunk.rest = "";
     }
 
-    /// The next piece of the content that has been decided on.
+    /// Returns the next piece of decided content.
     fn content_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Event<'c> {
         let piece = if self.is_held() {
             let window = self.held.get(self.held_from..).unwrap_or_default();
-            // What also lies in the chunk is better borrowed from there.
+            // The part that is also in the chunk is borrowed from there.
             let own = window.len() - self.pulled;
-            // At the end one piece takes less room than many.
+            // At the end, one piece takes less space than many.
             let most = if chunk.end { own } else { own.min(INLINE) };
             let len = floor_char_boundary(window, self.content_left.min(most));
             Piece::copied(window.get(..len).unwrap_or_default())
@@ -386,7 +385,7 @@ impl Parser {
         whole_event(token, source, self.consume(len, chunk))
     }
 
-    /// The header line, pointer line or marker of `len` bytes at the front of the window.
+    /// Returns the header line, pointer line or marker of `len` bytes at the front of the window.
     #[inline]
     fn line<'c>(&self, len: usize, chunk: &Chunk<'c>) -> Piece<'c> {
         if self.is_held() {
@@ -397,7 +396,7 @@ impl Parser {
         }
     }
 
-    /// Moves the window on by `len` bytes and returns their span.
+    /// Advances the window by `len` bytes and returns their span.
     #[inline]
     fn consume(&mut self, len: usize, chunk: &mut Chunk<'_>) -> Span {
         let start = self.position;
@@ -407,13 +406,13 @@ impl Parser {
             self.held_from += len;
             let left = self.held.len() - self.held_from;
             if left <= self.pulled {
-                // What is left lies wholly in the chunk: look at it there.
+                // The rest is entirely in the chunk: continue there.
                 chunk.give_back(left);
                 self.held.clear();
                 self.held_from = 0;
                 self.pulled = 0;
             } else {
-                // What was waited for stood at another front.
+                // The wait belonged to the previous front.
                 self.wait = Wait::Any;
             }
         } else {
@@ -422,7 +421,7 @@ impl Parser {
         Span::new(start, self.position)
     }
 
-    /// The same while nothing is held.
+    /// Advances the window while nothing is held.
     #[inline]
     pub(crate) fn consume_chunk(&mut self, len: usize, chunk: &mut Chunk<'_>) -> Span {
         let start = self.position;
@@ -432,7 +431,7 @@ impl Parser {
         Span::new(start, self.position)
     }
 
-    /// A chunk of `len` bytes comes next. What is held is held for good: it stands in no chunk any more.
+    /// Begins a chunk of `len` bytes. Held text is no longer part of any chunk.
     #[inline]
     pub(crate) fn begin_chunk(&mut self, len: usize) {
         if self.position + self.held.len() - self.held_from != self.given {
@@ -442,8 +441,8 @@ impl Parser {
         self.pulled = 0;
     }
 
-    /// The last chunk's iterator was forgotten (`mem::forget`) before its end, so the state speaks of text that is
-    /// lost. Reading goes on as text outside calls, at the right place.
+    /// Recovers if the last chunk's iterator was leaked (`mem::forget`), since the state refers to lost
+    /// text. Parsing continues as text outside calls, at the correct position.
     #[cold]
     fn give_chunk_up(&mut self) {
         self.machine.restart();
@@ -475,8 +474,8 @@ impl<'c> Iterator for Events<'_, 'c> {
         self.parser.next(&mut self.chunk)
     }
 
-    // Apart from `next`, so that an event of plain content reaches `f` from where it is made: it is then known what it is,
-    // and the two ways to an event do not meet in memory.
+    // Separate from `next`, so that an event of plain content is constructed where `f` receives it: its kind is known there,
+    // and the two sources of events do not meet in memory.
     #[inline]
     fn fold<B, F>(mut self, init: B, mut f: F) -> B
     where
@@ -510,7 +509,7 @@ pub(crate) fn content_event(content: Content, piece: Piece<'_>, span: Span) -> E
     Event { kind, span }
 }
 
-/// An event that is delivered whole, with its source text.
+/// Constructs an event that is emitted in one piece, with its source text.
 #[allow(
     clippy::inline_always,
     reason = "measured: an event then passes through memory once less"
@@ -553,7 +552,7 @@ impl Drop for Events<'_, '_> {
     }
 }
 
-/// The events of a whole text (`spec/common.md` 2): what [`Parser::feed`] and [`Parser::finish`] return for it in one
+/// Returns the events of a complete text (`spec/common.md` 2), as [`Parser::feed`] and [`Parser::finish`] do for one
 /// chunk.
 ///
 /// ```
@@ -565,7 +564,7 @@ impl Drop for Events<'_, '_> {
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work.
+/// Returns an error if the dialect is invalid.
 pub fn parse<'t>(text: &'t str, dialect: &Dialect) -> Result<Vec<Event<'t>>, DialectError> {
     let mut parser = Parser::new(dialect)?;
     let mut events: Vec<Event<'t>> = parser.feed(text).collect();
@@ -578,7 +577,7 @@ mod tests {
     use super::{LINE_LIMIT, PULL, Parser, ROOM};
     use crate::Dialect;
 
-    /// The room that is taken, in bytes, and how often the window was moved to its front, after 10,000 pieces of `piece`
+    /// Returns the used capacity in bytes, and how often the window was moved to its front, after 10,000 pieces of `piece`
     /// bytes of which the last `window` bytes are held.
     fn check_room(window: usize, piece: usize, room: usize, moves: usize) {
         let mut parser = Parser::new(&Dialect::block()).expect("the dialect works");

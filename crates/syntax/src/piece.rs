@@ -1,4 +1,4 @@
-//! The text of an event: borrowed from the chunk where it can be, short and inline where it was held back.
+//! The text of an event: borrowed from the chunk where possible; short held text is stored inline.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::ops::{Deref, Range};
 
 use crate::scan::word;
 
-/// The longest text that is kept inline, in bytes: a usual header line, marker and all, that was held back.
+/// The longest text that is stored inline, in bytes: a common header line with its marker.
 pub(crate) const INLINE: usize = 31;
 
-/// A piece of the input's text.
+/// A piece of the input.
 ///
-/// It dereferences to `str`. It borrows from the chunk given to [`feed`](crate::Parser::feed), except for what was
-/// held back from an earlier chunk.
+/// Dereferences to `str`. Borrows from the chunk given to [`feed`](crate::Parser::feed), except for text that was
+/// held from an earlier chunk.
 #[derive(Clone)]
 pub struct Piece<'c>(Repr<'c>);
 
@@ -23,13 +23,13 @@ enum Repr<'c> {
     Owned(Box<str>),
 }
 
-/// A short text, zeros and its length. It is written as words, so that it can be moved as words.
+/// A short text, zeros and its length, written as words so that it is moved as words.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct Short([u8; INLINE + 1]);
 
 impl Short {
-    /// `None` if the text is too long.
+    /// Returns `None` if the text is too long.
     #[inline]
     fn new(text: &[u8]) -> Option<Self> {
         let len = u8::try_from(text.len()).ok()?;
@@ -59,9 +59,9 @@ impl<'c> Piece<'c> {
         Self(Repr::Borrowed(text))
     }
 
-    /// A copy of `text`, inline if it is short, else in one allocation.
+    /// Copies `text`, inline if it is short, otherwise in one allocation.
     pub(crate) fn copied(text: &str) -> Piece<'static> {
-        // Line ends are the most frequent of all, and need no copy.
+        // Line ends are most frequent and need no copy.
         match text {
             "\n" => return Piece::borrowed("\n"),
             "" => return Piece::EMPTY,
@@ -73,23 +73,23 @@ impl<'c> Piece<'c> {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Repr::Borrowed(text) => text,
-            // Only whole characters are ever put in, so the fallback is never taken.
+            // Only complete characters are stored, so the fallback is never used.
             Repr::Inline(short) => std::str::from_utf8(short.bytes()).unwrap_or_default(),
             Repr::Owned(text) => text,
         }
     }
 
-    /// A part of the text, at the edges of characters; empty where it has no such part.
+    /// Returns a part of the text at character boundaries, or an empty text if there is none.
     #[inline]
     pub(crate) fn part(&self, range: Range<usize>) -> &str {
         match &self.0 {
             Repr::Borrowed(text) => text.get(range).unwrap_or_default(),
-            // The part alone is looked at, not all of the text.
+            // Only the part is checked, not the entire text.
             Repr::Inline(short) => short
                 .bytes()
                 .get(range)
@@ -99,7 +99,7 @@ impl<'c> Piece<'c> {
         }
     }
 
-    /// The text, still borrowed from the chunk if it was.
+    /// Returns the text, still borrowed from the chunk if it was.
     pub fn into_cow(self) -> Cow<'c, str> {
         match self.0 {
             Repr::Borrowed(text) => Cow::Borrowed(text),
@@ -108,7 +108,7 @@ impl<'c> Piece<'c> {
         }
     }
 
-    /// The same text, no longer tied to a chunk.
+    /// Converts the text to one that does not borrow from a chunk.
     pub fn into_owned(self) -> Piece<'static> {
         match self.0 {
             Repr::Borrowed(text) => Piece::copied(text),

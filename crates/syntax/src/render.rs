@@ -1,7 +1,7 @@
-//! Calls back into text (`spec/block.md` 9, `spec/emoji.md` 9).
+//! Renders calls as text (`spec/block.md` 9, `spec/emoji.md` 9).
 //!
-//! What is rendered is read again by the parser before it is returned; so a call that would come back different is
-//! refused, whatever the reason.
+//! The rendered text is parsed again before it is returned, so a call that would be parsed differently is
+//! rejected.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use crate::markers::{Family, Role, checked, text_of};
 use crate::parser::parse;
 use crate::{LINE_LIMIT, is_blank};
 
-/// A call as texts, to be rendered.
+/// A call to render.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
     /// A call of the block syntax.
     Block {
         /// The tool's name.
         name: &'a str,
-        /// The id, if it is to be written.
+        /// The id, if it is rendered.
         id: Option<&'a str>,
-        /// The ids of the calls it depends on.
+        /// The ids of the calls on which it depends.
         dependencies: Vec<&'a str>,
-        /// Pointer and text of each argument, in order. Pointers are escaped by RFC 6901, without the leading `/`.
+        /// The pointer and text of each argument, in order. Pointers are escaped as in RFC 6901, without the leading `/`.
         arguments: Vec<(&'a str, &'a str)>,
     },
     /// A call of the emoji syntax.
@@ -38,7 +38,7 @@ pub enum Call<'a> {
     },
 }
 
-/// Renders a call: one that [`parse`] reads as the same call (`spec/block.md` 9, `spec/emoji.md` 9).
+/// Renders a call as text that [`parse`] parses as the same call (`spec/block.md` 9, `spec/emoji.md` 9).
 ///
 /// ```
 /// use plaincall_syntax::{Call, Dialect, render};
@@ -55,8 +55,8 @@ pub enum Call<'a> {
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work or names no syntax, a call of the other syntax, and a call that the dialect
-/// cannot spell; says which part of it.
+/// Returns an error if the dialect is invalid or names no syntax, if the call belongs to the other syntax, or if the
+/// dialect cannot express the call.
 pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError> {
     let markers = checked(dialect)?;
     let marker = |role| text_of(&markers, role).map_or("", |text| text);
@@ -137,11 +137,11 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
     Ok(text)
 }
 
-/// Why a call cannot be rendered.
+/// An error in rendering a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// The dialect cannot work, or names no syntax.
+    /// The dialect is invalid or names no syntax.
     Dialect(DialectError),
     /// The call belongs to the other syntax.
     OtherSyntax {
@@ -150,16 +150,16 @@ pub enum RenderError {
         /// The syntax of the dialect.
         dialect: Syntax,
     },
-    /// A part of the call that the syntax cannot spell: the whole sentence.
+    /// A part of the call cannot be expressed in the syntax: the entire message.
     Unspeakable(String),
-    /// A value or body that holds a marker where it would count.
+    /// A value or body contains a marker that would be recognized.
     MarkerInValue {
-        /// The value or body, in words.
+        /// A description of the value or body.
         part: String,
     },
-    /// Another part of the call that holds a marker, alone or with what stands beside it.
+    /// Another part of the call contains a marker, alone or together with the text around it.
     Marker {
-        /// Which part, in words.
+        /// A description of the part.
         part: String,
     },
 }
@@ -310,7 +310,7 @@ fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError>
     })
 }
 
-/// Reads what was rendered and refuses the first part that came back different.
+/// Parses the rendered text and rejects the first part that differs.
 fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), RenderError> {
     let mut dialect = dialect.clone();
     dialect.in_reasoning = false;

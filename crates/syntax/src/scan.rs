@@ -1,49 +1,49 @@
-//! The search for places where one of a few texts may begin, without a look at every byte.
+//! The search for positions where one of a few texts may begin, without examining every byte.
 //!
-//! A place is found by its first byte. Where some text is left, many places are looked at together, for the first byte and
-//! a second one behind it; the compiler makes vector instructions of that. Where little is left, eight bytes are looked
-//! at as one number. Much text is searched for what all the texts begin with, by `memmem`, if they begin alike. What is
-//! found is then compared with the first bytes of all the texts at once, so that a lone `!` in prose costs next to nothing.
+//! A position is found by its first byte. In long text, many positions are compared at once, for the first byte and
+//! a second one after it; the compiler uses vector instructions for this. In short text, eight bytes are compared
+//! as one number. Long text is searched for the common prefix of all texts with `memmem`, if there is one. Each candidate
+//! is then compared with the first bytes of all texts at once, so that a lone `!` in prose costs very little.
 
 use memchr::memmem::Finder;
 
-/// Up to so many different pairs of bytes are looked for in blocks.
+/// The maximum number of different pairs of bytes for the search in blocks.
 const PAIRS: usize = 3;
 
-/// The bytes of a block.
+/// The size of a block, in bytes.
 const BLOCK: usize = 16;
 
-/// A text of such a length, in bytes, is a usual chunk: all of it is looked at before it is asked what was seen.
+/// The size of a common chunk, in bytes. Such a text is searched entirely before the results are examined.
 const SHORT: usize = 24;
 const LONG: usize = 128;
 
-/// Where texts may begin.
+/// Finds the positions where texts may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     firsts: Firsts,
-    /// If there is one pair only: eight times its first byte. What is looked at most is so told without a table of jumps.
+    /// With a single pair: eight times its first byte. This makes the most common case branch-free.
     one: Option<u64>,
-    /// What all texts begin with, if it is more than a byte.
+    /// The common prefix of all texts, if it is longer than a byte.
     common: Option<Box<Finder<'static>>>,
-    /// A byte that a text begins with, and the byte `apart` behind it; the last one is repeated to fill the room.
+    /// The first byte of a text, and the byte `apart` after it; the last pair is repeated to fill the array.
     pairs: [(u8, u8); PAIRS],
     apart: usize,
     begins: Box<[Begin]>,
 }
 
-/// The bytes that the texts begin with.
+/// The first bytes of the texts.
 #[derive(Clone, Copy, Debug)]
 enum Firsts {
     None,
-    /// One pair's.
+    /// A single pair.
     One(u8),
-    /// So few that each is looked for.
+    /// Few enough to search for each.
     Few([u8; PAIRS]),
     /// A bit for each byte.
     Many([u64; 4]),
 }
 
-/// The first bytes of a text, at most eight: as a number, and the bits of that number that count.
+/// The first bytes of a text, at most eight, as a number and a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begin {
     word: u64,
@@ -57,7 +57,7 @@ impl Scan {
             .filter(|text| !text.is_empty())
             .collect();
         let shortest = texts.iter().map(|text| text.len()).min().unwrap_or(1);
-        // Bytes further apart tell more: characters of one script share their first two.
+        // Bytes further apart are more selective: characters of one script share their first two.
         let apart = (shortest - 1).min(2);
         let byte = |text: &[u8], at: usize| text.get(at).copied().unwrap_or_default();
         let mut pairs: Vec<(u8, u8)> = texts
@@ -97,7 +97,7 @@ impl Scan {
         }
     }
 
-    /// How many bytes at the front surely begin none of the texts.
+    /// Returns how many bytes at the front begin none of the texts.
     #[allow(
         clippy::inline_always,
         reason = "measured: a call costs as much as the look at a few bytes"
@@ -136,8 +136,8 @@ impl Scan {
         }
     }
 
-    /// In a text of at most eight bytes: where the pair stands, or its first byte so near the end that the second is not
-    /// there yet; if it does not, a place that is not in the text. There is one pair only.
+    /// In a text of at most eight bytes: returns the position of the pair, or of its first byte if the second is beyond the
+    /// end, otherwise a position outside the text. There is only one pair.
     #[inline]
     fn pair_place(&self, text: &[u8]) -> usize {
         let [(first, later), ..] = self.pairs;
@@ -153,7 +153,7 @@ impl Scan {
         first_place(hits)
     }
 
-    /// Whether a text as long as a usual chunk has none of the pairs, nor a first byte too near its end to tell.
+    /// Returns whether a text as long as a common chunk contains none of the pairs, nor a first byte too near its end.
     #[inline]
     fn lacks_pairs(&self, text: &[u8]) -> bool {
         let near_end = text
@@ -170,7 +170,7 @@ impl Scan {
             }
     }
 
-    /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
+    /// Returns the first position at or after `from` where one of the texts begins, or may begin at a truncated end.
     pub(crate) fn next(&self, text: &[u8], mut from: usize) -> Option<usize> {
         let is_long = text.len().saturating_sub(from) > LONG;
         if let (Some(common), true) = (&self.common, is_long) {
@@ -185,12 +185,12 @@ impl Scan {
         }
     }
 
-    /// The same where all texts begin alike.
+    /// Returns the same if all texts have a common prefix.
     fn next_common(&self, common: &Finder, text: &[u8], mut from: usize) -> Option<usize> {
         let needle = common.needle();
         while let Some(found) = common.find(text.get(from..)?) {
             let mut at = from + found;
-            // In a run, as of `!`, the next one stands at the next place.
+            // In a run, as of `!`, the next match is at the next position.
             while let Some(rest) = text.get(at..).filter(|rest| rest.starts_with(needle)) {
                 if self.may_begin(rest) {
                     return Some(at);
@@ -199,7 +199,7 @@ impl Scan {
             }
             from = at;
         }
-        // Cut off by the end, a text may be shorter than what all begin with.
+        // At a truncated end, a text may be shorter than the common prefix.
         let near_end = text.len().saturating_sub(needle.len() - 1).max(from);
         (near_end..text.len()).find(|at| {
             let rest = text.get(*at..);
@@ -207,14 +207,14 @@ impl Scan {
         })
     }
 
-    /// Whether the first eight bytes of `rest` agree with one of the texts, as far as both go.
+    /// Returns whether the first eight bytes of `rest` match one of the texts, as far as both go.
     #[inline]
     fn may_begin(&self, rest: &[u8]) -> bool {
         let begun = Begin::of(rest);
         self.begins.iter().any(|begin| begin.agrees(begun))
     }
 
-    /// The next place of a first byte that blocks do not rule out.
+    /// Returns the next position of a first byte that the blocks do not exclude.
     #[inline]
     fn next_first(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = match self.firsts {
@@ -260,8 +260,8 @@ impl Scan {
         })
     }
 
-    /// A bit in the highest place of the first byte of `word` that a text begins with, and perhaps of later ones; where
-    /// many bytes begin one, always of the first place.
+    /// Returns a bit in the highest position of the first byte of `word` that begins a text, and perhaps of later ones; if
+    /// many bytes begin a text, always of the first position.
     #[inline]
     fn hits(&self, word: u64) -> u64 {
         match self.firsts {
@@ -289,14 +289,14 @@ impl Begin {
         }
     }
 
-    /// Whether the two agree as far as both go.
+    /// Returns whether the two match as far as both go.
     #[inline]
     pub(crate) const fn agrees(self, other: Self) -> bool {
         (self.word ^ other.word) & self.mask & other.mask == 0
     }
 }
 
-/// The set of these bytes, a bit for each.
+/// Creates the set of these bytes, a bit for each.
 pub(crate) fn bits(bytes: impl Iterator<Item = u8>) -> [u64; 4] {
     let mut bits = [0; 4];
     for byte in bytes {
@@ -307,14 +307,14 @@ pub(crate) fn bits(bytes: impl Iterator<Item = u8>) -> [u64; 4] {
     bits
 }
 
-/// Whether `byte` is in that set.
+/// Returns whether `byte` is in the set.
 #[inline]
 pub(crate) fn is_in(bits: &[u64; 4], byte: u8) -> bool {
     bits.get(usize::from(byte / 64))
         .is_some_and(|word| word & (1_u64 << (byte % 64)) != 0)
 }
 
-/// What all texts begin with: of what is longer, the first eight bytes.
+/// Returns the common prefix of all texts, of which at most the first eight bytes count.
 fn common_beginning<'t>(texts: &[&'t [u8]]) -> &'t [u8] {
     let Some((first, others)) = texts.split_first() else {
         return &[];
@@ -332,7 +332,7 @@ fn padded(pairs: &[(u8, u8)]) -> [(u8, u8); PAIRS] {
     std::array::from_fn(|index| pairs.get(index).copied().unwrap_or(last))
 }
 
-/// The first bytes of `text` as a number, its lowest byte first; zeros behind a text of fewer than eight.
+/// Returns the first bytes of `text` as a little-endian number, padded with zeros.
 #[inline]
 pub(crate) fn word(text: &[u8]) -> u64 {
     if let Some(eight) = text.first_chunk::<8>() {
@@ -350,7 +350,7 @@ pub(crate) fn word(text: &[u8]) -> u64 {
     }
 }
 
-/// A bit in the highest place of the first byte of `word` that is `byte`, and perhaps of later ones.
+/// Returns a bit in the highest position of the first byte of `word` that equals `byte`, and perhaps of later ones.
 #[inline]
 const fn equal_to(word: u64, byte: u8) -> u64 {
     zeros(word ^ (ONES * byte as u64))
@@ -358,26 +358,26 @@ const fn equal_to(word: u64, byte: u8) -> u64 {
 
 const ONES: u64 = u64::MAX / 255;
 
-/// The same for the bytes that are zero.
+/// Returns the same for zero bytes.
 #[inline]
 const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-/// A bit in the highest place of every byte that is zero, and of no other.
+/// Returns a bit in the highest position of every zero byte, and no other.
 #[inline]
 const fn each_zero(word: u64) -> u64 {
     const LOW: u64 = ONES * 0x7F;
     !(((word & LOW) + LOW) | word | LOW)
 }
 
-/// The place of the first byte that `hits` tell of; 8 if they tell of none.
+/// Returns the position of the first byte in `hits`; 8 if there is none.
 #[inline]
 const fn first_place(hits: u64) -> usize {
     (hits.trailing_zeros() / 8) as usize
 }
 
-/// Whether none of the pairs stands at any place but the last `apart` ones. No if the text is too short for that.
+/// Returns whether none of the pairs is at any position except the last `apart` ones; `false` if the text is too short.
 #[inline]
 fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> bool {
     let firsts = text
@@ -392,7 +392,7 @@ fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> boo
     };
     let firsts = firsts.chunks_exact(BLOCK).map_while(<[u8]>::first_chunk);
     let laters = laters.chunks_exact(BLOCK).map_while(<[u8]>::first_chunk);
-    // The last block may overlap the one before it.
+    // The last block may overlap the previous one.
     let blocks = firsts.zip(laters).chain([(first, later)]);
     let found = blocks.fold(false, |found, (first, later)| {
         pairs
@@ -402,7 +402,7 @@ fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> boo
     !found
 }
 
-/// Moves `at` on over all blocks of `N` places that `has` rules out; the last block may overlap the one before it.
+/// Advances `at` over all blocks of `N` positions that `has` excludes. The last block may overlap the previous one.
 #[inline]
 fn skip<const N: usize>(
     text: &[u8],
@@ -427,7 +427,7 @@ fn skip<const N: usize>(
     at
 }
 
-/// Whether the pair stands at one of the places.
+/// Returns whether the pair is at one of the positions.
 #[allow(
     clippy::needless_bitwise_bool,
     reason = "without branches the loop becomes vector instructions"
@@ -444,7 +444,7 @@ fn has<const N: usize>(first: &[u8; N], later: &[u8; N], pair: (u8, u8)) -> bool
 mod tests {
     use super::{Begin, Firsts, Scan, bits, each_zero, equal_to, first_place, is_in, skip, word};
 
-    /// The place by its definition: the first one where a text's first eight bytes, or all that is left, agree.
+    /// The definition: the first position where a text's first eight bytes, or the rest of the text, match.
     fn naive(texts: &[&str], text: &[u8], from: usize) -> Option<usize> {
         (from..text.len()).find(|&at| {
             texts.iter().any(|wanted| {
@@ -514,7 +514,7 @@ mod tests {
         }
     }
 
-    /// Every way finds the same; which one is taken decides how quick it is.
+    /// All methods return the same positions; they differ only in speed.
     #[test]
     fn the_quickest_way_is_taken() {
         let check = |texts: &[&str], firsts: &str, common: Option<&str>| {
@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn each_zero_byte_is_told_and_no_other() {
+    fn each_zero_byte_is_found_and_no_other() {
         for other in [1_u8, 0x7F, 0x80, 0x81, 0xFF] {
             for zeros in 0_u8..=255 {
                 let is_zero = |at: usize| zeros & (1 << at) != 0;
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_few_bytes_the_pair_is_found_where_it_stands_or_may() {
+    fn the_pair_is_found_in_few_bytes() {
         let check = |texts: &[&str], text: &str, expected: usize| {
             let scan = Scan::of(texts.iter().copied());
             let found = scan.pair_place(text.as_bytes());

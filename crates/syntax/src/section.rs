@@ -1,4 +1,4 @@
-//! The sections of the specification that a reading rests on.
+//! The sections of the specification that define the parser's behavior.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ macro_rules! sections {
         }
 
         impl Section {
-            /// Every section that is named.
+            /// All sections.
             pub const ALL: &'static [Section] = &[$(Section::$section,)*];
 
             const fn place(self) -> &'static str {
@@ -36,51 +36,51 @@ macro_rules! sections {
 sections! {
     /// Bytes that are not UTF-8.
     Bytes = "common.md 1.2";
-    /// Text outside calls, and markers in it that open nothing.
+    /// Text outside calls, and stray markers in it.
     Text = "common.md 4";
     /// Reasoning and its markers.
     Reasoning = "common.md 5";
     /// Reasoning at the beginning of a reply.
     LeadingReasoning = "common.md 5.1";
-    /// A close marker that closes nothing.
+    /// A stray close marker.
     StrayReasoning = "common.md 5.2";
-    /// A call that a run takes for reasoning.
+    /// A call inside reasoning.
     CallInReasoning = "common.md 5.3";
-    /// What looks like a marker and is none.
+    /// Near misses.
     NearMiss = "common.md 9";
-    /// Which calls may run.
+    /// The calls that may run.
     Complete = "common.md 10";
-    /// What the definitions of the tools say about a call.
+    /// Requirements of tool definitions for a call.
     Definitions = "common.md 11.1";
-    /// What a header of the block syntax is.
+    /// The header of the block syntax.
     Header = "block.md 2.2";
     /// Names and ids.
     Name = "block.md 2.3";
     /// A header line that is too long.
     HeaderTooLong = "block.md 2.4";
-    /// A header line cut by the end of the input.
+    /// A truncated header line.
     TruncatedHeader = "block.md 2.5";
     /// Name, id and dependencies.
     HeaderParts = "block.md 2.6";
-    /// A header that a marker ends.
+    /// A header that ends at a marker.
     HeaderWithoutNewline = "block.md 2.7";
-    /// Where a start or an argument marker counts inside a call.
+    /// The positions in a call at which a start or argument marker is recognized.
     InnerMarker = "block.md 3.2";
-    /// Where an end marker counts.
+    /// The positions at which an end marker is recognized.
     EndMarker = "block.md 3.3";
-    /// Letters directly behind an end marker.
+    /// Letters directly after an end marker.
     EndMarkerGlued = "block.md 3.5";
-    /// A pointer line that a marker ends.
+    /// A pointer line that ends at a marker.
     PointerWithoutNewline = "block.md 4.2";
     /// A pointer line that is too long.
     PointerTooLong = "block.md 4.3";
-    /// A pointer line cut by the end of the input.
+    /// A truncated pointer line.
     TruncatedPointer = "block.md 4.4";
-    /// Code fences there.
+    /// Code fences before the first argument.
     Fence = "block.md 5.2";
-    /// Other text there.
+    /// Other text before the first argument.
     TextBetween = "block.md 5.3";
-    /// How a pointer is read.
+    /// The parsing of pointers.
     Pointer = "block.md 7.1";
     /// Empty parts of a pointer.
     EmptySegment = "block.md 7.2";
@@ -88,15 +88,15 @@ sections! {
     ValueOnPointerLine = "block.md 7.3";
     /// Objects and lists.
     Index = "block.md 7.4";
-    /// The same place twice.
+    /// Duplicate positions.
     SamePlace = "block.md 7.5";
     /// Limits of a call.
     Limits = "block.md 7.8";
-    /// Ids, written and given.
+    /// Written and assigned ids.
     Ids = "block.md 7.10";
-    /// What is none.
+    /// Start markers without a valid header.
     NoEmojiHeader = "emoji.md 2.2";
-    /// A header that is too long, or cut by the end of the input.
+    /// A header that is too long or truncated.
     EmojiHeaderLimit = "emoji.md 2.3";
     /// Other markers in a body.
     MarkerInBody = "emoji.md 3.3";
@@ -105,7 +105,7 @@ sections! {
 }
 
 impl Diagnostic {
-    /// The section of the specification that it comes of: the most specific one that says why.
+    /// Returns the most specific section of the specification that defines this diagnostic.
     ///
     /// ```
     /// use plaincall_syntax::{Dialect, EventKind, parse};
@@ -123,7 +123,7 @@ impl Diagnostic {
     }
 }
 
-/// A new code has to be given its section here.
+/// Each new code needs a section here.
 pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
     let is_emoji = usage.is_emoji();
     match code {

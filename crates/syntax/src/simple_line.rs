@@ -1,25 +1,25 @@
-//! Header and pointer lines without anything unusual: what the fast path takes of them.
+//! Header and pointer lines in their simplest form, for the fast path.
 
 use crate::block::HeaderParts;
 use crate::event::Part;
 
-/// Whether an ASCII letter or digit or `_` stands there.
+/// Returns whether an ASCII letter or digit or `_` is at this position.
 pub(crate) const fn begins_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What a byte of a header or pointer line is.
+/// The class of a byte in a header or pointer line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InLine {
-    /// Stands in names and ids.
+    /// Allowed in names and ids.
     Word,
     Colon,
-    /// Stands in pointers and lists of ids.
+    /// Allowed in pointers and lists of ids.
     Apart,
     Unusual,
 }
 
-/// A table, because a line is gone through byte by byte.
+/// A table, because lines are scanned byte by byte.
 #[allow(
     clippy::indexing_slicing,
     reason = "in a constant: a mistake does not compile"
@@ -48,26 +48,26 @@ pub(crate) fn in_line(byte: u8) -> InLine {
         .unwrap_or(InLine::Unusual)
 }
 
-/// A header or pointer line without anything unusual. Its places count from the front of the window.
+/// A header or pointer line in its simplest form. Positions are relative to the front of the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SimpleLine {
     start: usize,
-    /// Where its content ends, and its line end.
+    /// The end of its content, and its line end.
     pub(crate) content: usize,
     pub(crate) end: usize,
-    /// Where its first two colons are; where its content ends if they are not.
+    /// The positions of its first two colons, or the end of its content.
     colons: [usize; 2],
 }
 
 impl SimpleLine {
-    /// The pointer line at the front of `line`, which begins at `start` of the window.
+    /// Matches the pointer line at the front of `line`, which begins at `start` of the window.
     #[inline]
     pub(crate) fn pointer(line: &[u8], start: usize) -> Option<Self> {
         Self::new(line, start, false)
     }
 
-    /// The same for a header: a name and an id of letters, digits, `_`, `-` and `.`, the name with none of the last two at
-    /// its front; at most two colons, and behind the second one a list as well.
+    /// Matches a header: a name and an id of letters, digits, `_`, `-` and `.`, where the name does not begin with `-` or
+    /// `.`; at most two colons, with a list after the second one.
     #[inline]
     pub(crate) fn header(line: &[u8], start: usize) -> Option<Self> {
         if !begins_word(*line.first()?) {
@@ -116,7 +116,7 @@ impl SimpleLine {
         })
     }
 
-    /// The parts of a header.
+    /// Returns the parts of a header.
     pub(crate) fn parts(&self) -> HeaderParts {
         let to = self.content;
         let [name_end, id_end] = self.colons;

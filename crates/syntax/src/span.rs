@@ -1,12 +1,12 @@
-//! Where something stands in the input.
+//! Positions in the input.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A stretch of the input, in bytes from its beginning.
+/// A range of the input, in bytes from its beginning.
 ///
-/// With [`Parser::feed`](crate::Parser::feed) the input is all chunks together; with
-/// [`ByteParser`](crate::ByteParser) it is the bytes as they came, before any replacement.
+/// For [`Parser::feed`](crate::Parser::feed), the input is all chunks together; for
+/// [`ByteParser`](crate::ByteParser), it is the original bytes, before any replacement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     /// The first byte.
@@ -16,22 +16,22 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span from `start` up to, not including, `end`.
+    /// Creates the span from `start` up to, but not including, `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn len(self) -> usize {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether the span holds no byte.
+    /// Returns whether the span is empty.
     pub const fn is_empty(self) -> bool {
         self.start >= self.end
     }
 
-    /// The span as a range, to index a text with.
+    /// Returns the span as a range for indexing a text.
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }

@@ -1,4 +1,4 @@
-//! The byte door: invalid parts are replaced, spans count the original bytes (`spec/common.md` 1.2).
+//! The parser for bytes: invalid parts are replaced, spans refer to the original bytes (`spec/common.md` 1.2).
 
 use plaincall_syntax::{ByteParser, Dialect, DialectError, Event, EventKind, LINE_LIMIT, Syntax};
 
@@ -109,7 +109,7 @@ fn several_spans_that_begin_long_ago_count_the_original_bytes() {
 }
 
 #[test]
-fn the_syntax_is_told_as_soon_as_it_is_known() {
+fn the_syntax_is_available_as_soon_as_it_is_detected() {
     let mut parser = ByteParser::new(&Dialect::auto()).unwrap();
     assert_eq!(parser.syntax(), None);
     parser.feed(b"\xFF!!!GADGET_START:A\n").for_each(drop);
@@ -135,7 +135,7 @@ fn a_dropped_iterator_loses_its_own_events_alone() {
     }
 }
 
-/// Its chunk is lost, and what follows stands where it stood.
+/// Its chunk is lost, and later events keep their positions.
 #[test]
 fn a_forgotten_iterator_moves_nothing_behind_it() {
     let bytes = "é\n!!!GADGET_START:A\n!!!ARG:ü\nö\n!!!GADGET_END é".as_bytes();
@@ -164,7 +164,7 @@ fn a_forgotten_iterator_moves_nothing_behind_it() {
     }
 }
 
-/// Replacements are told of while their line is held; then it is lost, and what follows is too far away to remember them.
+/// Replacements are tracked while their line is held. Then it is lost, and later text is too far away to track them.
 #[test]
 fn what_is_far_behind_a_forgotten_chunk_has_its_place() {
     let header = [b"!!!GADGET_START:A", &[0xFF; 50][..]].concat();
@@ -180,7 +180,7 @@ fn what_is_far_behind_a_forgotten_chunk_has_its_place() {
     assert_eq!(found, [place..place + 1, place + 1..place + 2]);
 }
 
-/// What is due when an iterator is forgotten is told later; it begins where the header did, however long that is.
+/// A diagnostic that is pending when an iterator is leaked is returned later and begins at the header, however long that is.
 #[test]
 fn a_forgotten_diagnostic_has_its_place() {
     let header = [b"!!!GADGET_START:A", &[0xFF; LINE_LIMIT / 3][..], b"\n"].concat();
@@ -191,10 +191,10 @@ fn a_forgotten_diagnostic_has_its_place() {
     let call = lost.next().map(|event| event.span.range());
     assert_eq!(call, Some(0..header.len()));
     std::mem::forget(lost);
-    let told = parser.feed(b"\xFF").next().map(|event| event.kind);
+    let found = parser.feed(b"\xFF").next().map(|event| event.kind);
     assert!(
-        matches!(&told, Some(EventKind::Diagnostic(due)) if Some(due.span.range()) == call),
-        "{told:?}"
+        matches!(&found, Some(EventKind::Diagnostic(due)) if Some(due.span.range()) == call),
+        "{found:?}"
     );
 }
 

@@ -1,25 +1,25 @@
-//! What dialects tell of themselves, and that those that cannot work are refused with a sentence (`spec/common.md` 1.3, 7, 12).
+//! The properties of dialects, and the errors for invalid ones (`spec/common.md` 1.3, 7, 12).
 
 use std::error::Error;
 
 use plaincall_syntax::{Call, Dialect, Escaper, Parser, near_misses, render};
 
-/// The refusal is the same wherever the dialect is used; an empty sentence stands for none.
+/// The error is the same wherever the dialect is used. An empty text means no error.
 fn check(dialect: &Dialect, expected: &str) {
-    let refusals = [
+    let errors = [
         dialect.check().err(),
         Parser::new(dialect).err(),
         Escaper::new(dialect).err(),
         near_misses("", dialect).err(),
     ];
-    for refusal in refusals {
-        let found = refusal.map(|error| error.to_string()).unwrap_or_default();
+    for error in errors {
+        let found = error.map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(found, expected, "{dialect:?}");
     }
 }
 
 #[test]
-fn a_dialect_that_cannot_work_is_refused_with_a_sentence() {
+fn invalid_dialects_are_rejected_with_a_message() {
     let (block, emoji, auto) = (Dialect::block, Dialect::emoji, Dialect::auto);
     let key = "the key of the markers must be 1 to 32 ASCII letters and digits";
     let cases = [
@@ -148,7 +148,7 @@ fn a_decided_automatic_dialect_is_never_refused() {
     assert_eq!(auto.for_syntax(Emoji).end_marker(Emoji), "🛠️k[/end]");
 }
 
-/// Who writes a call hears of the dialect too, and can tell that it is the dialect.
+/// Rendering reports an invalid dialect as the source of its error.
 #[test]
 fn a_refused_dialect_is_the_source_of_a_refused_call() {
     let call = Call::Emoji {
@@ -180,7 +180,7 @@ fn check_markers(dialect: &Dialect, expected: &[&str]) {
 }
 
 #[test]
-fn a_dialect_tells_its_markers() {
+fn dialects_list_their_markers() {
     let custom = Dialect::block().start("<<:").end(">>").arg("@@");
     check_markers(
         &custom,
@@ -205,7 +205,7 @@ fn a_dialect_tells_its_markers() {
 }
 
 #[test]
-fn a_dialect_tells_what_it_was_told() {
+fn dialects_report_their_options() {
     assert_eq!(Dialect::default(), Dialect::auto());
     assert_eq!(Dialect::auto().syntax(), None);
     assert!(!Dialect::auto().is_escaped());

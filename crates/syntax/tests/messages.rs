@@ -1,5 +1,5 @@
-//! What people are told: every diagnostic has its sentence, in the markers of the dialect, and everything its name
-//! (`spec/common.md` 3); near misses in corners that the examples of `spec/common.md` 9 leave out.
+//! Messages and names: every diagnostic has a message with the markers of the dialect (`spec/common.md` 3). Also near misses
+//! that the examples of `spec/common.md` 9 do not cover.
 
 use plaincall_syntax::{
     Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, NearMisses, Severity, Syntax, Termination,
@@ -23,7 +23,7 @@ fn keyed_emoji() -> Dialect {
     Dialect::emoji().keyed("k")
 }
 
-/// A dialect and a text in it, where `{long}` stands for a line beyond the limit; then code and sentence.
+/// A dialect and a text in it, where `{long}` is a line beyond the limit; then code and message.
 type Case = (fn() -> Dialect, &'static str, &'static str);
 
 const CASES: &[Case] = &[
@@ -133,7 +133,7 @@ const CASES: &[Case] = &[
         "🛠[a]b",
         "missing_end_marker: the text ends before `🛠️[/end]` closes the call",
     ),
-    // Whatever form was written, the canonical one is named.
+    // Messages name the canonical form.
     (
         Dialect::emoji,
         "🛠[/end]",
@@ -157,7 +157,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn every_diagnostic_says_its_sentence() {
+fn every_diagnostic_has_its_message() {
     let mut missing: Vec<Code> = Code::ALL.to_vec();
     let long = "x".repeat(LINE_LIMIT + 1);
     for (dialect, text, expected) in CASES {
@@ -285,7 +285,7 @@ fn near_misses_in_corners() {
     }
 }
 
-/// Texts of which every part begins something that goes on to the end: looked at from each, they would take minutes.
+/// Texts in which a match could begin at every position and continue to the end. Quadratic time would take minutes.
 #[test]
 fn long_texts_take_linear_time() {
     check_near(

@@ -40,7 +40,7 @@ fn an_event_stays_small_enough_to_be_moved() {
 }
 
 #[test]
-fn a_clone_goes_on_where_the_parser_stood() {
+fn a_clone_continues_at_the_parser_s_position() {
     let text = "a!!!GADGET_START:A:b\r\n!!!ARG:x\r\n1 !!!GADGET_END \r\n!!!GADGET_END";
     for at in 0..=text.len() {
         let mut parser = Parser::new(&Dialect::auto()).unwrap();
@@ -97,7 +97,7 @@ fn a_closure_that_panics_loses_events_and_nothing_else() {
     }
 }
 
-/// Forgetting an iterator is allowed, so it must not harm: its chunk is lost, and reading goes on as text.
+/// Leaking an iterator is allowed and safe: its chunk is lost, and parsing continues as text.
 #[test]
 fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
     let dialects = [
@@ -120,7 +120,7 @@ fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
                     let mut events: Vec<_> = parser.feed(rest).take(99).collect();
                     assert!(events.len() < 99, "{from}..{to}: {events:?}");
                     events.extend(parser.finish().take(99));
-                    // What is told of is at its place, and all of it is told of.
+                    // All events are present and have the correct positions.
                     events.retain(|event| !matches!(event.kind, EventKind::Diagnostic(_)));
                     let mut end = events.first().map(|event| event.span.start);
                     for event in &events {

@@ -1,11 +1,11 @@
-//! The Anthropic API: messages, whole and as a stream, as far as a client needs it that sends messages and reads text,
-//! thoughts, usage and why an answer ended.
+//! The Anthropic Messages API, complete and streamed, for clients that send messages and read text,
+//! thinking, usage and stop reasons.
 //!
-//! - [`MessagesRequest`]: what a client asks.
-//! - [`MessageResponse`]: the whole answer.
-//! - [`StreamEvent`]: the data of an event of a streamed answer.
+//! - [`MessagesRequest`]: the request.
+//! - [`MessageResponse`]: the complete response.
+//! - [`StreamEvent`]: the data of an event of a streamed response.
 //!
-//! Errors have the form that [`read_error`](crate::openai::read_error) reads too.
+//! [`read_error`](crate::openai::read_error) also reads errors of this API.
 
 mod content;
 mod request;
@@ -15,4 +15,4 @@ mod stream;
 pub use content::{Content, ContentBlock};
 pub use request::{Message, MessagesRequest};
 pub use response::{MessageResponse, Usage};
-pub use stream::{BlockDelta, News, StreamEvent};
+pub use stream::{BlockDelta, StreamEvent, StreamUpdate};

@@ -1,4 +1,4 @@
-//! How the value of a field is read.
+//! Reading the values of fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::read_error::inside;
 use crate::to_json::ToJson;
 
-/// What a field of an object can hold.
+/// A type that a field of an object can have.
 pub(crate) trait Field<'de>: Sized + ToJson {
     /// Converts it to an owned value.
     type Owned;
@@ -20,7 +20,7 @@ pub(crate) trait Field<'de>: Sized + ToJson {
 
     fn into_owned(self) -> Self::Owned;
 
-    /// What a field holds that the text does not have; nothing if the text must have it.
+    /// Returns the value of a missing field, or `None` if the field is required.
     fn absent() -> Option<Self> {
         None
     }
@@ -30,7 +30,7 @@ pub(crate) trait Field<'de>: Sized + ToJson {
     }
 }
 
-/// The next value, read as a field.
+/// Reads the next value as a field.
 pub(crate) struct Value<T>(pub(crate) T);
 
 impl<'de, T: Field<'de>> Deserialize<'de> for Value<T> {
@@ -93,7 +93,7 @@ impl<'de, T: Field<'de>> Field<'de> for Vec<T> {
     }
 }
 
-/// The items of a list; an error names the item.
+/// Reads the items of a list. An error names the item.
 pub(crate) fn items<'de, T: Field<'de>, A: SeqAccess<'de>>(
     mut access: A,
 ) -> Result<Vec<T>, A::Error> {
@@ -108,16 +108,16 @@ pub(crate) fn items<'de, T: Field<'de>, A: SeqAccess<'de>>(
     }
 }
 
-/// The bytes as text, U+FFFD for each invalid part.
+/// Decodes the bytes, with U+FFFD for each invalid part.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    // The check alone is many times as fast as the search for what to replace.
+    // Validation alone is many times as fast as the search for invalid parts.
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => lossy(bytes),
     }
 }
 
-/// One U+FFFD for each half of a surrogate pair, which the reader gives as three bytes, and for each other invalid part.
+/// Writes one U+FFFD for each unpaired surrogate, which the reader passes as three bytes, and for each other invalid part.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     let mut text = String::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -133,7 +133,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Texts are read as bytes: so half a surrogate pair, which careless servers send, costs a character and not the reply.
+/// Reads texts as bytes, so that an unpaired surrogate, which some servers send, costs one character and not the reply.
 pub(crate) struct TextVisitor;
 
 impl<'de> Visitor<'de> for TextVisitor {
@@ -196,7 +196,7 @@ impl<'de> Field<'de> for bool {
     }
 }
 
-/// A count. Servers that compute in floats or give -1 for "not known" are understood.
+/// A count. Also accepts floats, and -1 for "unknown", which some servers send.
 impl<'de> Field<'de> for u64 {
     type Owned = u64;
 

@@ -1,4 +1,4 @@
-//! A JSON value that is kept as its text.
+//! JSON values as text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,44 +10,44 @@ use crate::field::Field;
 use crate::read_error::ReadError;
 use crate::to_json::ToJson;
 
-/// A JSON value, kept as its text: no digit, no blank and no key is lost.
+/// A JSON value, stored as its text, so that digits, whitespace and key order are preserved.
 #[derive(Clone)]
 pub struct Json<'a>(Cow<'a, RawValue>);
 
 impl<'a> Json<'a> {
-    /// Takes a text that is one JSON value.
+    /// Parses a text that contains one JSON value.
     ///
     /// # Errors
-    /// The text is no JSON.
+    /// Returns an error if the text is not JSON.
     pub fn parse(text: &'a str) -> Result<Self, ReadError> {
         Self::read_text(text)
     }
 
-    /// Reads a JSON text as what is asked for.
+    /// Reads a JSON text as this type.
     pub(crate) fn read_text<T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
         serde_json::from_str(text).map_err(|error| ReadError::new(&error))
     }
 
-    /// The text, as it was read.
+    /// Returns the original text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// Reads the value as what is asked for.
+    /// Reads the value as this type.
     ///
     /// # Errors
-    /// The value is of another kind.
+    /// Returns an error if the value has another type.
     pub fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, ReadError> {
         Json::read_text(self.text())
     }
 
-    /// Reads the value as what a field can hold; an error names the item of a list.
+    /// Reads the value as a field type. An error names the item of a list.
     pub(crate) fn read_field<'s, T: Field<'s>>(&'s self) -> Result<T, ReadError> {
         let mut text = serde_json::Deserializer::from_str(self.text());
         T::read(&mut text).map_err(|error| ReadError::new(&error))
     }
 
-    /// Whether it is `null`.
+    /// Returns whether the value is `null`.
     pub fn is_null(&self) -> bool {
         self.text() == "null"
     }
@@ -59,7 +59,7 @@ impl<'a> Json<'a> {
 }
 
 impl Json<'static> {
-    /// The JSON of a value; `null` if it has none.
+    /// Serializes a value; `null` if it cannot be serialized.
     pub fn new(value: &impl Serialize) -> Self {
         Self(Cow::Owned(
             serde_json::value::to_raw_value(value).unwrap_or_default(),
@@ -81,7 +81,7 @@ impl fmt::Debug for Json<'_> {
 }
 
 impl PartialEq for Json<'_> {
-    /// The same text.
+    /// Compares the texts.
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
     }

@@ -1,14 +1,14 @@
 //! Types for the requests and responses of the `OpenAI` and Anthropic APIs, and server-sent events, without I/O.
 //!
-//! - [`sse`]: bytes in any pieces to events, and events to bytes.
-//! - [`openai`]: chat completions, whole and as a stream; models; errors.
-//! - [`anthropic`]: messages, whole and as a stream.
-//! - [`read_replies`]: replies that were recorded; [`page_title`]: what comes in the place of an answer.
-//! - [`read()`] and [`write()`]: JSON text to these types and back.
+//! - [`sse`]: decodes and encodes event streams.
+//! - [`openai`]: chat completions, complete and streamed; models; errors.
+//! - [`anthropic`]: messages, complete and streamed.
+//! - [`read_replies`]: reads recorded replies. [`page_title`]: detects web pages sent instead of a response.
+//! - [`read()`] and [`write()`]: convert JSON text to these types and back.
 //!
-//! A type names the fields that Plaincall looks at. Every other field is kept as its JSON text in
-//! [`Unknown`], and [`write()`] puts all fields back in the order in which they were read: fields of newer clients and
-//! servers are passed on. Parsed values borrow from the text; `into_owned` copies them.
+//! The types have the fields that Plaincall uses. Every other field is kept as its JSON text in
+//! [`Unknown`], and [`write()`] writes all fields in their original order, so fields of newer clients and
+//! servers are forwarded. Parsed values borrow from the text; `into_owned` copies them.
 //!
 //! ```
 //! use plaincall_wire::openai::ChatCompletionRequest;
@@ -55,9 +55,9 @@ pub use unknown::Unknown;
 
 use serde::Deserialize;
 
-/// Reads a JSON text as one of the types of this crate. Texts are borrowed where they hold no escapes.
+/// Reads a JSON text as one of the types of this crate. Strings without escapes are borrowed.
 ///
-/// The last value of a duplicate field counts. Bytes that are not UTF-8, and halves of surrogate pairs, are
+/// The last value of a duplicate field counts. Bytes that are not UTF-8 and unpaired surrogates become
 /// U+FFFD in the texts of known fields.
 ///
 /// # Errors
@@ -66,14 +66,14 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
     serde_json::from_slice(json).map_err(|error| ReadError::new(&error))
 }
 
-/// Writes one of the types of this crate as JSON text, its fields in the order in which they were read.
+/// Writes one of the types of this crate as JSON text, with its fields in their original order.
 pub fn write(value: &(impl ToJson + ?Sized)) -> String {
     String::from_utf8(write_bytes(value)).unwrap_or_default()
 }
 
 /// Like [`write()`], as bytes.
 pub fn write_bytes(value: &(impl ToJson + ?Sized)) -> Vec<u8> {
-    // Grown from nothing, it would move a dozen times.
+    // The initial capacity avoids many reallocations.
     let mut out = Vec::with_capacity(512);
     value.write_json(&mut out);
     out

@@ -1,8 +1,8 @@
-//! Objects: named fields, and all others kept as their text.
+//! Objects with known fields that keep all others as text.
 
-/// Declares objects with named fields. Reading and writing keep every other field, and the order of all.
+/// Declares objects with known fields. Reading and writing preserve every other field and the order of all.
 ///
-/// A field is an `Option`, which may be missing or `null`, or it must be there.
+/// A field is required, or an `Option`, which may be missing or `null`.
 macro_rules! object {
     ($(
         $(#[$doc:meta])*

@@ -1,10 +1,10 @@
-//! The `OpenAI` API, as `OpenAI` and the many servers that follow it speak it: chat completions, models, errors.
+//! The `OpenAI` API, as implemented by `OpenAI` and compatible servers: chat completions, models, errors.
 //!
-//! - [`ChatCompletionRequest`]: what a client asks.
-//! - [`ChatCompletion`]: the whole answer.
-//! - [`ChatCompletionChunk`]: a piece of an answer that is streamed, as it is read; [`ChunkWriter`] writes them.
+//! - [`ChatCompletionRequest`]: the request.
+//! - [`ChatCompletion`]: the complete response.
+//! - [`ChatCompletionChunk`]: a chunk of a streamed response, for reading; [`ChunkWriter`] writes chunks.
 //! - [`ModelList`], [`ErrorBody`], [`read_error`].
-//! - [`is_natural_end`]: why an answer ended.
+//! - [`is_natural_end`]: interprets finish reasons.
 
 mod chunk;
 mod chunk_writer;
@@ -21,7 +21,7 @@ pub use chunk::{ChatCompletionChunk, ChunkChoice, Delta};
 pub use chunk_writer::{ChunkHead, ChunkWriter, ReasoningField, done_event, error_event};
 pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
-pub use finish::{api_finish_reason, is_cut_by_length, is_natural_end};
+pub use finish::{api_finish_reason, is_length_limited, is_natural_end};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList};
 pub use request::{ChatCompletionRequest, ResponseFormat, StreamOptions};

@@ -1,17 +1,17 @@
-//! Pages for people that come in the place of an answer: a proxy says so that a server is not there.
+//! Web pages sent instead of a response, for example by a proxy whose server is down.
 
-/// The longest part of a title that is told, in bytes.
+/// The longest returned part of a title, in bytes.
 const TITLE: usize = 80;
 
-/// The first words of the title of a page, which may be none; nothing if the body is no page. The content type is that
-/// of the answer, or empty.
+/// Returns the beginning of the title of a web page, which may be empty, or `None` if the body is not a page. The
+/// content type is that of the response, or empty.
 pub fn page_title(content_type: &str, body: &[u8]) -> Option<String> {
     let begins = |text: &[u8], beginning: &str| {
         let begin = text.get(..beginning.len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case(beginning.as_bytes()))
     };
     let text = body.trim_ascii_start();
-    // Some servers name what is no page so.
+    // Some servers use this content type for other data.
     let is_page = (begins(content_type.as_bytes(), "text/html") && text.starts_with(b"<"))
         || begins(text, "<!doctype html")
         || begins(text, "<html");

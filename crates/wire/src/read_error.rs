@@ -1,11 +1,11 @@
-//! What is wrong with a JSON text, in words for who sent it.
+//! Errors in JSON texts, worded for their author.
 
 use std::fmt;
 
-/// The longest message, in bytes: a message may quote the text.
+/// The maximum length of a message, in bytes, since it may quote the text.
 const LONGEST: usize = 200;
 
-/// A JSON text that is not what was expected.
+/// An error in a JSON text.
 ///
 /// ```
 /// use plaincall_wire::{openai::ChatCompletionRequest, read};
@@ -16,9 +16,9 @@ const LONGEST: usize = 200;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// The field, such as `messages[2].content`; empty for the whole text.
+    /// The field, such as `messages[2].content`; empty for the entire text.
     pub path: String,
-    /// What was found there.
+    /// The message.
     pub message: String,
     /// The line, from 1; 0 if unknown.
     pub line: usize,
@@ -49,7 +49,7 @@ impl ReadError {
 }
 
 impl ReadError {
-    /// The same error of a value that stands in this field.
+    /// Moves the error into this field.
     pub(crate) fn under(mut self, field: &str) -> Self {
         let separator = if self.path.is_empty() || self.path.starts_with('[') {
             ""
@@ -62,12 +62,12 @@ impl ReadError {
     }
 }
 
-/// An error inside this field or item.
+/// Moves an error into this field or item.
 pub(crate) fn inside<E: serde::de::Error>(step: impl fmt::Display, error: &E) -> E {
     E::custom(format_args!("{step}: {error}"))
 }
 
-/// Whether this is a field's name or an item's number. The other words that errors begin with hold a blank.
+/// Returns whether this is a field's name or an item's index. Other beginnings of errors contain a space.
 fn is_step(text: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let is_number = text.starts_with('[') && text.ends_with(']');
@@ -96,7 +96,7 @@ fn shorten(message: &str) -> String {
     if message.len() <= LONGEST {
         return message.to_owned();
     }
-    // The end says what was expected or found; the middle is a quotation.
+    // The end of the message has the expectation; the middle is a quotation.
     let half = LONGEST / 2;
     let head = (0..=half).rev().find_map(|end| message.get(..end));
     let tail = (message.len() - half..=message.len()).find_map(|start| message.get(start..));

@@ -1,20 +1,20 @@
-//! Recorded replies: a file that stands in the place of a model.
+//! Recorded replies, which can be used instead of a model.
 
 use std::error::Error;
 use std::fmt;
 
 use serde_json::Value;
 
-/// A reply that was recorded.
+/// A recorded reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedReply {
     /// Its text.
     pub content: String,
-    /// Why it ended: `stop` if nothing else is said.
+    /// The finish reason. Default: `stop`.
     pub finish_reason: String,
 }
 
-/// Why a text holds no recorded replies.
+/// An error in recorded replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayError(String);
 
@@ -26,11 +26,11 @@ impl fmt::Display for ReplayError {
 
 impl Error for ReplayError {}
 
-/// Reads recorded replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
-/// Empty lines are passed over.
+/// Reads recorded replies, one JSON document per line: a string, or an object with `content` and optionally `finish_reason`.
+/// Empty lines are skipped.
 ///
 /// # Errors
-/// Says which line is neither, or that there is none.
+/// Returns an error if a line is neither, or if there is no reply.
 pub fn read_replies(text: &str) -> Result<Vec<RecordedReply>, ReplayError> {
     let mut replies = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -49,7 +49,7 @@ pub fn read_replies(text: &str) -> Result<Vec<RecordedReply>, ReplayError> {
 
 fn recorded(line: &str) -> Result<RecordedReply, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| {
-        // Its own line is always the first.
+        // Each line is a document of its own, so the error's line is always 1.
         let column = error.column();
         format!("invalid JSON at column {column}; a reply is a JSON string, or an object with a string `content`")
     })?;

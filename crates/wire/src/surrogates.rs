@@ -1,44 +1,44 @@
-//! Halves of surrogate pairs in JSON text. A program that counts UTF-16 units, as JavaScript does, cuts an emoji in two
-//! and writes each half as an escape: `"\ud83d"`. No text can hold half a character, so readers refuse such JSON.
+//! Unpaired surrogates in JSON text. Programs that count UTF-16 units, such as JavaScript, may split an emoji
+//! and write each half as an escape: `"\ud83d"`. UTF-8 cannot represent a half, so readers reject such JSON.
 
 use std::borrow::Cow;
 use std::mem::take;
 
-/// What takes the place of a half that has no other half.
+/// The replacement for an unpaired surrogate.
 const REPLACEMENT: &str = "\\ufffd";
 /// The length of an escape such as `\ud83d`.
 const ESCAPE: usize = 6;
 
-/// Replaces each half of a surrogate pair that stands alone by U+FFFD.
+/// Replaces each unpaired surrogate by U+FFFD.
 pub fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     rewrite(json, None)
 }
 
-/// Joins pairs that were cut between the events of a stream.
+/// Joins surrogate pairs that were split between the events of a stream.
 ///
-/// A half at the end of a text waits for the next event in which the same field has text. If that begins with the other
-/// half, they are one character there; otherwise, as everywhere else, the half becomes U+FFFD.
+/// A high surrogate at the end of a string waits for the next event in which the same field has text. If that begins with the low
+/// surrogate, they become one character there; otherwise the half becomes U+FFFD.
 #[derive(Clone, Debug, Default)]
 pub struct SurrogateJoiner {
     waiting: Option<Half>,
 }
 
-/// The first half of a pair.
+/// A high surrogate.
 #[derive(Clone, Debug)]
 struct Half {
-    /// The name of the field at whose end it stood.
+    /// The name of the field that ended with it.
     field: String,
     escape: String,
 }
 
 impl SurrogateJoiner {
-    /// The JSON of the next event, with what waited for it.
+    /// Returns the JSON of the next event, completed with a waiting surrogate.
     pub fn join<'j>(&mut self, json: &'j str) -> Cow<'j, str> {
         rewrite(json, Some(&mut self.waiting))
     }
 }
 
-/// Rewrites the texts of a JSON document. With a place for it, a half at the end of one waits there.
+/// Rewrites the strings of a JSON document. A high surrogate at the end of one waits in `pending`, if given.
 fn rewrite<'j>(json: &'j str, mut place: Option<&mut Option<Half>>) -> Cow<'j, str> {
     let mut waiting = place.as_deref_mut().and_then(take);
     if waiting.is_none() && !json.contains("\\ud") && !json.contains("\\uD") {
@@ -89,7 +89,7 @@ fn rewrite<'j>(json: &'j str, mut place: Option<&mut Option<Half>>) -> Cow<'j, s
     Cow::Owned(out)
 }
 
-/// What stands before the next text, with its first quote, the text, and what stands behind its second one.
+/// Splits the JSON at its next string: the part up to its first quote, the string, and the part after its second one.
 fn next_text(json: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = json.split_at_checked(json.find('"')? + 1)?;
     let mut bytes = rest.bytes().enumerate();
@@ -105,7 +105,7 @@ fn next_text(json: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// Writes a text with U+FFFD for each half that stands alone.
+/// Writes a string with U+FFFD for each unpaired surrogate.
 fn push_whole(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
@@ -130,7 +130,7 @@ fn push_whole(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// A text without the first half of a pair at its end, and that half.
+/// Splits a high surrogate off the end of a string.
 fn high_at_the_end(text: &str) -> Option<(&str, &str)> {
     let at = text.len().checked_sub(ESCAPE)?;
     let (before, escape) = text.split_at_checked(at)?;
@@ -144,7 +144,7 @@ fn high_at_the_end(text: &str) -> Option<(&str, &str)> {
     (!is_escaped && unit(escape).is_some_and(is_high)).then_some((before, escape))
 }
 
-/// The UTF-16 unit that the text begins with, written as `\uXXXX`.
+/// Returns the UTF-16 unit at the beginning of the text, if it is written as `\uXXXX`.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits

@@ -1,4 +1,4 @@
-//! Contents: a text, or a list whose items may hold texts.
+//! Contents: a text, or a list whose items may contain texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,7 +35,7 @@ macro_rules! content {
             use $crate::text_or_list::{join, read_text_or_list};
 
             impl $name<'_> {
-                /// The texts of the content, one after another; all else is left out.
+                /// Returns the texts of the content, concatenated. Other parts are skipped.
                 pub fn text(&self) -> Cow<'_, str> {
                     match self {
                         Self::Text(text) => Cow::Borrowed(text),
@@ -89,15 +89,15 @@ macro_rules! content {
     };
 }
 
-/// A text, or else a list.
+/// A text or a list.
 type TextOrList<'a, T> = Result<Cow<'a, str>, Vec<T>>;
 
-/// Reads a text or a list; an error says that the field should be what is `expected`.
+/// Reads a text or a list. An error states that the field should be `expected`.
 pub(crate) fn read_text_or_list<'de, T: Field<'de>, D: Deserializer<'de>>(
     deserializer: D,
     expected: &'static str,
 ) -> Result<TextOrList<'de, T>, D::Error> {
-    // As bytes come texts and lists; all else is refused.
+    // Accepts texts and lists; rejects everything else.
     deserializer.deserialize_bytes(TextOrListVisitor {
         expected,
         item: PhantomData,
@@ -129,7 +129,7 @@ impl<'de, T: Field<'de>> Visitor<'de> for TextOrListVisitor<T> {
     }
 }
 
-/// Texts, one after another; borrowed if there is but one.
+/// Concatenates texts; borrows if there is only one.
 pub(crate) fn join<'t>(mut texts: impl Iterator<Item = &'t str>) -> Cow<'t, str> {
     let mut joined = Cow::Borrowed(texts.next().unwrap_or_default());
     for text in texts {

@@ -1,10 +1,10 @@
-//! JSON text, written straight as bytes.
+//! Writes JSON text directly as bytes.
 //!
-//! Most of what a gateway writes are long texts. They are looked through eight bytes at a time for what must be escaped.
+//! Most of the output is long strings. They are searched eight bytes at a time for characters to escape.
 
 use std::borrow::Cow;
 
-/// What is written as JSON text: the types of this crate, and what their fields hold.
+/// A type that can be written as JSON text.
 pub trait ToJson {
     /// Appends the JSON text.
     fn write_json(&self, out: &mut Vec<u8>);
@@ -33,7 +33,7 @@ impl ToJson for Cow<'_, str> {
 
 impl ToJson for u64 {
     fn write_json(&self, out: &mut Vec<u8>) {
-        // A number cannot fail, nor can a vector.
+        // Writing a number to a vector cannot fail.
         let _ = serde_json::to_writer(out, self);
     }
 }
@@ -84,7 +84,7 @@ impl<T: ToJson + ?Sized> ToJson for Box<T> {
     }
 }
 
-/// An object while its fields are written.
+/// An object that is being written.
 pub(crate) struct Object<'o> {
     before: u8,
     out: &'o mut Vec<u8>,
@@ -108,7 +108,7 @@ impl<'o> Object<'o> {
     }
 }
 
-/// Closes what was opened by the first field or item, and opens it where there was none.
+/// Ends an object or list that its first entry began, or writes an empty one.
 fn close(before: u8, [open, close]: [u8; 2], out: &mut Vec<u8>) {
     if before == open {
         out.push(open);
@@ -116,7 +116,7 @@ fn close(before: u8, [open, close]: [u8; 2], out: &mut Vec<u8>) {
     out.push(close);
 }
 
-/// Appends what stands between the quotes.
+/// Appends the string between the quotes.
 fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(place) = first_special(rest) {
@@ -131,12 +131,12 @@ fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Whether a byte cannot stand in a JSON text as it is.
+/// Returns whether a byte must be escaped.
 fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Where the first byte stands that must be escaped.
+/// Returns the position of the first byte that must be escaped.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     let mut words = bytes.chunks_exact(8);
     let holds = |word: &[u8]| word.first_chunk().is_some_and(|word| holds_special(*word));
@@ -146,7 +146,7 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
     place.map(|place| begin + place)
 }
 
-/// Whether one of eight bytes must be escaped.
+/// Returns whether one of eight bytes must be escaped.
 fn holds_special(word: [u8; 8]) -> bool {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;

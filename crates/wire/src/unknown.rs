@@ -1,41 +1,41 @@
-//! The fields of an object that this crate does not name, and the order of all its fields.
+//! The unknown fields of an object, and the order of all its fields.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::json::Json;
 
-/// The fields of an object that this crate does not name, each as its JSON text, in the order of the text.
+/// The fields of an object that this crate does not know, each as its JSON text, in their original order.
 ///
-/// It also remembers where the named fields stood among them and which were `null`, so that the object is written as
+/// Also records the positions of the known fields among them and which were `null`, so that the object is written as
 /// it was read.
 #[derive(Clone, Default)]
 pub struct Unknown<'a> {
-    /// While `is_mixed` is false the named fields, in the order of their declaration, come before these.
+    /// While `is_mixed` is false, the known fields, in the order of their declaration, come before these.
     entries: Vec<Entry<'a>>,
     is_mixed: bool,
-    /// One bit for each named field that was read.
+    /// One bit for each known field that was read.
     seen: u32,
-    /// One bit for each named field that was `null`.
+    /// One bit for each known field that was `null`.
     nulls: u32,
 }
 
 #[derive(Clone)]
 enum Entry<'a> {
-    /// A named field, by its place in the declaration.
+    /// A known field, by its position in the declaration.
     Named(u8),
     Field(Cow<'a, str>, Json<'a>),
 }
 
 impl<'a> Unknown<'a> {
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&Json<'a>> {
         self.iter()
             .find(|(found, _)| *found == name)
             .map(|(_, value)| value)
     }
 
-    /// Sets a field: in its place if it is there already, else behind all others.
+    /// Sets a field. A new field is appended.
     pub fn set(&mut self, name: impl Into<Cow<'a, str>>, value: Json<'a>) {
         let name = name.into();
         let same = self.entries.iter_mut().find_map(|entry| match entry {
@@ -48,13 +48,13 @@ impl<'a> Unknown<'a> {
         }
     }
 
-    /// Takes a field away.
+    /// Removes a field.
     pub fn remove(&mut self, name: &str) {
         self.entries
             .retain(|entry| !matches!(entry, Entry::Field(found, _) if found == name));
     }
 
-    /// The fields in the order of the text.
+    /// Iterates over the fields in their original order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json<'a>)> + Clone {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Field(name, value) => Some((name.as_ref(), value)),
@@ -78,7 +78,7 @@ impl<'a> Unknown<'a> {
         }
     }
 
-    /// A named field was read.
+    /// Registers a known field that was read.
     pub(crate) fn note(&mut self, index: u8, is_null: bool) {
         let bit = 1_u32 << index;
         let is_new = self.seen & bit == 0;
@@ -87,7 +87,7 @@ impl<'a> Unknown<'a> {
                 self.entries.push(Entry::Named(index));
             }
         } else if is_new && (self.seen >= bit || !self.entries.is_empty()) {
-            // From here on the order is not that of the declaration.
+            // From here on, the order differs from the declaration.
             let before = (0..32).filter(|index| self.seen & (1 << index) != 0);
             self.entries.splice(0..0, before.map(Entry::Named));
             self.entries.push(Entry::Named(index));
@@ -101,17 +101,17 @@ impl<'a> Unknown<'a> {
         };
     }
 
-    /// A field was read that has no name here.
+    /// Registers an unknown field that was read.
     pub(crate) fn push(&mut self, name: Cow<'a, str>, value: Json<'a>) {
         self.entries.push(Entry::Field(name, value));
     }
 
-    /// Whether this named field was `null`.
+    /// Returns whether this known field was `null`.
     pub(crate) fn was_null(&self, index: u8) -> bool {
         self.nulls & (1 << index) != 0
     }
 
-    /// What is to be written, in order. `count` fields have names.
+    /// Returns the fields to write, in order. `count` fields are known.
     pub(crate) fn layout(&self, count: u8) -> impl Iterator<Item = Place<'_, 'a>> {
         let has_place = move |index: &u8| self.is_mixed && self.seen & (1 << index) != 0;
         let others = (0..count).filter(move |index| !has_place(index));
@@ -120,7 +120,7 @@ impl<'a> Unknown<'a> {
             Entry::Named(index) => Place::Named(*index),
             Entry::Field(name, value) => Place::Field(name, value),
         });
-        // Named fields that were not read stand where the declaration has them, or at last.
+        // Known fields that were not read are written in declaration order, or at the end.
         let (first, last) = if self.is_mixed {
             (None, Some(others))
         } else {
@@ -131,14 +131,14 @@ impl<'a> Unknown<'a> {
     }
 }
 
-/// A place in an object that is written.
+/// A position in an object that is written.
 pub(crate) enum Place<'s, 'a> {
     Named(u8),
     Field(&'s str, &'s Json<'a>),
 }
 
 impl PartialEq for Unknown<'_> {
-    /// The same fields in the same order, wherever the named ones stood.
+    /// Compares fields and their order, except for the positions of known ones.
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }

@@ -3,7 +3,7 @@
 use plaincall_wire::page_title;
 
 #[test]
-fn what_is_told_of_a_page() {
+fn page_titles() {
     let long = format!("<title>{}</title>", "é".repeat(50));
     let cut = format!("{}…", "é".repeat(40));
     for (content_type, body, expected) in [
@@ -21,7 +21,7 @@ fn what_is_told_of_a_page() {
         ("application/json", r#"{"error":"<html>"}"#, None),
         ("", "", None),
     ] {
-        let told = page_title(content_type, body.as_bytes());
-        assert_eq!(told.as_deref(), expected, "{body}");
+        let title = page_title(content_type, body.as_bytes());
+        assert_eq!(title.as_deref(), expected, "{body}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of a request that cannot be read, and that nothing that is read does harm.
+//! Errors of invalid requests, and robustness against invalid input.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

@@ -26,10 +26,10 @@ macro_rules! check {
         let owned = value.clone().into_owned();
         assert_eq!(owned, value, "{name}");
         assert_eq!(write(&owned), write(&value), "{name}");
-        // What is cut off is refused, and says so.
+        // Truncated input is rejected with an error.
         let whole = json.trim_end().len();
         for end in 0..whole {
-            let error = read::<$kind>(&json.as_bytes()[..end]).expect_err("cut off");
+            let error = read::<$kind>(&json.as_bytes()[..end]).expect_err("truncated");
             assert!(!error.message.is_empty(), "{name}, {end} bytes");
         }
     }};
@@ -114,7 +114,7 @@ fn odd_objects() {
         r#" {"a" : [1.0,  2e1, 123456789012345678901234567890], "messages":[], "b":{"x":1,"x":2}, "a":0}"#,
         r#"{"a":[1.0,  2e1, 123456789012345678901234567890],"messages":[],"b":{"x":1,"x":2},"a":0}"#,
     );
-    // A known field that stands twice has its later value, in its first place.
+    // A duplicate known field has its last value, in its first position.
     check_request(
         r#"{"model":"a","messages":[],"x":1,"model":"b"}"#,
         r#"{"model":"b","messages":[],"x":1}"#,

@@ -1,4 +1,4 @@
-//! The event stream: however it is cut, it says the same.
+//! Event streams: the result does not depend on how they are split.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -12,29 +12,29 @@ use plaincall_wire::sse::{
 };
 use proptest::prelude::*;
 
-/// An event, told: `name|data`.
-fn tell(event: &Event<'_>) -> String {
+/// Formats an event as `name|data`.
+fn summary(event: &Event<'_>) -> String {
     format!("{}|{}", event.name.as_deref().unwrap_or("-"), event.data)
 }
 
 /// The events of these pieces, then what came after the last of them, then the error if there is one.
 fn decode<'c>(limits: Limits, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
     let mut decoder = Decoder::new().limits(limits);
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     for chunk in chunks {
         for event in decoder.feed(chunk) {
-            told.push(match event {
-                Ok(event) => tell(&event),
+            found.push(match event {
+                Ok(event) => summary(&event),
                 Err(error) => format!("error: {error}"),
             });
         }
     }
     match decoder.finish() {
-        Ok(Some(event)) => told.push(format!("unfinished: {}", tell(&event))),
+        Ok(Some(event)) => found.push(format!("unfinished: {}", summary(&event))),
         Ok(None) => {}
-        Err(error) => told.push(format!("error: {error}")),
+        Err(error) => found.push(format!("error: {error}")),
     }
-    told
+    found
 }
 
 /// A reader of whole streams that follows the words of the standard one after another.
@@ -44,14 +44,14 @@ fn oracle(stream: &[u8]) -> Vec<String> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<&str> = text.split('\n').collect();
     let unfinished = lines.pop().expect("one piece at least");
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     let (mut name, mut data) = (String::new(), String::new());
-    let mut take = |line: &str, told: &mut Vec<String>, mark: &str| {
+    let mut take = |line: &str, found: &mut Vec<String>, mark: &str| {
         if line.is_empty() {
             if let Some(data) = data.strip_suffix('\n') {
-                told.push(format!(
+                found.push(format!(
                     "{mark}{}",
-                    tell(&Event {
+                    summary(&Event {
                         name: Some(name.clone().into())
                             .filter(|name: &Cow<'_, str>| !name.is_empty()),
                         data: data.into(),
@@ -71,19 +71,19 @@ fn oracle(stream: &[u8]) -> Vec<String> {
         }
     };
     for line in lines {
-        take(line, &mut told, "");
+        take(line, &mut found, "");
     }
     if !unfinished.is_empty() {
-        take(unfinished, &mut told, "");
+        take(unfinished, &mut found, "");
     }
-    take("", &mut told, "unfinished: ");
-    told
+    take("", &mut found, "unfinished: ");
+    found
 }
 
 #[track_caller]
 fn check(stream: &[u8], expected: &[&str]) {
-    let told = decode(Limits::default(), [stream]);
-    assert_eq!(told, expected, "{:?}", String::from_utf8_lossy(stream));
+    let found = decode(Limits::default(), [stream]);
+    assert_eq!(found, expected, "{:?}", String::from_utf8_lossy(stream));
     assert_eq!(oracle(stream), expected);
     for split in 0..=stream.len() {
         let (first, second) = stream.split_at(split);
@@ -148,8 +148,8 @@ fn streams_of_servers_at_every_split() {
             );
             for split in 0..=bytes.len() {
                 let (first, second) = bytes.split_at(split);
-                let told = decode(Limits::default(), [first, second]);
-                assert_eq!(told, expected, "{name} with {line_end:?}, cut at {split}");
+                let found = decode(Limits::default(), [first, second]);
+                assert_eq!(found, expected, "{name} with {line_end:?}, cut at {split}");
             }
         }
     }
@@ -203,7 +203,7 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_stream_says_the_same_however_it_is_cut(
+    fn events_do_not_depend_on_how_a_stream_is_split(
         stream in streams(),
         sizes in proptest::collection::vec(1_usize..12, 1..6),
         line in 0_usize..24,
@@ -241,7 +241,7 @@ proptest! {
                 Some(name) => encode_event(name, data, &mut out),
                 None => encode_data(data, &mut out),
             }
-            expected.push(tell(&Event {
+            expected.push(summary(&Event {
                 name: name.as_ref().map(|name| name.replace('\n', " ").into()),
                 data: data.replace("\r\n", "\n").replace('\r', "\n").into(),
             }));

@@ -7,7 +7,9 @@ use crate::payloads;
 use std::fmt::Write as _;
 
 use payloads::{data_of, folder};
-use plaincall_wire::anthropic::{MessageResponse, News, StreamEvent, Usage as MessageUsage};
+use plaincall_wire::anthropic::{
+    MessageResponse, StreamEvent, StreamUpdate, Usage as MessageUsage,
+};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Choose, ErrorObject, ModelList,
     read_error,
@@ -31,15 +33,15 @@ fn check_complete(folder_name: &str, table: &[(&str, &str)]) {
     assert_eq!(listed, names, "{folder_name}");
 }
 
-fn tell_error(error: &ErrorObject<'_>) -> String {
+fn error_summary(error: &ErrorObject<'_>) -> String {
     let message = error.message.as_deref().unwrap_or_default();
     let kind = error.kind.as_deref().unwrap_or("-");
     let code = error.code.as_ref().map_or("-", |code| code.text());
     format!("{kind} {code}: {message}")
 }
 
-/// What a stream says: thoughts in (), text, calls in [], the finish in <>, the tokens in {}.
-fn tell_stream(stream: &str) -> String {
+/// Summarizes a stream: reasoning in (), text, calls in [], the finish reason in <>, the tokens in {}.
+fn stream_summary(stream: &str) -> String {
     let (mut thoughts, mut text, mut calls, mut rest) =
         (String::new(), String::new(), String::new(), String::new());
     for data in data_of(stream) {
@@ -65,7 +67,12 @@ fn tell_stream(stream: &str) -> String {
             write!(rest, " {{{:?}}}", usage.completion_tokens.unwrap_or(0)).expect("a string");
         }
         if chunk.error.is_some() {
-            write!(rest, " error {}", tell_error(&read_error(data.as_bytes()))).expect("a string");
+            write!(
+                rest,
+                " error {}",
+                error_summary(&read_error(data.as_bytes()))
+            )
+            .expect("a string");
         }
     }
     format!("({thoughts}){text}[{calls}]{rest}")
@@ -96,7 +103,7 @@ fn streams_of_chunks() {
     ];
     check_complete("stream", &table);
     for (name, expected) in table {
-        assert_eq!(tell_stream(&file("stream", name)), expected, "{name}");
+        assert_eq!(stream_summary(&file("stream", name)), expected, "{name}");
     }
 }
 
@@ -124,7 +131,7 @@ fn whole_answers() {
             .usage
             .as_ref()
             .and_then(|usage| usage.completion_tokens);
-        let told: Vec<String> = answer
+        let found: Vec<String> = answer
             .choices()
             .iter()
             .map(|choice| {
@@ -147,7 +154,7 @@ fn whole_answers() {
                 )
             })
             .collect();
-        assert_eq!(told.concat(), expected, "{name}");
+        assert_eq!(found.concat(), expected, "{name}");
     }
 }
 
@@ -188,7 +195,7 @@ fn requests() {
             .tool_choice
             .as_ref()
             .map(|choice| format!("{:?}", choice.choose()));
-        let told = format!(
+        let found = format!(
             "{:?} {} messages, {} tools, {}{}{}",
             request.model,
             request.messages.len(),
@@ -205,7 +212,7 @@ fn requests() {
                 ""
             },
         );
-        assert_eq!(told, expected, "{name}");
+        assert_eq!(found, expected, "{name}");
     }
 }
 
@@ -313,7 +320,11 @@ fn errors_in_every_form() {
     check_complete("error", &table);
     for (name, expected) in table {
         let body = file("error", name);
-        assert_eq!(tell_error(&read_error(body.as_bytes())), expected, "{name}");
+        assert_eq!(
+            error_summary(&read_error(body.as_bytes())),
+            expected,
+            "{name}"
+        );
     }
     for (body, expected) in [
         ("", "- null: "),
@@ -325,38 +336,42 @@ fn errors_in_every_form() {
         (r#"{"error":{"error":{"message":"m"}}}"#, "- null: m"),
         (r#"[[[[[["deep"]]]]]]"#, r#"- null: [[[[[["deep"]]]]]]"#),
     ] {
-        assert_eq!(tell_error(&read_error(body.as_bytes())), expected, "{body}");
+        assert_eq!(
+            error_summary(&read_error(body.as_bytes())),
+            expected,
+            "{body}"
+        );
     }
 }
 
-/// What a stream of Anthropic events says: thoughts in (), text, calls in [], then the rest.
-fn tell_messages(stream: &str) -> String {
+/// Summarizes a stream of Anthropic events: thinking in (), text, calls in [], then the rest.
+fn messages_summary(stream: &str) -> String {
     let (mut thoughts, mut text, mut calls, mut rest) =
         (String::new(), String::new(), String::new(), String::new());
     let mut sum = MessageUsage::default();
     for data in data_of(stream) {
         let event: StreamEvent = read(data.as_bytes()).expect("an event");
-        match event.news() {
-            News::Start(message) => {
+        match event.update() {
+            StreamUpdate::Start(message) => {
                 if let Some(usage) = &message.usage {
                     sum.update(&usage.clone().into_owned());
                 }
             }
-            News::BlockStart(block) => match block.kind.as_deref() {
+            StreamUpdate::BlockStart(block) => match block.kind.as_deref() {
                 Some("tool_use") => calls.push_str(block.name.as_deref().expect("a name")),
                 Some("text") => text.push_str(block.text.as_deref().expect("text")),
                 _ => {}
             },
-            News::Text(piece) => text.push_str(piece),
-            News::Thinking(piece) => thoughts.push_str(piece),
-            News::InputJson => calls.push('.'),
-            News::Ending { stop_reason, usage } => {
+            StreamUpdate::Text(piece) => text.push_str(piece),
+            StreamUpdate::Thinking(piece) => thoughts.push_str(piece),
+            StreamUpdate::InputJson => calls.push('.'),
+            StreamUpdate::Ending { stop_reason, usage } => {
                 sum.update(&usage.expect("usage").clone().into_owned());
                 write!(rest, " {stop_reason:?}").expect("a string");
             }
-            News::Stop => rest.push_str(" stop"),
-            News::Error => {
-                write!(rest, " {}", tell_error(&read_error(data.as_bytes()))).expect("a string");
+            StreamUpdate::Stop => rest.push_str(" stop"),
+            StreamUpdate::Error => {
+                write!(rest, " {}", error_summary(&read_error(data.as_bytes()))).expect("a string");
             }
             _ => rest.push_str(" other"),
         }
@@ -380,7 +395,7 @@ fn streams_of_messages() {
     check_complete("messages-stream", &table);
     for (name, expected) in table {
         assert_eq!(
-            tell_messages(&file("messages-stream", name)),
+            messages_summary(&file("messages-stream", name)),
             expected,
             "{name}"
         );

@@ -59,7 +59,7 @@ fn pairs_are_joined_over_events() {
             &[r#"{"content":"a\ud83d"}"#, r#"{"content":"\ude00b"}"#],
             &[r#"{"content":"a"}"#, r#"{"content":"\ud83d\ude00b"}"#],
         ),
-        // What stands between them does not part them: other fields, and texts without a character.
+        // Other fields and empty strings between them do not separate them.
         (
             &[
                 r#"{"content":"\ud83d","finish":null}"#,

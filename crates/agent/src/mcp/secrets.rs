@@ -1,6 +1,6 @@
 //! Redacts the secrets of a server's configuration from its messages.
 
-use plaincall_config::names_a_secret;
+use plaincall_config::is_secret_name;
 
 use crate::model::Key;
 
@@ -66,7 +66,7 @@ impl Secrets {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        let is_secret = names_a_secret(name);
+        let is_secret = is_secret_name(name);
         let is_place = value.starts_with(['/', '~', '.']) || value.contains("://");
         if is_secret && is_place {
             self.places.push(value.to_owned());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plaincall::Stop;
 use plaincall_wire::Json;
 use plaincall_wire::anthropic::{
-    Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, News,
-    StreamEvent, Usage as WireUsage,
+    Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, StreamEvent,
+    StreamUpdate, Usage as WireUsage,
 };
 use plaincall_wire::sse::Event;
 use serde_json::json;
@@ -132,20 +132,20 @@ impl<'r> Answer<'r> {
         let data = event.data.as_bytes();
         let event: StreamEvent<'_> =
             plaincall_wire::read(data).map_err(|error| self.reading.unreadable(&error))?;
-        match event.news() {
-            News::Start(message) => self.cost(message.usage.as_ref()).await,
-            News::BlockStart(block) => self.block(block).await?,
-            News::Text(text) => self.reading.say(text).await?,
-            News::Thinking(text) => self.reading.think(text).await?,
-            News::InputJson => return Err(self.reading.native_call()),
-            News::Ending { stop_reason, usage } => {
+        match event.update() {
+            StreamUpdate::Start(message) => self.cost(message.usage.as_ref()).await,
+            StreamUpdate::BlockStart(block) => self.block(block).await?,
+            StreamUpdate::Text(text) => self.reading.say(text).await?,
+            StreamUpdate::Thinking(text) => self.reading.think(text).await?,
+            StreamUpdate::InputJson => return Err(self.reading.native_call()),
+            StreamUpdate::Ending { stop_reason, usage } => {
                 self.cost(usage).await;
                 if let Some(reason) = stop_reason {
                     self.reading.finish = Some(Finish::by_reason(reason));
                 }
             }
-            News::Stop => return Ok(true),
-            News::Error => return Err(self.reading.error(data)),
+            StreamUpdate::Stop => return Ok(true),
+            StreamUpdate::Error => return Err(self.reading.error(data)),
             _ => {}
         }
         Ok(false)

@@ -208,24 +208,25 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
 }
 
 fn settings(model: &Model) -> ModelSettings {
-    let defaults = ModelSettings::default();
-    ModelSettings {
-        dialect: model.dialect(),
-        markers: match model.keyed {
-            Some(true) => Markers::Keyed,
-            _ => Markers::Plain,
-        },
-        reasoning: model.reasoning().map(|[open, close]| ReasoningSpan {
-            open,
-            close,
-            is_started: model.in_reasoning == Some(true),
-        }),
-        arguments: match model.arguments.unwrap_or_default() {
-            config::Arguments::Checked => ArgumentMode::Checked,
-            config::Arguments::Stream => ArgumentMode::Stream,
-        },
-        unclosed: model.unclosed.unwrap_or_default(),
-        repair_rounds: model.repair_rounds.unwrap_or(defaults.repair_rounds),
-        developer_is_system: model.developer_role != Some(true),
+    let mut settings = ModelSettings::default();
+    settings.dialect = model.dialect();
+    settings.markers = match model.keyed {
+        Some(true) => Markers::Keyed,
+        _ => Markers::Plain,
+    };
+    settings.reasoning = model.reasoning().map(|[open, close]| {
+        let mut span = ReasoningSpan::new(open, close);
+        span.is_started = model.in_reasoning == Some(true);
+        span
+    });
+    settings.arguments = match model.arguments.unwrap_or_default() {
+        config::Arguments::Checked => ArgumentMode::Checked,
+        config::Arguments::Stream => ArgumentMode::Stream,
+    };
+    settings.unclosed = model.unclosed.unwrap_or_default();
+    if let Some(rounds) = model.repair_rounds {
+        settings.repair_rounds = rounds;
     }
+    settings.developer_is_system = model.developer_role != Some(true);
+    settings
 }

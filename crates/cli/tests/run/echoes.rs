@@ -46,7 +46,7 @@ fn without_a_terminal_it_is_rejected() {
     assert_held(&scene.run(&UNTRUSTED));
     assert_held(&scene.run(&[&UNTRUSTED[..], &["--yes"]].concat()));
     let tools = fs::read_to_string(scene.path("tools.toml")).unwrap();
-    let run = format!("{tools}\n[run]\nechoes = \"like_others\"\n");
+    let run = format!("{tools}\n[run]\nechoes = \"ignored\"\n");
     fs::write(scene.path("tools.toml"), run).unwrap();
     assert_eq!(scene.run(&UNTRUSTED).status, Some(0));
 }

@@ -1,42 +1,42 @@
-//! The text of a file as anybody may see it: without what is secret in it, as far as its name or its look tells.
+//! Removes secrets from the text of a file, as far as names and patterns reveal them.
 //!
-//! It is shown to a person who decides whether to trust it. So only values are left out, and no part of a program: the value
-//! of a key that is called like a secret, what follows an option that is, a password in an address, and words that look
-//! like keys.
+//! The result is shown to a user who decides whether to trust the file. Only values are removed, never a part of a program: the value
+//! of a key with a secret name, the argument of such an option, a password in a URL, and words that resemble
+//! keys.
 
 use std::ops::Range;
 
-use super::{HIDDEN, names_a_secret};
+use super::{HIDDEN, is_secret_name};
 use crate::Document;
 use crate::node::{Node, Value};
 
-/// What is shown in the place of a secret.
+/// Replaces a secret in output.
 pub type Hide = fn(&str) -> String;
 
-/// Says that something is there.
+/// Replaces a secret with the placeholder.
 pub fn not_shown(_: &str) -> String {
     HIDDEN.to_owned()
 }
 
-/// Leaves each byte its place.
+/// Replaces a secret without changing byte positions.
 pub fn starred(secret: &str) -> String {
     "*".repeat(secret.len())
 }
 
-/// How long a word is at least that begins like the keys of some service.
+/// The minimum length of a word with a known key prefix.
 const SHORT_KEY: usize = 12;
-/// From so many letters and digits on, without a sign between them, a word looks like a key.
+/// The minimum number of consecutive letters and digits in a word that resembles a key.
 const RUN: usize = 16;
-/// From so many hexadecimal digits on, signs between them or not.
+/// The minimum number of hexadecimal digits, with or without separators.
 const HEXADECIMAL: usize = 32;
 
-/// How the keys of services begin.
+/// Known prefixes of keys.
 const BEGINNINGS: &str = "sk- sk_ pk- rk_ ghp_ gho_ ghs_ github_pat_ glpat- xox AKIA AIza hf_ eyJ";
 
-/// Values that say what kind of parameter something is.
+/// Values that describe the type of a parameter.
 const KINDS: &str = "string integer number boolean array object any";
 
-/// A text of TOML or JSON without its secrets.
+/// Removes the secrets from a TOML or JSON text.
 pub fn redacted(text: &str, hide: Hide) -> String {
     let document = Document::json_or_toml("", text);
     let mut spans = Vec::new();
@@ -56,7 +56,7 @@ pub fn redacted(text: &str, hide: Hide) -> String {
     shown + &redacted_prose(text.get(at..).unwrap_or_default(), hide)
 }
 
-/// Where secrets are below a key; `before` is the element before this one in a list.
+/// Finds the secrets below a key. `before` is the previous element of the list.
 fn secrets(text: &str, node: &Node, key: &str, before: &str, spans: &mut Vec<Range<usize>>) {
     match &node.value {
         Value::Table(entries) => {
@@ -85,30 +85,30 @@ fn secrets(text: &str, node: &Node, key: &str, before: &str, spans: &mut Vec<Ran
     }
 }
 
-/// Whether a value is secret by the name of its key, or by the option before it in a list.
+/// Returns whether a value is secret because of the name of its key, or of the previous option in a list.
 fn is_secret(key: &str, before: &str, value: &str) -> bool {
     let is_kind = KINDS
         .split(' ')
         .any(|kind| kind == value.trim_end_matches('?'));
     let is_option = value.starts_with('-') && key == "args";
-    let is_named = names_a_secret(key)
-        || (before.starts_with('-') && names_a_secret(before) && !before.contains('='));
+    let is_named = is_secret_name(key)
+        || (before.starts_with('-') && is_secret_name(before) && !before.contains('='));
     let is_place = is_place(value) && !value.contains(' ');
     is_named && !is_place && !is_kind && !is_option && !value.is_empty()
 }
 
-/// Whether it is `NAME=secret` or `--name=secret`.
+/// Returns whether the value is `NAME=secret` or `--name=secret`.
 fn is_assignment((name, value): &(&str, &str)) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let is_word = !value.is_empty() && !value.contains(char::is_whitespace) && !is_place(value);
-    names_a_secret(name) && name.chars().all(is_name) && is_word
+    is_secret_name(name) && name.chars().all(is_name) && is_word
 }
 
 fn is_place(value: &str) -> bool {
     value.starts_with(['/', '~', '.'])
 }
 
-/// What is behind names of secrets in a text that cannot be read: the rest of the line, or the next line.
+/// Finds secrets by name in a text that cannot be parsed: the rest of the line, or the next line.
 fn rests_of_lines(text: &str, spans: &mut Vec<Range<usize>>) {
     let mut at = 0;
     let mut is_open = false;
@@ -118,7 +118,7 @@ fn rests_of_lines(text: &str, spans: &mut Vec<Range<usize>>) {
             let before = line.get(..*end).unwrap_or_default();
             let name = before.trim_end_matches([' ', '\t', '"', '\'']);
             let word = name.rsplit(|c| !is_of_word(c)).next();
-            word.is_some_and(names_a_secret)
+            word.is_some_and(is_secret_name)
         });
         let from = from.map(|end| end + 1);
         if let Some(rest) = is_open.then_some(0).or(from) {
@@ -130,7 +130,7 @@ fn rests_of_lines(text: &str, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// A text of prose without its secrets.
+/// Removes the secrets from prose.
 pub fn redacted_prose(text: &str, hide: Hide) -> String {
     let text = without_passwords(text, hide);
     let mut shown = String::with_capacity(text.len());
@@ -146,7 +146,7 @@ pub fn redacted_prose(text: &str, hide: Hide) -> String {
     shown
 }
 
-/// The text without what stands before `@` in addresses, and without the secrets in their queries.
+/// Removes user information and secret query parameters from URLs.
 fn without_passwords(text: &str, hide: Hide) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -166,7 +166,7 @@ fn without_passwords(text: &str, hide: Hide) -> String {
                 shown.push(if place == 1 { '?' } else { '&' });
             }
             match part.split_once('=') {
-                Some((name, value)) if place > 0 && names_a_secret(name) => {
+                Some((name, value)) if place > 0 && is_secret_name(name) => {
                     shown.extend([name, "=", &hide(value)]);
                 }
                 _ => shown.push_str(part),
@@ -180,7 +180,7 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')
 }
 
-/// Whether a word is the key of some service, or a text of chance.
+/// Returns whether a word has a known key prefix or appears random.
 fn looks_like_a_key(word: &str) -> bool {
     let word = word.trim_matches(['.', '-', '+']);
     let mut beginnings = BEGINNINGS.split(' ');

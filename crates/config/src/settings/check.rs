@@ -1,4 +1,4 @@
-//! What has the right form and still cannot be meant.
+//! Checks settings that are well-formed but make no sense.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,18 +8,18 @@ use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use crate::node::last_key;
-use crate::{Address, Document, FileError, Node, Place, Problem, child};
+use crate::{Address, Document, FileDiagnostic, FileError, Location, Node, child};
 
-/// Servers that have the API of `OpenAI`.
+/// Servers with the API of `OpenAI`.
 const COMPATIBLE: &str = "ollama llama.cpp llamacpp lmstudio vllm gemini";
 
-/// What is wrong: the place, and what to do about it.
-pub(super) type Problems = Vec<(Place, String)>;
+/// A location and a message with the fix.
+pub(super) type Problems = Vec<(Location, String)>;
 
-/// Reads a file of settings: the layer that it is. For a project's file, `project` is its folder and the home.
+/// Reads a settings file as a layer. For a project's file, `project` has its directory and the home directory.
 ///
 /// # Errors
-/// All problems of the file.
+/// Returns all problems of the file.
 pub fn read_settings(
     file: &str,
     text: &str,
@@ -50,9 +50,9 @@ pub fn read_settings(
     })
 }
 
-/// Says what to write in the place of what other programs have in the table of a model.
-fn advise(problem: &mut Problem) {
-    let Problem {
+/// Adds the fix for keys that other programs use in the table of a model.
+fn advise(problem: &mut FileDiagnostic) {
+    let FileDiagnostic {
         pointer, message, ..
     } = problem;
     let key = last_key(pointer);
@@ -80,15 +80,15 @@ fn advise(problem: &mut Problem) {
 }
 
 impl Settings {
-    /// All that cannot be meant.
+    /// Reports all settings that make no sense.
     pub fn problems(&self) -> Problems {
         let mut problems = Vec::new();
         if self.system.is_some() && self.system_file.is_some() {
             let message = "`system` and `system_file` cannot both be set; remove one";
-            problems.push((Place::key("/system_file"), message.to_owned()));
+            problems.push((Location::key("/system_file"), message.to_owned()));
         }
         for (name, entry) in &self.models {
-            let place = |key| Place::key(child(&child("/models", name), key));
+            let place = |key| Location::key(child(&child("/models", name), key));
             problems.extend(model(name, entry).map(|(key, message)| (place(key), message)));
         }
         for (index, entry) in self.rules.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Settings {
         problems
     }
 
-    /// What a project's file may not say.
+    /// Reports the keys that a project's file must not set.
     fn project_problems(&mut self, folder: &Path, home: Option<&Path>) -> Problems {
         let mut problems = Vec::new();
         let mut own = |is_set: bool, table: &str, key: &str| {
@@ -105,7 +105,7 @@ impl Settings {
                 let message = format!(
                     "`{key}` is not allowed in a project's file; set it in your own file (`plaincall config` shows its path)"
                 );
-                problems.push((Place::key(child(table, key)), message));
+                problems.push((Location::key(child(table, key)), message));
             }
         };
         for (name, model) in &self.models {
@@ -127,7 +127,7 @@ impl Settings {
             let cwd = cwd.map(|cwd| (child(&at, "cwd"), cwd));
             for (pointer, _) in pairs.chain(cwd).filter(|(_, value)| value.contains("${")) {
                 let message = "a project's file cannot use your environment variables, because they may contain keys; put this server into your own file";
-                problems.push((Place::key(pointer), message.to_owned()));
+                problems.push((Location::key(pointer), message.to_owned()));
             }
         }
         for (pointer, path) in self.paths() {
@@ -136,7 +136,7 @@ impl Settings {
                 let message = format!(
                     "`{path}` is outside the project, which a project's file cannot access; put it into your own file"
                 );
-                problems.push((Place::value(pointer), message));
+                problems.push((Location::value(pointer), message));
             }
         }
         problems

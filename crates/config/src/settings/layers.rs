@@ -1,30 +1,30 @@
-//! Layers of settings, one over the other.
+//! Layers of settings.
 
 use serde_json::json;
 
 use crate::{Node, Origin, Value};
 
-/// What the rules of a project say to the model as long as its words are not trusted.
+/// The reason that the model receives for rules of an untrusted project.
 const UNTRUSTED_REASON: &str = "a rule of the project denies this call";
 
-/// All layers, from the furthest to the nearest.
+/// All layers, in increasing precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    /// What holds if nothing else is set.
+    /// The defaults.
     pub defaults: Node,
-    /// The user's own file.
+    /// The user's file.
     pub user: Node,
-    /// The project's file, as far as it counts.
+    /// The project's file, as far as it is trusted.
     pub project: Node,
-    /// Variables of the environment.
+    /// Environment variables.
     pub environment: Node,
-    /// Options of the command line.
+    /// Command line options.
     pub options: Node,
 }
 
 impl Layers {
-    /// The layers as one tree, in which each value knows its origin. A model, an MCP server and a list are taken whole from
-    /// the nearest layer that has them. Rules are kept together: those of the project that deny come first, its others last.
+    /// Merges the layers into one tree, in which each value has its origin. A model, an MCP server and a list are taken as a whole
+    /// from the highest layer that has them. Rules are combined: `deny` rules of the project come first, its others last.
     pub fn merge(mut self) -> Node {
         let (own, untrusted) = (take_rules(&mut self.user), take_rules(&mut self.project));
         let (first, last): (Vec<_>, Vec<_>) =
@@ -52,8 +52,8 @@ impl Layers {
     }
 }
 
-/// What counts of a project's file that is not trusted, which is what forbids: rules that deny, and rules that ask, which
-/// come after all others. The model reads no words of them. Also what was left out, in words.
+/// Returns the restrictions from the file of an untrusted project: `deny` rules, and `ask` rules, which come last.
+/// The model does not receive their texts. Also returns descriptions of the ignored parts.
 pub fn untrusted(mut project: Node) -> (Node, Vec<String>) {
     let mut rules = take_rules(&mut project);
     let names = project.table().into_iter().flat_map(|it| it.keys());

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::FilePath;
 use crate::secret::{Address, hide_values};
-use crate::{Document, FileError, Place, child};
+use crate::{Document, FileError, Location, child};
 
 /// The maximum number of repair rounds.
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
@@ -292,7 +292,7 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
             problem = Some(("repair_rounds", message));
         }
         if let Some((key, message)) = problem {
-            document.problem(&Place::key(child(&pointer, key)), message);
+            document.problem(&Location::key(child(&pointer, key)), message);
         }
         models.push((name, model));
     }

@@ -1,4 +1,4 @@
-//! What the name of a model says, and where its key is.
+//! Model names with a provider, and the location of API keys.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use crate::secret::Address;
 
 /// The providers whose models need no table.
 pub(super) const PROVIDERS: [&str; 4] = ["ollama", "openai", "anthropic", "replay"];
-/// The servers that the usual keys of the environment are for.
+/// The servers to which the keys in the standard environment variables belong.
 const USUAL_KEYS: [(&str, &str); 2] = [
     ("api.openai.com", "OPENAI_API_KEY"),
     ("api.anthropic.com", "ANTHROPIC_API_KEY"),
 ];
-/// How the names of models begin, by their providers; the first that fits counts.
+/// The prefixes of model names, by provider. The first match decides.
 const FAMILIES: [(&str, &str); 4] = [
     ("anthropic", "claude"),
     ("ollama", "gpt-oss"),
@@ -26,19 +26,19 @@ const FAMILIES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Where a key is.
+/// The location of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// In a variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// In the usual variable for a server: the host and the variable.
+    /// The standard variable for a server: its host and the variable.
     Usual(&'static str, &'static str),
 }
 
 impl Model {
-    /// The model that a name without a table means: `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`.
+    /// Returns the model for a name without a table: `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`.
     pub fn named(name: &str) -> Option<Self> {
         let (provider, id) = name.split_once(':').filter(|(_, id)| !id.is_empty())?;
         let at = |url: &str, kind| Self {
@@ -59,7 +59,7 @@ impl Model {
         })
     }
 
-    /// Where its key is, if it needs or has one.
+    /// Returns the location of the key, if the model needs or has one.
     pub fn key(&self) -> Option<KeySource> {
         if let Some(FilePath(file)) = &self.key_file {
             return Some(KeySource::File(file.clone()));
@@ -72,7 +72,7 @@ impl Model {
         usual.map(|(host, variable)| KeySource::Usual(host, variable))
     }
 
-    /// The name with the provider that was probably meant, if one is near.
+    /// Returns the name with the provider that was probably meant.
     pub fn with_provider(name: &str) -> Option<String> {
         if let Some((provider, id)) = name.split_once(':')
             && !id.is_empty()
@@ -87,7 +87,7 @@ impl Model {
     }
 }
 
-/// The host of an address that is reached over TLS.
+/// Returns the host of an HTTPS URL.
 fn secure_host(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;

@@ -1,4 +1,4 @@
-//! Paths in a file, which are relative to its folder.
+//! Paths in a file, which are relative to its directory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use crate::child;
 
-/// A path; an absolute one after [`Settings::resolve`].
+/// A path, which is absolute after [`Settings::resolve`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline, extend("format" = "path", "minLength" = 1))]
 pub struct FilePath(pub PathBuf);
 
 impl FilePath {
-    /// The absolute path that is meant in a folder; `~` stands for the home.
+    /// Resolves the path relative to a directory. `~` is the home directory.
     pub fn resolve(&self, folder: &Path, home: Option<&Path>) -> PathBuf {
         match self.0.strip_prefix("~").ok().zip(home) {
             Some((rest, home)) => home.join(rest),
@@ -25,14 +25,14 @@ impl FilePath {
 }
 
 impl Settings {
-    /// Makes all paths absolute: `folder` says what the value at a pointer is relative to.
+    /// Makes all paths absolute. `folder` returns the directory for the value at a pointer.
     pub fn resolve(&mut self, folder: impl Fn(&str) -> PathBuf, home: Option<&Path>) {
         for (pointer, path) in self.paths() {
             path.0 = path.resolve(&folder(&pointer), home);
         }
     }
 
-    /// All paths, each with its pointer.
+    /// Returns all paths with their pointers.
     pub fn paths(&mut self) -> Vec<(String, &mut FilePath)> {
         let below = |table: &str, name: &str, key: &str| child(&child(table, name), key);
         let list = |pointer: &'static str| move |index| format!("{pointer}/{index}");
@@ -59,7 +59,7 @@ impl Settings {
     }
 }
 
-/// Whether a path is below a folder, as it is written.
+/// Returns whether a path is lexically below a directory.
 pub(super) fn is_below(path: &Path, folder: &Path) -> bool {
     let mut found = PathBuf::new();
     for part in path.components() {

@@ -1,34 +1,34 @@
-//! A call that is being written.
+//! A call that the model is writing.
 
 use plaincall_call::{Arguments, Limits, ToolCall, ToolSpec, json::JsonStream};
 use plaincall_syntax::Event;
 
 use crate::sink::ResponseSink;
 
-/// What becomes of a call that is being written.
+/// The handling of a call that the model is writing.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// It is sent while it is written.
+    /// The call is sent while it is written.
     Streamed(Box<Streamed>),
-    /// It is sent when it has ended and is valid.
+    /// The call is sent once it is complete and valid.
     Held,
-    /// It is not sent.
-    Unwanted,
+    /// The call is not sent.
+    Disallowed,
 }
 
 /// A call that is sent while it is written.
 #[derive(Debug)]
 pub(super) struct Streamed {
     index: u64,
-    /// The JSON text of the arguments; `None` if the call is known to be invalid.
+    /// Writes the JSON text of the arguments; `None` if the call is known to be invalid.
     stream: Option<JsonStream<ToolSpec>>,
     invalidator: Invalidator,
-    /// What has not left yet.
+    /// Text that has not been sent yet.
     delta: String,
 }
 
 impl Streamed {
-    /// A call of this tool; of none, if it is invalid.
+    /// Creates a call of this tool; `None` if the call is invalid.
     pub(super) fn new(index: u64, tool: Option<&ToolSpec>) -> Self {
         Self {
             index,
@@ -38,15 +38,15 @@ impl Streamed {
         }
     }
 
-    /// Takes the parser's next event.
+    /// Handles the parser's next event.
     pub(super) fn push(&mut self, event: &Event<'_>) {
         if let Some(stream) = &mut self.stream {
             stream.push(event, &mut self.delta);
         }
     }
 
-    /// Ends the text of the arguments: as it should end if the call is valid, which is returned, else so that nobody
-    /// can read it. Only a valid call has arguments.
+    /// Ends the JSON text of the arguments. If the call is invalid (`arguments` is `None`), makes the text unparsable. Returns
+    /// whether the text is valid.
     pub(super) fn close(&mut self, call: &ToolCall, arguments: Option<&Arguments>) -> bool {
         let is_closed = match (&mut self.stream, arguments) {
             (Some(stream), Some(arguments)) => {
@@ -70,11 +70,11 @@ impl Streamed {
     }
 }
 
-/// Follows a JSON text that is written piece by piece, so that it can be made unreadable at its end. Some clients close
-/// what is open, to show it early; a bracket that closes what is not open stops these too.
+/// Tracks a JSON text that is written in pieces, so that its end can be made unparsable. Some clients close open brackets to show
+/// partial arguments; a mismatched bracket stops these too.
 #[derive(Clone, Debug, Default)]
 struct Invalidator {
-    /// What is open, `{` or `[`, from the outside in.
+    /// The open brackets, outermost first.
     open: Vec<u8>,
     is_in_string: bool,
     is_escaped: bool,

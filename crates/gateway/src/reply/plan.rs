@@ -11,7 +11,7 @@ use crate::key::Secret;
 use crate::settings::ArgumentMode;
 use crate::tools::{Choice, OfferedTools};
 
-/// How the reply to a request is read and sent to the client. Created by [`translate`](crate::translate()).
+/// How the reply to a request is read and sent to the client. Created by [`translate`](crate::translation::translate()).
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
     pub(crate) compiled: Arc<CompiledDialect>,

@@ -1,4 +1,4 @@
-//! Whether a call may be sent, and what the model is told if not.
+//! Messages to the model about invalid and missing calls.
 
 use plaincall_call::{
     CallError, ModelText, PromptText, ToolCall,
@@ -17,20 +17,20 @@ pub(super) fn invalid_call_mark(call: &ToolCall, error: &CallError) -> InvalidCa
     }
 }
 
-/// Why the model is asked again.
+/// The reason for a repair round.
 pub(super) struct RepairReason {
     pub(super) text: String,
-    /// What the client is told if there is no further round.
+    /// The error for the client if there is no further round.
     pub(super) error: GatewayError,
     pub(super) is_missing: bool,
-    /// Whether the model may be asked at all.
+    /// Whether a repair round is safe.
     pub(super) can_be_asked: bool,
 }
 
 impl RepairReason {
-    /// An invalid call, before which none has been sent.
+    /// Creates the reason for an invalid call, before any call was sent.
     pub(super) fn of_call(call: &ToolCall, error: &CallError, plan: &ReplyPlan) -> Self {
-        // A dialect that could not work was refused when the reply began.
+        // The dialect was validated when the reply began.
         let message = repair([(call, error)], plan, &plan.compiled.prompt_dialect);
         let message = message.map(PromptText::into_text).unwrap_or_default();
         let is_quoted = plan.guard().mentions(&call.name).is_some();
@@ -51,7 +51,7 @@ impl RepairReason {
     }
 }
 
-/// What is wrong with a reply without a call, if anything is: near misses, or that a call is required.
+/// Returns the reason to repair a reply without a call: near misses, or a required call.
 pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
     let is_missing = plan.choice.is_required();
     let near = repair_reply(

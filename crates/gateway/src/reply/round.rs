@@ -1,33 +1,34 @@
-//! A hidden round of repair.
+//! A hidden repair round.
 
 use plaincall_wire::openai::{ChatCompletionRequest, Message};
 
-/// What is added to the request so that the model writes its calls again.
+/// The messages that ask the model to write its calls again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RepairRound {
-    /// What the model wrote.
+    /// The model's reply.
     pub reply: String,
-    /// What is wrong with it.
-    pub complaint: String,
+    /// The repair message.
+    pub message: String,
 }
 
 impl RepairRound {
-    pub(super) fn new(written: &str, complaint: String) -> Self {
+    pub(super) fn new(written: &str, message: String) -> Self {
         let written = written.trim_end();
         Self {
-            // Servers refuse messages without a content.
+            // Servers reject messages without content.
             reply: if written.is_empty() {
                 "(Nothing.)".to_owned()
             } else {
                 written.to_owned()
             },
-            complaint,
+            message,
         }
     }
 
-    /// Adds it to the request that was sent last.
+    /// Appends the messages to the previous request.
     pub fn add_to(self, request: &mut ChatCompletionRequest<'_>) {
         request.messages.push(Message::new("assistant", self.reply));
-        request.messages.push(Message::new("user", self.complaint));
+        request.messages.push(Message::new("user", self.message));
     }
 }

@@ -1,4 +1,4 @@
-//! The text of a reply on its way out.
+//! The text of a reply before it is sent.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use plaincall_syntax::MARKER_LIMIT;
 
 use crate::compiled::CompiledDialect;
 
-/// The most white space that is held back, in bytes.
+/// The maximum length of held whitespace, in bytes.
 const MAX_BLANK: usize = 1024;
 
 /// Collects the text of a reply until it is sent. Removes white space around calls and stray markers; where the texts around
@@ -15,13 +15,13 @@ const MAX_BLANK: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Text {
     compiled: Arc<CompiledDialect>,
-    /// What has not left yet.
+    /// Text that has not been sent yet.
     fresh: String,
-    /// Results that the model invents do not leave.
+    /// Removes results that the model invents.
     invented: InventedResults,
     blank: String,
     is_at_edge: bool,
-    /// The end of what has left.
+    /// The end of the text that has been sent.
     tail: String,
     has_gap: bool,
 }
@@ -52,9 +52,9 @@ impl Text {
         self.fresh.push_str(text);
     }
 
-    /// Whether this text and what stands before it could make a marker.
+    /// Returns whether this text and the text before it could form a marker.
     fn may_join(&self, text: &str) -> bool {
-        // No marker is longer: what stands further back need not be looked at.
+        // No marker is longer than this limit.
         let mut before = String::new();
         for piece in [
             &self.fresh,
@@ -74,7 +74,7 @@ impl Text {
         self.compiled.escaper.may_join(&before, text)
     }
 
-    /// Takes the last bytes out again, which are a marker.
+    /// Removes the last bytes, which are a marker.
     pub(super) fn strike(&mut self, len: usize) {
         let left = self.fresh.len().saturating_sub(len);
         self.fresh.truncate(self.fresh.floor_char_boundary(left));
@@ -87,7 +87,7 @@ impl Text {
         self.pass(fresh)
     }
 
-    /// What can leave where no more text comes before the next call or the end.
+    /// Takes the text that can be sent before a call or the end of the reply.
     pub(super) fn take_rest(&mut self) -> Option<String> {
         let fresh = std::mem::take(&mut self.fresh);
         let mut fresh = self.invented.text(&fresh).into_owned();
@@ -121,14 +121,14 @@ impl Text {
         self.left(blank)
     }
 
-    /// A call begins or has ended here: the white space that is held back does not leave.
+    /// Drops held whitespace, because a call begins or ends here.
     pub(super) fn edge(&mut self) {
         self.blank.clear();
         self.is_at_edge = true;
         self.has_gap = true;
     }
 
-    /// Something else stands between what has been and what comes.
+    /// Marks a gap: something was removed between the previous and the next text.
     pub(super) fn gap(&mut self) {
         self.has_gap = true;
     }

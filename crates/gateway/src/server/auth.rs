@@ -1,7 +1,7 @@
-//! Who may ask.
+//! Authentication of clients.
 
-use axum::http::HeaderMap;
-use axum::http::header::{AUTHORIZATION, ORIGIN};
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, ORIGIN};
 use plaincall_wire::openai::ErrorObject;
 
 use crate::error::GatewayError;
@@ -9,32 +9,32 @@ use crate::key::Secret;
 use crate::server::origins::is_allowed;
 
 pub(crate) struct Caller<'h> {
-    /// Its key; empty if nobody needs one, and it has none.
+    /// The client's key. Empty if it sent none and none is required.
     pub(crate) key: &'h str,
-    /// The place of the key among several that are known, counted from 1.
+    /// The position of the key in the list of keys, counted from 1; `None` unless there are several.
     pub(crate) position: Option<usize>,
 }
 
-/// The keys of clients, as codes under a secret of this process: the time of a comparison tells nothing about them.
+/// The keys of clients, stored as digests under a secret of this process, so that comparison times do not leak them.
 pub(crate) struct Keys {
     secret: Secret,
-    codes: Vec<[u8; 32]>,
-    /// The origins whose pages may ask.
+    digests: Vec<[u8; 32]>,
+    /// The origins whose pages may use the gateway.
     origins: Vec<String>,
 }
 
 impl Keys {
-    /// The secret is of this process alone.
+    /// Creates the list. The secret must belong to this process alone.
     pub(crate) fn new(keys: &[String], origins: &[String], secret: Secret) -> Self {
-        let codes = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
+        let digests = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
         Self {
-            codes: codes.collect(),
+            digests: digests.collect(),
             origins: origins.to_vec(),
             secret,
         }
     }
 
-    /// The caller, if it may ask.
+    /// Returns the caller if it may use the gateway.
     pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<Caller<'h>, GatewayError> {
         let given = headers.get(AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
@@ -42,8 +42,8 @@ impl Keys {
             let (scheme, key) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
         });
-        if self.codes.is_empty() {
-            // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
+        if self.digests.is_empty() {
+            // Without keys, any page that a user visits could use the model.
             let origin = headers.get(ORIGIN);
             if origin.is_some_and(|origin| !is_allowed(origin, &self.origins)) {
                 let words = "requests from this origin are not allowed; the operator of the gateway can allow it";
@@ -55,33 +55,34 @@ impl Keys {
                 position: None,
             });
         }
-        let code = key.map(|key| self.secret.digest(&[key.as_bytes()]));
-        // All are looked at, so that the time does not tell which one it was.
-        let place = |code: [u8; 32]| {
-            let known = self.codes.iter().zip(1..);
-            known.fold(
-                None,
-                |place, (known, number)| {
-                    if *known == code { Some(number) } else { place }
-                },
-            )
+        let digest = key.map(|key| self.secret.digest(&[key.as_bytes()]));
+        // Compares all keys, so that the time does not leak which one matched.
+        let position = |digest: [u8; 32]| {
+            let known = self.digests.iter().zip(1..);
+            known.fold(None, |found, (known, number)| {
+                if *known == digest {
+                    Some(number)
+                } else {
+                    found
+                }
+            })
         };
-        let refused = |message: &'static str| {
+        let unauthorized = |message: &'static str| {
             let error = ErrorObject::new("authentication_error", message);
             Err(GatewayError::new(401, error.code("invalid_api_key")))
         };
-        match (key, code.and_then(place)) {
-            (Some(key), Some(place)) => Ok(Caller {
+        match (key, digest.and_then(position)) {
+            (Some(key), Some(position)) => Ok(Caller {
                 key,
-                position: (self.codes.len() > 1).then_some(place),
+                position: (self.digests.len() > 1).then_some(position),
             }),
-            (Some(_), None) => refused("unknown API key"),
-            (None, _) => refused("missing API key: send it as `Authorization: Bearer KEY`"),
+            (Some(_), None) => unauthorized("unknown API key"),
+            (None, _) => unauthorized("missing API key: send it as `Authorization: Bearer KEY`"),
         }
     }
 
-    /// Whether anybody may ask.
+    /// Returns whether clients need no key.
     pub(crate) fn is_open(&self) -> bool {
-        self.codes.is_empty()
+        self.digests.is_empty()
     }
 }

@@ -1,17 +1,17 @@
-//! What of a body is changed on its way to the client: the gateway's key, finish reasons and line separators.
+//! Replaces the gateway's key, finish reasons and line separators in response bodies.
 
 use std::borrow::Cow;
 
 use plaincall_wire::openai::api_finish_reason;
 
-/// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere.
+/// The shortest key that is redacted, in bytes. Shorter keys could be ordinary words.
 pub(crate) const MIN_KEY: usize = 8;
 pub(crate) const REDACTED: &str = "[key]";
 
 const FINISH_REASON: &[u8] = b"\"finish_reason\"";
-/// How much behind it is looked at, in bytes: the colon, the value and blanks around both.
+/// How many bytes after it are examined: the colon, the value and whitespace.
 const MAX_REASON: usize = 256;
-/// Characters that some clients take for line ends, and what JSON writes for them.
+/// Characters that some clients treat as line ends, and their JSON escapes.
 const SEPARATORS: [(&[u8], &[u8]); 3] = [
     (b"\xC2\x85", b"\\u0085"),
     (b"\xE2\x80\xA8", b"\\u2028"),
@@ -24,32 +24,32 @@ const SEPARATORS: [(&[u8], &[u8]); 3] = [
 pub(crate) struct BodyFilter {
     key: Vec<u8>,
     kind: BodyKind,
-    /// Whether something to change may begin with a byte.
+    /// For each byte, whether a match may begin with it.
     begins: [bool; 256],
     held: Vec<u8>,
 }
 
-/// What a body is.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyKind {
-    /// JSON, whose finish reasons are mapped.
+    /// JSON, in which finish reasons are mapped.
     Json,
-    /// JSON in events: line separators are escaped too.
+    /// JSON in events. Line separators are escaped too.
     Events,
-    /// Anything else: only the key is looked for.
+    /// Anything else. Only the key is replaced.
     Other,
 }
 
-enum Look {
-    Nothing,
-    /// More must come before that is known.
-    Begun,
-    /// So many bytes go, and these come in their place.
-    Replace(usize, Cow<'static, [u8]>),
+enum Match {
+    None,
+    /// A possible match that needs more bytes.
+    Partial,
+    /// The number of bytes to replace, and their replacement.
+    Full(usize, Cow<'static, [u8]>),
 }
 
 impl BodyFilter {
-    /// A filter for a body of this kind; `None` if there is nothing to look for.
+    /// Creates a filter for a body of this kind, or `None` if nothing in it can change.
     pub(crate) fn new(key: Option<&str>, kind: BodyKind) -> Option<Self> {
         let key = key.filter(|key| key.len() >= MIN_KEY);
         if key.is_none() && kind == BodyKind::Other {
@@ -77,7 +77,7 @@ impl BodyFilter {
         })
     }
 
-    /// What goes out when these bytes have come.
+    /// Filters the next bytes and returns those that are final.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(piece);
@@ -96,16 +96,16 @@ impl BodyFilter {
         while let Some(at) = rest.iter().position(may_begin) {
             let (plain, tail) = rest.split_at(at);
             out.extend_from_slice(plain);
-            let len = match self.look(tail, is_end) {
-                Look::Begun => {
+            let len = match self.find(tail, is_end) {
+                Match::Partial => {
                     self.held = tail.to_vec();
                     return out;
                 }
-                Look::Nothing => {
+                Match::None => {
                     out.extend(tail.first());
                     1
                 }
-                Look::Replace(len, text) => {
+                Match::Full(len, text) => {
                     out.extend_from_slice(&text);
                     len
                 }
@@ -116,58 +116,58 @@ impl BodyFilter {
         out
     }
 
-    /// What stands at the beginning of these bytes.
-    fn look(&self, bytes: &[u8], is_end: bool) -> Look {
+    /// Matches the beginning of these bytes.
+    fn find(&self, bytes: &[u8], is_end: bool) -> Match {
         let mut is_started = false;
-        let looks = [
-            as_it_is(bytes, &self.key),
-            in_json(bytes, &self.key),
+        let matches = [
+            literal_key(bytes, &self.key),
+            escaped_key(bytes, &self.key),
             match self.kind {
                 BodyKind::Events => separator(bytes),
-                BodyKind::Json | BodyKind::Other => Look::Nothing,
+                BodyKind::Json | BodyKind::Other => Match::None,
             },
             match self.kind {
                 BodyKind::Json | BodyKind::Events => finish_reason(bytes),
-                BodyKind::Other => Look::Nothing,
+                BodyKind::Other => Match::None,
             },
         ];
-        for look in looks {
-            match look {
-                Look::Replace(..) => return look,
-                Look::Begun => is_started = true,
-                Look::Nothing => {}
+        for found in matches {
+            match found {
+                Match::Full(..) => return found,
+                Match::Partial => is_started = true,
+                Match::None => {}
             }
         }
         if is_started && !is_end {
-            Look::Begun
+            Match::Partial
         } else {
-            Look::Nothing
+            Match::None
         }
     }
 }
 
-/// A key as its bytes.
-fn as_it_is(bytes: &[u8], key: &[u8]) -> Look {
+/// Matches the key literally.
+fn literal_key(bytes: &[u8], key: &[u8]) -> Match {
     match bytes.strip_prefix(key) {
-        _ if key.is_empty() => Look::Nothing,
-        Some(_) => Look::Replace(key.len(), REDACTED.as_bytes().into()),
-        None if key.starts_with(bytes) => Look::Begun,
-        None => Look::Nothing,
+        _ if key.is_empty() => Match::None,
+        Some(_) => Match::Full(key.len(), REDACTED.as_bytes().into()),
+        None if key.starts_with(bytes) => Match::Partial,
+        None => Match::None,
     }
 }
 
-/// A key as JSON may spell it: any of its characters with an escape.
-fn in_json(bytes: &[u8], key: &[u8]) -> Look {
+/// Matches the key in JSON, where any character may be escaped.
+fn escaped_key(bytes: &[u8], key: &[u8]) -> Match {
     if key.is_empty() {
-        return Look::Nothing;
+        return Match::None;
     }
     let mut at = 0;
     for wanted in key {
         let Some(rest) = bytes.get(at..) else {
-            return Look::Nothing;
+            return Match::None;
         };
         at += match rest {
-            [] | [b'\\'] => return Look::Begun,
+            [] | [b'\\'] => return Match::Partial,
             [b'\\', b'u', digits @ ..] => {
                 let hex = format!("00{wanted:02x}");
                 let given = digits
@@ -175,53 +175,53 @@ fn in_json(bytes: &[u8], key: &[u8]) -> Look {
                     .unwrap_or_default();
                 let is_same = |(one, other): (&u8, u8)| one.eq_ignore_ascii_case(&other);
                 match given.iter().zip(hex.bytes()).all(is_same) {
-                    false => return Look::Nothing,
-                    true if given.len() < hex.len() => return Look::Begun,
+                    false => return Match::None,
+                    true if given.len() < hex.len() => return Match::Partial,
                     true => 2 + hex.len(),
                 }
             }
             [b'\\', escaped, ..] if escaped == wanted && b"\"\\/".contains(escaped) => 2,
             [byte, ..] if byte == wanted && *byte != b'\\' => 1,
-            _ => return Look::Nothing,
+            _ => return Match::None,
         };
     }
-    Look::Replace(at, REDACTED.as_bytes().into())
+    Match::Full(at, REDACTED.as_bytes().into())
 }
 
-fn separator(bytes: &[u8]) -> Look {
+fn separator(bytes: &[u8]) -> Match {
     for (character, escape) in SEPARATORS {
         if bytes.starts_with(character) {
-            return Look::Replace(character.len(), escape.into());
+            return Match::Full(character.len(), escape.into());
         }
         if character.starts_with(bytes) {
-            return Look::Begun;
+            return Match::Partial;
         }
     }
-    Look::Nothing
+    Match::None
 }
 
-/// A finish reason that is none of the API. Inside a string of JSON its quotes would have backslashes.
-fn finish_reason(bytes: &[u8]) -> Look {
+/// Matches a finish reason that the API does not define. Inside a JSON string, its quotes would have backslashes.
+fn finish_reason(bytes: &[u8]) -> Match {
     let Some(rest) = bytes.strip_prefix(FINISH_REASON) else {
         return if FINISH_REASON.starts_with(bytes) {
-            Look::Begun
+            Match::Partial
         } else {
-            Look::Nothing
+            Match::None
         };
     };
     let (rest, started) = match rest.get(..MAX_REASON) {
-        Some(rest) => (rest, Look::Nothing),
-        None => (rest, Look::Begun),
+        Some(rest) => (rest, Match::None),
+        None => (rest, Match::Partial),
     };
     let value = match rest.trim_ascii_start() {
         [] => return started,
         [b':', value @ ..] => value.trim_ascii_start(),
-        _ => return Look::Nothing,
+        _ => return Match::None,
     };
     let reason = match value {
         [] => return started,
         [b'"', reason @ ..] => reason,
-        _ => return Look::Nothing,
+        _ => return Match::None,
     };
     let mut is_escaped = false;
     let is_end = |byte: &u8| {
@@ -236,12 +236,12 @@ fn finish_reason(bytes: &[u8]) -> Look {
         .get(..end)
         .and_then(|reason| str::from_utf8(reason).ok());
     match known.map(|reason| (reason, api_finish_reason(reason))) {
-        Some((reason, mapped)) if reason == mapped => Look::Nothing,
+        Some((reason, mapped)) if reason == mapped => Match::None,
         mapped => {
             let mapped = mapped.map_or("length", |(_, mapped)| mapped);
             let len = FINISH_REASON.len() + rest.len() - reason.len() + end;
             let field = format!("\"finish_reason\":\"{mapped}");
-            Look::Replace(len, field.into_bytes().into())
+            Match::Full(len, field.into_bytes().into())
         }
     }
 }
@@ -252,11 +252,11 @@ mod tests {
 
     const KEY: &str = "sk-\u{e9}/12\"34-sk-5";
 
-    /// What comes of a body is the same however it is cut, and little is held back.
+    /// The output does not depend on how the body is split, and few bytes are held.
     fn check(key: &str, kind: BodyKind, body: &str, expected: &str) {
         let body = body.as_bytes();
-        let cuts = (0..=body.len()).flat_map(|one| (one..=body.len()).map(move |two| (one, two)));
-        for (first, second) in cuts {
+        let splits = (0..=body.len()).flat_map(|one| (one..=body.len()).map(move |two| (one, two)));
+        for (first, second) in splits {
             let mut filter = BodyFilter::new(Some(key), kind).expect("there is a key");
             let mut out = filter.feed(&body[..first]);
             out.extend(filter.feed(&body[first..second]));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_left_out() {
+    fn the_key_is_redacted() {
         let table = [
             ("no sk-12345678!", "no [key]!"),
             ("sk-12345678sk-12345678", "[key][key]"),
@@ -297,7 +297,7 @@ mod tests {
         check(KEY, BodyKind::Json, KEY, "[key]");
         let slashes = written.replace('/', "\\/");
         check(KEY, BodyKind::Json, &slashes, "\"[key]\"");
-        // What is too short is no key.
+        // Short keys are not redacted.
         assert!(BodyFilter::new(Some("sk-1234"), BodyKind::Other).is_none());
         assert!(BodyFilter::new(None, BodyKind::Other).is_none());
     }

@@ -6,17 +6,17 @@ mod streamed;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::HeaderMap;
+use http::Request;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
+use http::request::Parts;
 use plaincall_wire::openai::ChatCompletion;
 
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::reply::{Next, Reply};
+use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::{Ask, Task, prepared};
 use crate::server::chat::streamed::{Run, stream};
 use crate::server::forward::forward;
@@ -25,13 +25,13 @@ use crate::server::request::{AcceptedRequest, reject, with_request};
 use crate::server::{CHAT, Shared, response};
 use crate::sink::complete::CompleteResponse;
 
-pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let handle = |entered| handle(&shared, entered);
-    with_request(&shared, CHAT, request, can_be_read, handle).await
+pub(super) async fn chat(shared: &Arc<Shared>, request: Request<Body>) -> Response {
+    let handle = |accepted| handle(shared, accepted);
+    with_request(shared, CHAT, request, check_encoding, handle).await
 }
 
-/// The body must be there as it is.
-fn can_be_read(head: &Parts) -> Result<(), GatewayError> {
+/// Rejects encoded bodies.
+fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
     let mut encodings = head.headers.get_all(CONTENT_ENCODING).iter();
     if encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Ok(());
@@ -44,13 +44,13 @@ fn can_be_read(head: &Parts) -> Result<(), GatewayError> {
     Err(error)
 }
 
-async fn handle(shared: &Arc<Shared>, entered: AcceptedRequest) -> Response {
+async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
     let AcceptedRequest {
         body,
-        asking,
+        upstream_headers,
         mut guard,
         ..
-    } = entered;
+    } = accepted;
     let prepared = prepared(shared, body, &guard.caller).await;
     guard.report.model = prepared.model;
     guard.report.is_streamed = prepared.is_streamed;
@@ -58,7 +58,7 @@ async fn handle(shared: &Arc<Shared>, entered: AcceptedRequest) -> Response {
         Task::Translate(ask) => ask,
         Task::Forward(body) => {
             guard.model_request(&body);
-            return match shared.connection.complete(body, &asking).await {
+            return match shared.connection.complete(body, &upstream_headers).await {
                 Ok(answer) => forward(answer, guard),
                 Err(error) => reject(guard, &error),
             };
@@ -69,9 +69,9 @@ async fn handle(shared: &Arc<Shared>, entered: AcceptedRequest) -> Response {
     let offer = Arc::clone(&ask.plan.offer);
     guard.report.counts = Counts::of_changed(offer.changed());
     let response = if prepared.is_streamed {
-        stream(Run::new(Arc::clone(shared), ask, asking, guard)).await
+        stream(Run::new(Arc::clone(shared), ask, upstream_headers, guard)).await
     } else {
-        match whole(shared, ask, &asking, &mut guard).await {
+        match complete(shared, ask, &upstream_headers, &mut guard).await {
             Ok(response) => {
                 guard.end(200, None);
                 response
@@ -82,11 +82,11 @@ async fn handle(shared: &Arc<Shared>, entered: AcceptedRequest) -> Response {
     response::with_changed_tools(response, offer.changed())
 }
 
-/// Asks until there is an answer, and gives it as JSON.
-async fn whole(
+/// Requests replies until one is complete, and returns it as JSON.
+async fn complete(
     shared: &Shared,
     mut ask: Ask,
-    asking: &HeaderMap,
+    upstream_headers: &HeaderMap,
     guard: &mut RequestGuard,
 ) -> Result<Response, GatewayError> {
     let seed = shared.fresh.seed();
@@ -94,13 +94,16 @@ async fn whole(
     let mut reply = Reply::new(*ask.plan, seed, answer);
     loop {
         guard.model_request(&ask.body);
-        let answer = shared.connection.complete(ask.body, asking).await?;
+        let answer = shared
+            .connection
+            .complete(ask.body, upstream_headers)
+            .await?;
         let mut answer = answer.readable()?;
-        let said = answer.whole(shared.config.limits.answer).await?;
-        guard.model_reply(&said);
+        let bytes = answer.whole(shared.config.limits.answer).await?;
+        guard.model_reply(&bytes);
         guard.first_piece();
         let completion: ChatCompletion<'_> =
-            plaincall_wire::read(&said).map_err(|error| GatewayError::unreadable(&error))?;
+            plaincall_wire::read(&bytes).map_err(|error| GatewayError::unreadable(&error))?;
         let next = reply.whole(&completion);
         guard.report.counts = reply.counts();
         match next {
@@ -113,20 +116,20 @@ async fn whole(
                 ));
             }
             Next::Repair(round) => {
-                round.add_to(&mut ask.kept);
-                ask.body = plaincall_wire::write_bytes(&ask.kept);
+                round.add_to(&mut ask.request);
+                ask.body = plaincall_wire::write_bytes(&ask.request);
             }
             Next::Failed(error) => return Err(error),
         }
     }
 }
 
-/// The id of an answer for which the model server has none.
+/// Returns an id for a response, in case the model server sends none.
 fn answer_id(seed: &Secret) -> String {
     format!("chatcmpl-{}", seed.word(&[b"answer"]))
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())

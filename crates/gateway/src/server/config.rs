@@ -1,4 +1,4 @@
-//! How the gateway serves, and what can be wrong with that.
+//! The configuration of the gateway.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -17,41 +17,41 @@ use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
 use crate::settings::ModelSettings;
 
-/// How many bytes a request's head can be held to: no fewer than `hyper` takes, and so many that what is held for a client
-/// that reads slowly stays below 64 KiB.
+/// The range for the limit of request heads: the minimum of `hyper`, and the most that keeps the buffers for a slow client below
+/// 64 KiB.
 const HEADS: RangeInclusive<usize> = 8 << 10..=24 << 10;
 
-/// How the gateway serves. [`new`](Self::new) makes one; then its fields are set.
+/// The configuration of a [`Gateway`](crate::Gateway). Create it with [`new`](Self::new), then set its fields.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct GatewayConfig {
-    /// Where the model is.
+    /// The model server, or a model in this process.
     pub upstream: Upstream,
-    /// What is set for models by their names, in which `*` stands for any characters. Of several that fit, one without `*`
-    /// counts, else the one with the most characters besides.
+    /// Settings for models by name. `*` matches any characters. A name without `*` takes precedence, then the one with the
+    /// most other characters.
     pub models: Vec<(String, ModelSettings)>,
-    /// What is set for all others.
+    /// Settings for all other models.
     pub other_models: ModelSettings,
-    /// The secret that keys of markers are derived from: the same in all instances.
+    /// The secret from which marker keys are derived. Use the same in all instances.
     pub secret: Secret,
-    /// The keys of clients; if there are none, nobody is asked for one.
+    /// The keys of clients. If empty, clients need no key.
     pub keys: Vec<String>,
-    /// How much is taken.
+    /// Size and concurrency limits.
     pub limits: ServerLimits,
-    /// How long is waited.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// When a request is sent again to the model server.
+    /// Retries of requests to the model server.
     pub retries: Retries,
-    /// Pages of these origins may ask from a browser, such as `https://chat.example`; `*` is every origin. Without a key
-    /// for clients, pages of all others are refused.
+    /// The origins whose pages may use the gateway from a browser, such as `https://chat.example`; `*` is any origin. If clients
+    /// need no key, requests from all other origins are rejected.
     pub origins: Vec<String>,
-    /// Whether [`Gateway::serve`] may listen where other machines can reach it although nobody is asked for a key.
+    /// Allows [`Gateway::serve`] to listen on addresses that other machines can reach although clients need no key.
     ///
     /// [`Gateway::serve`]: crate::Gateway::serve
     pub allow_public_without_keys: bool,
-    /// Whether reports hold what was said.
+    /// Whether reports contain the conversation.
     pub report_contents: bool,
-    /// Who hears of each request.
+    /// Receives a report about each request.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn is_valid_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// What of a configuration cannot work, in words.
+/// An error in a [`GatewayConfig`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(pub(super) String);
 
@@ -71,58 +71,57 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// How much the server takes.
+/// Size and concurrency limits of the server.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// Bytes of a request's body.
+    /// The maximum size of a request body, in bytes. Default: 32 MiB.
     pub body: usize,
-    /// Bytes of a request's head. As much is held for a client that reads slowly, so that both are limited to 24 KiB.
+    /// The maximum size of a request head, and of the write buffer for a slow client, in bytes. Between 8 and 24 KiB.
+    /// Default: 16 KiB.
     pub head: usize,
-    /// Requests at one time; more are refused with the status 503.
+    /// The maximum number of concurrent requests; further requests get 503. Default: 4096.
     pub concurrent: usize,
-    /// Connections of clients at one time; more are not accepted until one ends.
+    /// The maximum number of client connections; further connections wait. Default: 8192.
     pub connections: usize,
-    /// Bytes of all bodies of requests together that the model server does not have yet; more are refused with the
-    /// status 503. What is made of a body takes several times its length.
+    /// The maximum total size of request bodies not yet forwarded, in bytes; further requests get 503. Parsing a body takes
+    /// several times its size. Default: 1 GiB.
     pub bodies: usize,
-    /// Bytes of an answer that is not streamed.
+    /// The maximum size of an answer that is not streamed, in bytes. Default: 64 MiB.
     pub answer: usize,
-    /// Bytes of a line and of an event of a stream of the model server.
+    /// The maximum sizes of a line and an event in the model server's stream.
     pub stream: sse::Limits,
 }
 
-/// How long the server waits.
+/// The timeouts of the server.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// For the head of a request, from its first byte; of the first request of a connection, from the connection.
+    /// For the head of a request, from its first byte; for the first request, from the connection. Default: 10 s.
     pub head: Duration,
-    /// For the next request of a connection.
+    /// For the next request on a connection. Default: 75 s.
     pub connection_idle: Duration,
-    /// For the body of a request, whole.
+    /// For the entire body of a request. Default: 60 s.
     pub body: Duration,
-    /// For a connection to the model server.
+    /// For connecting to the model server. Default: 10 s.
     pub connect: Duration,
-    /// For the beginning of its answer.
+    /// For the start of the model server's answer. Default: 600 s.
     pub first_byte: Duration,
-    /// For each piece of its answer, and for the client to read one: of a client that reads nothing for so long, the
-    /// connection is closed.
+    /// For each piece of the answer, and for the client to read one; then the connection is closed. Default: 300 s.
     pub idle: Duration,
-    /// Until the client of a stream hears that it is not forgotten.
+    /// The interval of keep-alive messages in a stream. Default: 15 s.
     pub keep_alive: Duration,
-    /// For requests that are being answered when the server is to end.
+    /// For active requests during shutdown. Default: 30 s.
     pub drain: Duration,
 }
 
-/// When a request is sent again to the model server: only if it has not taken it up.
+/// Retries of requests that the model server has not accepted.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How often a request is sent again at most.
+    /// The maximum number of retries. Default: 2.
     pub max_retries: u32,
-    /// How long the server may ask to wait (`Retry-After` with a status of 429 or 503). If it asks for more, the client
-    /// hears it.
+    /// The longest accepted `Retry-After` delay (status 429 or 503); a longer one is forwarded to the client. Default: 5 s.
     pub max_wait: Duration,
 }
 
@@ -166,7 +165,7 @@ impl Default for Timeouts {
 }
 
 impl GatewayConfig {
-    /// A gateway before this server, all else as it usually is.
+    /// Creates a configuration with defaults for everything else.
     pub fn new(upstream: Upstream, secret: Secret) -> Self {
         Self {
             upstream,
@@ -184,12 +183,12 @@ impl GatewayConfig {
         }
     }
 
-    /// Whether it may listen here: beyond this machine it serves only clients with a key, unless it is
-    /// [`allow_public_without_keys`](Self::allow_public_without_keys). [`Gateway::serve`](crate::Gateway::serve) asks this; a program that serves the
-    /// router itself should.
+    /// Checks whether the gateway may listen on this address. [`Gateway::serve`](crate::Gateway::serve) calls this; a program with
+    /// its own server should too.
     ///
     /// # Errors
-    /// If anybody there could use the model.
+    /// Returns an error if other machines can reach the address and clients need no key, unless
+    /// [`allow_public_without_keys`](Self::allow_public_without_keys) is set.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), ConfigError> {
         if address.ip().is_loopback() || !self.keys.is_empty() || self.allow_public_without_keys {
             return Ok(());
@@ -200,24 +199,24 @@ impl GatewayConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |message: String| Err(ConfigError(message));
+        let invalid = |message: String| Err(ConfigError(message));
         let mut names = HashSet::new();
         for (name, settings) in &self.models {
             if !names.insert(name) {
-                return wrong(format!("duplicate settings for the model `{name}`"));
+                return invalid(format!("duplicate settings for the model `{name}`"));
             }
             if let Err(error) = settings.check() {
-                return wrong(format!("the model {name}: {error}"));
+                return invalid(format!("the model {name}: {error}"));
             }
         }
         if let Err(error) = self.other_models.check() {
-            return wrong(error.to_string());
+            return invalid(error.to_string());
         }
         for origin in &self.origins {
             origins::check(origin).map_err(ConfigError)?;
         }
         if !self.keys.iter().all(|key| is_valid_key(key)) {
-            return wrong(
+            return invalid(
                 "a client key is empty or contains characters that are not allowed in a header"
                     .to_owned(),
             );
@@ -225,7 +224,7 @@ impl GatewayConfig {
         let limits = &self.limits;
         if !HEADS.contains(&limits.head) {
             let (head, least, most) = (limits.head, HEADS.start(), HEADS.end());
-            return wrong(format!(
+            return invalid(format!(
                 "the limit for request heads is {head} bytes; it must be between {least} and {most}"
             ));
         }
@@ -235,14 +234,14 @@ impl GatewayConfig {
         ];
         for (count, what) in counts {
             if !(1..=Semaphore::MAX_PERMITS).contains(&count) {
-                return wrong(format!(
+                return invalid(format!(
                     "the limit of {count} concurrent {what} is out of range"
                 ));
             }
         }
         if !(limits.body..=Semaphore::MAX_PERMITS).contains(&limits.bodies) {
             let (body, bodies) = (limits.body, limits.bodies);
-            return wrong(format!(
+            return invalid(format!(
                 "the limit for all request bodies is {bodies} bytes; it must be at least the limit for one body, {body}"
             ));
         }
@@ -257,19 +256,18 @@ impl GatewayConfig {
             (times.keep_alive, "keep-alive messages"),
         ] {
             if time.is_zero() {
-                return wrong(format!("the timeout for {what} must not be 0"));
+                return invalid(format!("the timeout for {what} must not be 0"));
             }
         }
         Ok(())
     }
 
-    /// Whether the model server gets the key that the client shows: if it is meant for nobody else, and the gateway has
-    /// none of its own.
+    /// Returns whether client keys are forwarded: if the gateway neither requires client keys nor has its own for the server.
     pub(super) fn forwards_client_keys(&self) -> bool {
         self.keys.is_empty() && self.upstream.key().is_none()
     }
 
-    /// The settings of the model of this name.
+    /// Returns the settings for a model.
     pub fn settings_for(&self, model: &str) -> &ModelSettings {
         let weight = |name: &str| {
             if name.contains('*') {
@@ -278,19 +276,19 @@ impl GatewayConfig {
                 usize::MAX
             }
         };
-        // Of several with the same weight, the first counts.
-        let fitting = self
+        // `max_by_key` returns the last maximum, and the first name takes precedence.
+        let matching = self
             .models
             .iter()
             .rev()
-            .filter(|(name, _)| fits(name, model));
-        let best = fitting.max_by_key(|(name, _)| weight(name));
+            .filter(|(name, _)| matches(name, model));
+        let best = matching.max_by_key(|(name, _)| weight(name));
         best.map_or(&self.other_models, |(_, settings)| settings)
     }
 }
 
-/// Whether a name fits a pattern. The time is linear in the product of both lengths.
-fn fits(pattern: &str, name: &str) -> bool {
+/// Returns whether a name matches a pattern. Takes time proportional to the product of both lengths.
+fn matches(pattern: &str, name: &str) -> bool {
     let Some((begin, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };
@@ -299,7 +297,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let end = parts.pop().unwrap_or_default();
-    // The first place of a part leaves the most for those behind it.
+    // The first occurrence of a part leaves the most text for the others.
     for part in parts {
         let Some((_, after)) = name.split_once(part) else {
             return false;

@@ -1,26 +1,27 @@
-//! The body of an answer on its way to the client.
+//! Response bodies with the gateway's key removed.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::GatewayError;
+use crate::server::body::{Body, BoxError, Response};
 use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
 use crate::server::pipe::PIECE;
 use crate::server::response;
 
-/// An answer in which the gateway's key stands nowhere, and which clients can read: see [`BodyFilter`]. Its body keeps
-/// the place of its request until it has been taken or dropped.
-pub(super) async fn outgoing(
+/// Removes the gateway's key from a response and filters its body ([`BodyFilter`]). The body holds the request's permit until
+/// it has been read or dropped.
+pub(super) async fn filtered(
     mut response: Response,
     key: Option<&str>,
-    place: Arc<OwnedSemaphorePermit>,
+    permit: Arc<OwnedSemaphorePermit>,
 ) -> Response {
     let headers = response.headers_mut();
     if let Some(key) = key.filter(|key| key.len() >= MIN_KEY) {
@@ -37,7 +38,7 @@ pub(super) async fn outgoing(
     let content_type = text(CONTENT_TYPE).unwrap_or_default().trim();
     let content_type = content_type.to_ascii_lowercase();
     let kind = match text(CONTENT_ENCODING) {
-        // It cannot be read, and what looks like a text in it is none.
+        // An encoded body cannot be searched.
         Some(encoding) if encoding != "identity" => BodyKind::Other,
         _ if content_type.starts_with("text/event-stream") => BodyKind::Events,
         _ if content_type.starts_with("application/json") => BodyKind::Json,
@@ -45,48 +46,48 @@ pub(super) async fn outgoing(
     };
     let (head, mut body) = response.into_parts();
     let mut filter = BodyFilter::new(key, kind);
-    // A body whose length is known is there already, and its length shall be known.
+    // A body of known length is complete already. Its new length must be known too.
     if body.size_hint().exact().is_some()
         && let Some(mut filter) = filter.take()
     {
-        let Ok(whole) = to_bytes(body, usize::MAX).await else {
-            return response::refused(&GatewayError::upstream("the response could not be created"));
+        let Ok(whole) = body.collect().await else {
+            return response::error(&GatewayError::upstream("the response could not be created"));
         };
-        let mut bytes = filter.feed(&whole);
+        let mut bytes = filter.feed(&whole.to_bytes());
         bytes.extend(filter.finish());
         body = Body::from(bytes);
     }
-    let body = Outgoing {
+    let body = FilteredBody {
         body,
         filter,
-        is_over: false,
+        is_finished: false,
         rest: Bytes::new(),
-        _place: place,
+        _permit: permit,
     };
     Response::from_parts(head, Body::new(body))
 }
 
-/// It gives pieces of [`PIECE`] bytes at most, which `hyper` takes only as the client reads.
-struct Outgoing {
+/// A body in pieces of at most [`PIECE`] bytes, which `hyper` polls only as fast as the client reads.
+struct FilteredBody {
     body: Body,
     filter: Option<BodyFilter>,
-    is_over: bool,
-    /// What of a piece has not been taken.
+    is_finished: bool,
+    /// The rest of the current piece.
     rest: Bytes,
-    _place: Arc<OwnedSemaphorePermit>,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
-impl HttpBody for Outgoing {
+impl HttpBody for FilteredBody {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         while this.rest.is_empty() {
-            if this.is_over {
+            if this.is_finished {
                 return Poll::Ready(None);
             }
             let next = ready!(Pin::new(&mut this.body).poll_frame(context));
@@ -97,10 +98,10 @@ impl HttpBody for Outgoing {
                 (Some(Ok(Ok(piece))), Some(filter)) => filter.feed(&piece).into(),
                 (Some(Ok(Ok(piece))), None) => piece,
                 (Some(Ok(Err(frame))), _) => return Poll::Ready(Some(Ok(frame))),
-                // What is held back is not sent: nobody shall take a part for the whole.
+                // The held bytes are dropped, so that no client mistakes the part for the whole.
                 (Some(Err(error)), _) => return Poll::Ready(Some(Err(error))),
                 (None, filter) => {
-                    this.is_over = true;
+                    this.is_finished = true;
                     filter
                         .as_mut()
                         .map(BodyFilter::finish)
@@ -114,8 +115,8 @@ impl HttpBody for Outgoing {
     }
 
     fn is_end_stream(&self) -> bool {
-        let is_over = self.is_over || (self.filter.is_none() && self.body.is_end_stream());
-        self.rest.is_empty() && is_over
+        let is_finished = self.is_finished || (self.filter.is_none() && self.body.is_end_stream());
+        self.rest.is_empty() && is_finished
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -1,10 +1,9 @@
-//! Answers that are passed on as they come.
+//! Responses that are forwarded unchanged.
 
-use axum::body::Body;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use axum::response::Response;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use plaincall_wire::openai::error_event;
 
+use crate::server::body::{Body, Response};
 use crate::server::pipe::pipe;
 use crate::server::report::RequestGuard;
 use crate::server::response;
@@ -18,7 +17,7 @@ pub(super) fn forward(mut given: Answer, mut guard: RequestGuard) -> Response {
     let status = given.status();
     let response = head(&mut given, Body::new(body));
     let is_stream = given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none();
-    // The last two bytes that are no CR.
+    // The last two bytes, without carriage returns.
     let mut last = *b"\n\n";
     guard.body_permit = None;
     tokio::spawn(async move {
@@ -44,7 +43,7 @@ pub(super) fn forward(mut given: Answer, mut guard: RequestGuard) -> Response {
                 }
                 Err(error) => {
                     guard.end(status, Some(&error));
-                    // An event of ours can stand in a stream behind another one.
+                    // An error event can follow a complete event.
                     if error.is_shutting_down() && is_stream && last == *b"\n\n" {
                         let mut event = Vec::new();
                         error_event(&error.body, &mut event);
@@ -52,7 +51,7 @@ pub(super) fn forward(mut given: Answer, mut guard: RequestGuard) -> Response {
                             sender.complete();
                         }
                     }
-                    // Else what has gone out cannot be taken back; the client sees that it broke off.
+                    // Otherwise, dropping the sender truncates the body, which the client notices.
                     return;
                 }
             }
@@ -65,10 +64,10 @@ fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 205)
 }
 
-/// Passes on the head of an answer alone, as `HEAD` wants it.
+/// Forwards only the head of a response, for `HEAD`.
 pub(super) fn forward_head(mut given: Answer, mut guard: RequestGuard) -> Response {
     guard.end(given.status(), None);
-    // How long the body would be is not known, so that nothing is said of it; nobody asks for this one.
+    // The length of the body is unknown, so the response has no `content-length`.
     let (_, body) = pipe(guard.idle_timeout());
     head(&mut given, Body::new(body))
 }

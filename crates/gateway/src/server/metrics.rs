@@ -1,4 +1,4 @@
-//! What has happened since the server began, in the text form of Prometheus.
+//! Metrics since the start of the server, in the Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::counts::Counts;
 use crate::server::report::Report;
 
-/// The upper ends of the buckets of times, in seconds.
+/// The upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 10] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
 
 /// Sums over all requests.
@@ -53,7 +53,7 @@ impl Times {
     }
 }
 
-/// One metric: its samples have what follows the name, and a value.
+/// Writes one metric. Each sample has a suffix for the name, and a value.
 fn write<S: Display, V: Display>(
     name: &str,
     help: &str,
@@ -69,7 +69,7 @@ fn write<S: Display, V: Display>(
 }
 
 impl Metrics {
-    // A thread that panicked while it added leaves sums that are still sums.
+    // The sums stay usable after a panic in `add`.
     fn sums(&self) -> MutexGuard<'_, Sums> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,13 +88,13 @@ impl Metrics {
         sums.whole.add(report.duration);
     }
 
-    /// All of it as text, with the requests that are being answered and those that were sent again.
+    /// Returns the metrics as text, with the numbers of active requests and retries.
     pub(crate) fn text(&self, active: usize, retries: u64) -> String {
         let sums = self.sums();
         let mut out = String::new();
         let statuses = sums.requests.iter();
         let statuses = statuses.map(|(status, count)| (format!("{{status=\"{status}\"}}"), count));
-        let help = "Requests that have ended.";
+        let help = "Completed requests.";
         write("requests_total", help, "counter", statuses, &mut out);
         let kinds = sums.errors.iter();
         let kinds = kinds.map(|(kind, count)| (format!("{{type=\"{kind}\"}}"), count));

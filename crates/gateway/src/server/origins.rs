@@ -1,16 +1,26 @@
-//! Pages in browsers that ask from elsewhere (CORS).
+//! Cross-origin requests from browsers (CORS).
 
-use std::time::Duration;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, VARY,
+};
+use http::{HeaderMap, HeaderValue, Uri};
 
-use axum::http::header::{HeaderName, RETRY_AFTER};
-use axum::http::{HeaderValue, Method, Uri};
-use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
-
-use crate::server::response::{REQUEST_ID, SHOULD_RETRY, TOOLS};
+use crate::server::body::{Body, Response};
 
 const ANY: &str = "*";
-/// How long a browser need not ask again whether it may.
-const KNOWN_FOR: Duration = Duration::from_mins(10);
+/// How long a browser may cache the response to a preflight request, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+const METHODS: HeaderValue = HeaderValue::from_static("GET,POST");
+const DEPENDS_ON: HeaderValue = HeaderValue::from_static(
+    "origin, access-control-request-method, access-control-request-headers",
+);
+/// The response headers that pages may read.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "x-ratelimit-limit-requests,x-ratelimit-limit-tokens,x-ratelimit-remaining-requests,\
+     x-ratelimit-remaining-tokens,x-ratelimit-reset-requests,x-ratelimit-reset-tokens,\
+     x-request-id,retry-after,x-should-retry,x-plaincall-tools",
+);
 
 pub(super) fn check(origin: &str) -> Result<(), String> {
     let uri = origin.parse::<Uri>().ok().filter(|uri| {
@@ -36,40 +46,36 @@ pub(super) fn check(origin: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a page of this origin may ask.
+/// Returns whether pages of this origin may use the gateway.
 pub(super) fn is_allowed(origin: &HeaderValue, allowed: &[String]) -> bool {
     allowed
         .iter()
         .any(|known| known == ANY || known.as_bytes() == origin.as_bytes())
 }
 
-/// Answers the questions of browsers, and says on answers that a page may read them.
-pub(super) fn layer(allowed: &[String]) -> Option<CorsLayer> {
-    if allowed.is_empty() {
-        return None;
+/// Responds to a preflight request of a browser.
+pub(super) fn preflight(request: &HeaderMap) -> Response {
+    let mut response = Response::new(Body::default());
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    if let Some(names) = request.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }
-    let origins = allowed
-        .iter()
-        .filter_map(|origin| HeaderValue::from_str(origin).ok());
-    let origins = if allowed.iter().any(|origin| origin == ANY) {
-        AllowOrigin::any()
+    response
+}
+
+/// Lets pages of the allowed origins read a response, including errors.
+pub(super) fn expose(response: &mut Response, origin: Option<&HeaderValue>, allowed: &[String]) {
+    let origin = if allowed.iter().any(|known| known == ANY) {
+        Some(HeaderValue::from_static(ANY))
     } else {
-        AllowOrigin::list(origins)
+        origin.filter(|origin| is_allowed(origin, allowed)).cloned()
     };
-    let limits = ["limit", "remaining", "reset"]
-        .into_iter()
-        .flat_map(|what| {
-            ["requests", "tokens"]
-                .map(|of| HeaderName::try_from(format!("x-ratelimit-{what}-{of}")))
-        });
-    let exposed = limits
-        .flatten()
-        .chain([REQUEST_ID, RETRY_AFTER, SHOULD_RETRY, TOOLS]);
-    let layer = CorsLayer::new()
-        .allow_origin(origins)
-        .allow_methods([Method::GET, Method::POST])
-        .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers(exposed.collect::<Vec<_>>())
-        .max_age(KNOWN_FOR);
-    Some(layer)
+    let headers = response.headers_mut();
+    if let Some(origin) = origin {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    }
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(VARY, DEPENDS_ON);
 }

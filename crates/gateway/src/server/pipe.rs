@@ -1,4 +1,4 @@
-//! The body of a streamed answer, filled by a task.
+//! The body of a streamed response, filled by a task.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -17,8 +17,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// 64 KiB.
 pub(super) const PIECE: usize = 4 << 10;
 
-/// A body, and where its pieces go in. One piece waits at most; a client that reads nothing for `idle_timeout` has gone. The
-/// body is whole only if its sender says so ([`BodySender::complete`]); else, even by a panic, it breaks off.
+/// Creates a body and its sender. At most one piece is buffered; a client that reads nothing for `idle_timeout` counts as
+/// disconnected. The body is complete only after [`BodySender::complete`]; otherwise, even after a panic, it ends with an error.
 pub(super) fn pipe(idle_timeout: Duration) -> (BodySender, Pipe) {
     let (sender, receiver) = channel(1);
     let is_complete = Arc::new(AtomicBool::new(false));
@@ -41,7 +41,7 @@ pub(super) struct BodySender {
 }
 
 impl BodySender {
-    /// Gives bytes to the client; whether it is still there.
+    /// Sends bytes to the client. Returns `false` if it has disconnected.
     pub(super) async fn send(&self, mut bytes: Bytes) -> bool {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE));
@@ -58,7 +58,7 @@ impl BodySender {
         true
     }
 
-    /// Ends the body: what has been sent is all of it.
+    /// Marks the body as complete.
     pub(super) fn complete(self) {
         self.is_complete.store(true, Ordering::Release);
     }
@@ -68,7 +68,7 @@ impl BodySender {
     }
 }
 
-/// A body whose pieces come from elsewhere.
+/// A body that receives its pieces from a [`BodySender`].
 pub(super) struct Pipe {
     receiver: Receiver<Bytes>,
     is_complete: Arc<AtomicBool>,
@@ -76,7 +76,7 @@ pub(super) struct Pipe {
 
 impl Body for Pipe {
     type Data = Bytes;
-    // The connection is closed on it, so that nobody takes what has come for all of it.
+    // An error closes the connection, so that no client mistakes a part for the whole body.
     type Error = io::Error;
 
     fn poll_frame(

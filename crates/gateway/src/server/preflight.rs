@@ -1,17 +1,17 @@
-//! What speaks against the model server, before anybody has asked it for something.
+//! Checks the model server before the first request.
 
 use std::time::Duration;
 
 use crate::error::GatewayError;
 use crate::server::Shared;
 
-/// How long it may take.
+/// The time limit for each request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Shared {
-    /// Asks the model server for its models, and says what is wrong with the answer.
+    /// Requests the model list, and returns a message if that fails.
     pub(super) async fn preflight(&self) -> Option<String> {
-        // A model in this process has no address that could be wrong.
+        // A model in this process has no address to check.
         let base = self.connection.server()?.base();
         let error = self.ask_for_models("/models").await.err()?;
         let status = error.status;
@@ -25,7 +25,7 @@ impl Shared {
             401 | 403 if self.config.upstream.key().is_some() => Some(format!(
                 "the model server rejected the key (status {status})"
             )),
-            // It gets those of the clients.
+            // It gets the clients' keys.
             401 | 403 if self.keys.is_open() => None,
             401 | 403 => Some("the model server requires a key, but none is set".to_owned()),
             _ => Some(error.message().to_owned()),

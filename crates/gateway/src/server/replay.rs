@@ -1,52 +1,52 @@
-//! Recorded replies in the place of a model.
+//! Recorded replies, used instead of a model.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::http::{Method, Request};
+use bytes::Bytes;
 use futures_util::stream;
+use http::{Method, Request};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Usage};
 use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 
-use crate::server::local::{Answered, LocalModel};
+use crate::server::body::{Body, Response};
+use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::response::{self, EVENT_STREAM, JSON};
 use crate::sink::ResponseSink as _;
 use crate::sink::complete::CompleteResponse;
 use crate::sink::streamed::StreamedResponse;
 
-/// How long the pieces of a streamed reply are, in bytes.
+/// The length of the pieces of a streamed reply, in bytes.
 const PIECE: usize = 12;
 const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model","created":0,"owned_by":"plaincall"}]}"#;
 
 /// Recorded replies, used instead of a model. The position is the number of `assistant` messages in the request; after the
 /// last reply, the last one is repeated.
-///
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[RecordedReply]>);
 
 impl Replay {
-    /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
+    /// Reads replies, one JSON document per line: a string, or an object with `content` and optionally `finish_reason`.
     ///
     /// # Errors
-    /// Says which line is neither, or that there is none.
+    /// Returns an error if a line is neither, or if there is no line.
     pub fn read(text: &str) -> Result<Self, ReplayError> {
         Ok(Self(read_replies(text)?.into()))
     }
 
-    /// How many replies there are.
+    /// Returns the number of replies.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none, which cannot be.
+    /// Returns `false`: there is always at least one reply.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn reply(&self, request: &ChatCompletionRequest<'_>) -> Option<axum::response::Response> {
+    fn reply(&self, request: &ChatCompletionRequest<'_>) -> Option<Response> {
         let turns = request.messages.iter();
         let turn = turns
             .filter(|message| message.role() == "assistant")
@@ -96,12 +96,12 @@ impl Replay {
     }
 }
 
-/// The answer to other requests.
-const NOTHING_ELSE: &str = r#"{"error":{"message":"recorded replies answer POST /v1/chat/completions and GET /v1/models","type":"invalid_request_error","param":null,"code":null}}"#;
+/// The response to other requests.
+const NOT_FOUND: &str = r#"{"error":{"message":"recorded replies answer POST /v1/chat/completions and GET /v1/models","type":"invalid_request_error","param":null,"code":null}}"#;
 
 impl LocalModel for Replay {
-    fn answer(&self, request: Request<Bytes>) -> Answered {
-        let answered = match (request.method(), request.uri().path()) {
+    fn answer(&self, request: Request<Bytes>) -> ResponseFuture {
+        let response = match (request.method(), request.uri().path()) {
             (&Method::GET, "/v1/models") => Ok(response::json(200, MODELS.to_owned())),
             (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
                 Ok(request) => self
@@ -109,8 +109,8 @@ impl LocalModel for Replay {
                     .ok_or_else(|| "no recorded reply".into()),
                 Err(error) => Err(error.into()),
             },
-            _ => Ok(response::with(404, JSON, Body::from(NOTHING_ELSE))),
+            _ => Ok(response::with(404, JSON, Body::from(NOT_FOUND))),
         };
-        Box::pin(std::future::ready(answered))
+        Box::pin(std::future::ready(response))
     }
 }

@@ -18,7 +18,7 @@ use crate::server::body_filter::{MIN_KEY, REDACTED};
 pub struct Report {
     /// The id of the request.
     pub request_id: String,
-    /// The requested path, with `NAME` in place of a model's name; `other` for unknown paths.
+    /// The requested path, with `NAME` instead of a model's name; `other` for unknown paths.
     pub path: &'static str,
     /// The position of the client's key in the list of keys, counted from 1; `None` unless there are several.
     pub key: Option<usize>,

@@ -1,42 +1,44 @@
-//! What is done with every request of a client.
+//! The handling that all requests of clients share.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::header::{CONNECTION, EXPECT, RETRY_AFTER};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Request};
-use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CONNECTION, EXPECT, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::GatewayError;
-use crate::server::filtered_body::outgoing;
+use crate::server::body::{Body, Response};
+use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
 use crate::server::report::RequestGuard;
 use crate::server::response::REQUEST_ID;
 use crate::server::{Shared, response};
 
-/// The longest id of a request that is taken over from a client.
+/// The longest request id that is accepted from a client.
 const MAX_ID: usize = 128;
-/// How long is read what is not wanted of a request.
+/// How long an unused request body is read.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
-/// What is reported of a path that the gateway does not have: it may be anything, also something secret.
+/// The reported name of unknown paths, which could be anything, even a secret.
 const UNKNOWN_PATH: &str = "other";
-/// The status of a request whose body has not come in time.
+/// The status if the body does not arrive in time.
 const REQUEST_TIMEOUT: u16 = 408;
 
 pub(super) struct AcceptedRequest {
     pub(super) head: Parts,
     pub(super) body: Vec<u8>,
-    pub(super) asking: HeaderMap,
+    /// The headers for the model server.
+    pub(super) upstream_headers: HeaderMap,
     pub(super) guard: RequestGuard,
 }
 
-/// Handles a request if its client may ask, its head passes this check, there is a place for it and its body comes in
-/// time; else the answer says why not. Whoever is refused holds no place. Its path is reported as this one.
+/// Handles a request if its client is authorized, its head passes `check`, the limits allow it and its body arrives in time;
+/// otherwise responds with an error. Only accepted requests count towards the limit. `path` is the reported path.
 pub(super) async fn with_request<F: Future<Output = Response>>(
     shared: &Arc<Shared>,
     path: &'static str,
@@ -48,28 +50,29 @@ pub(super) async fn with_request<F: Future<Output = Response>>(
     let id = request_id(shared, &head.headers);
     let mut guard = RequestGuard::new(Arc::clone(shared), path, id.clone());
     let response = match admit(shared, &head, check, &mut body, &mut guard).await {
-        Ok((body, place)) => {
-            guard.permit = Some(Arc::clone(&place));
-            let mut asking = for_upstream(&head.headers, shared.config.forwards_client_keys());
-            asking.insert(REQUEST_ID, header(&id));
-            let entered = AcceptedRequest {
+        Ok((body, permit)) => {
+            guard.permit = Some(Arc::clone(&permit));
+            let mut upstream_headers =
+                for_upstream(&head.headers, shared.config.forwards_client_keys());
+            upstream_headers.insert(REQUEST_ID, header(&id));
+            let accepted = AcceptedRequest {
                 head,
                 body,
-                asking,
+                upstream_headers,
                 guard,
             };
-            let response = handle(entered).await;
-            outgoing(response, shared.config.upstream.key(), place).await
+            let response = handle(accepted).await;
+            filtered(response, shared.config.upstream.key(), permit).await
         }
         Err(error) => {
-            // What has not come in time will not.
+            // Reading on after a timeout would be of no use.
             if error.status != REQUEST_TIMEOUT {
                 discard(shared, &head.headers, body).await;
             }
             reject(guard, &error)
         }
     };
-    within(shared, response, &id)
+    finished(shared, response, &id)
 }
 
 async fn admit(
@@ -82,8 +85,8 @@ async fn admit(
     let caller = shared.keys.caller(&head.headers)?;
     guard.caller(&caller);
     check(head)?;
-    let place = Arc::clone(&shared.places).try_acquire_owned();
-    let place = place.map_err(|_| overloaded("too many concurrent requests: try again soon"))?;
+    let permit = Arc::clone(&shared.requests).try_acquire_owned();
+    let permit = permit.map_err(|_| overloaded("too many concurrent requests: try again soon"))?;
     let read = read_body(shared, body, &mut guard.body_permit);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
     let read = read.unwrap_or_else(|_| {
@@ -93,7 +96,7 @@ async fn admit(
     if read.is_err() {
         guard.body_permit = None;
     }
-    Ok((read?, Arc::new(place)))
+    Ok((read?, Arc::new(permit)))
 }
 
 pub(super) fn overloaded(message: &'static str) -> GatewayError {
@@ -104,7 +107,7 @@ pub(super) fn overloaded(message: &'static str) -> GatewayError {
     error
 }
 
-/// Answers a request that nobody can answer.
+/// Responds to a request with an unknown path or method.
 pub(super) async fn reject_unknown_path(
     shared: &Arc<Shared>,
     request: Request<Body>,
@@ -114,18 +117,18 @@ pub(super) async fn reject_unknown_path(
     let id = request_id(shared, &head.headers);
     let guard = RequestGuard::new(Arc::clone(shared), UNKNOWN_PATH, id.clone());
     discard(shared, &head.headers, body).await;
-    within(shared, reject(guard, error), &id)
+    finished(shared, reject(guard, error), &id)
 }
 
 pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {
     guard.end(error.status, Some(error));
-    response::refused(error)
+    response::error(error)
 }
 
-/// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have: many clients
-/// listen only when they have sent everything.
+/// Reads and drops the body of a rejected request for a short time, up to twice the size limit: many clients read the response
+/// only after they have sent everything.
 async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
-    // Who asks first whether the body is wanted has not sent it.
+    // A client with `expect: 100-continue` has not sent the body yet.
     if headers.contains_key(EXPECT) {
         return;
     }
@@ -142,7 +145,7 @@ async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, read).await;
 }
 
-/// The id of a request: the client's, if it can stand in a header and a log, else a new one.
+/// Returns the client's request id if it is valid in a header and a log, otherwise a new one.
 fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     let given = headers
         .get(REQUEST_ID)
@@ -156,10 +159,10 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     format!("req_{}", shared.fresh.word())
 }
 
-fn within(shared: &Shared, mut response: Response, id: &str) -> Response {
+fn finished(shared: &Shared, mut response: Response, id: &str) -> Response {
     response.headers_mut().insert(REQUEST_ID, header(id));
     if shared.is_draining() {
-        // Whoever keeps the connection would send the next request when nobody listens any more.
+        // The next request on this connection could arrive after the server has stopped.
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
@@ -170,11 +173,11 @@ fn header(id: &str) -> HeaderValue {
     HeaderValue::from_str(id).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The body of a request, if it is not too long and there is room for it.
+/// Reads the body of a request within the limits for one body and for all bodies.
 async fn read_body(
     shared: &Shared,
     body: &mut Body,
-    room: &mut Option<OwnedSemaphorePermit>,
+    permit: &mut Option<OwnedSemaphorePermit>,
 ) -> Result<Vec<u8>, GatewayError> {
     let limit = shared.config.limits.body;
     let too_long = || {
@@ -184,7 +187,7 @@ async fn read_body(
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
-    // A length that is announced is the most that comes.
+    // A declared length is an upper limit.
     let most = body
         .size_hint()
         .exact()
@@ -200,7 +203,7 @@ async fn read_body(
         if length > limit {
             return Err(too_long());
         }
-        // Room is taken for the memory that is taken, not for what is announced, which costs a client nothing.
+        // Permits are taken for allocated memory, not for the declared length, which costs a client nothing.
         let grown = match read.capacity() {
             capacity if length <= capacity => capacity,
             capacity => length.max(capacity.saturating_mul(2).min(most)),
@@ -208,9 +211,9 @@ async fn read_body(
         let permits = u32::try_from(grown - read.capacity()).unwrap_or(u32::MAX);
         let more = Arc::clone(&shared.body_limits).try_acquire_many_owned(permits);
         let more = more.map_err(|_| overloaded("too many request bytes in use: try again soon"))?;
-        match room {
-            Some(room) => room.merge(more),
-            None => *room = Some(more),
+        match permit {
+            Some(permit) => permit.merge(more),
+            None => *permit = Some(more),
         }
         read.reserve_exact(grown - read.len());
         read.extend_from_slice(&piece);

@@ -1,16 +1,15 @@
-//! Answers to clients.
+//! Responses to clients.
 
 use std::fmt::Write as _;
 
-use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use plaincall_call::definitions::ChangedTool;
 use plaincall_wire::openai::ErrorBody;
 
 use crate::error::GatewayError;
+use crate::server::body::{Body, Response};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -18,31 +17,31 @@ const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header that keeps clients of `OpenAI` from sending a request again, their default for each status from 500 on.
+/// The header that stops `OpenAI` clients from retrying, which they do by default for statuses from 500.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// The header that tells which offered tools could not be used as they are.
+/// The header that lists the offered tools that were loosened or dropped.
 pub(super) const TOOLS: HeaderName = HeaderName::from_static("x-plaincall-tools");
 /// The longest value of that header, in bytes.
 const MAX_TOOLS: usize = 1024;
-/// What is escaped in its pointers.
-const NOT_IN_VALUE: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');
+/// The characters to escape in its JSON pointers.
+const ESCAPED: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');
 
-/// An answer that tells which offered tools could not be used as they are.
+/// Adds the header that lists the tools that were loosened or dropped.
 pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]) -> Response {
     if changed.is_empty() {
         return response;
     }
     let mut value = String::new();
-    for (place, tool) in changed.iter().enumerate() {
+    for (index, tool) in changed.iter().enumerate() {
         let comma = if value.is_empty() { "" } else { ", " };
-        let what = ["loosened", "dropped"][usize::from(tool.is_dropped)];
-        let at = utf8_percent_encode(&tool.reason.at, &NOT_IN_VALUE).to_string();
+        let change = ["loosened", "dropped"][usize::from(tool.is_dropped)];
+        let at = utf8_percent_encode(&tool.reason.at, &ESCAPED).to_string();
         if value.len() + at.len() > MAX_TOOLS {
-            let _ = write!(value, "{comma}{} more", changed.len() - place);
+            let _ = write!(value, "{comma}{} more", changed.len() - index);
             break;
         }
-        let _ = write!(value, "{comma}{what} {at}");
+        let _ = write!(value, "{comma}{change} {at}");
     }
     if let Ok(value) = HeaderValue::from_str(&value) {
         response.headers_mut().insert(TOOLS, value);
@@ -62,8 +61,8 @@ pub(super) fn json(status: u16, json: String) -> Response {
     with(status, JSON, Body::from(json))
 }
 
-/// Why there is no other answer.
-pub(super) fn refused(error: &GatewayError) -> Response {
+/// Creates an error response.
+pub(super) fn error(error: &GatewayError) -> Response {
     let body = ErrorBody::new((*error.body).clone());
     let mut response = json(error.status, plaincall_wire::write(&body));
     if error.is_final() {
@@ -84,7 +83,7 @@ pub(super) fn with_headers(mut response: Response, headers: HeaderMap) -> Respon
     response
 }
 
-/// An event stream.
+/// Creates an event stream.
 pub(super) fn stream(body: Body) -> Response {
     let mut response = with(200, EVENT_STREAM, body);
     let no_cache = HeaderValue::from_static("no-cache");

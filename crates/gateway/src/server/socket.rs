@@ -1,4 +1,4 @@
-//! The socket of a client, on which every wait has an end.
+//! A client's socket with timeouts.
 
 use std::future::Future as _;
 use std::io;
@@ -20,8 +20,9 @@ use crate::server::config::Timeouts;
 pub(super) struct Socket {
     stream: TcpStream,
     turns: Turns,
-    /// The turn that `reading` is set for, and whether the head of its request has started.
+    /// The turn that `reading` is set for.
     turn: Option<u64>,
+    /// Whether the head of that turn's request has started.
     is_started: bool,
     reading: Deadline,
     writing: Deadline,
@@ -47,10 +48,10 @@ impl Socket {
 
     fn poll_no_request(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let turn = self.turns.now();
-        if is_ours(turn) {
+        if is_response(turn) {
             self.turns.0.waiting.register(context.waker());
         }
-        if is_ours(turn) || self.writing.is_set() {
+        if is_response(turn) || self.writing.is_set() {
             self.turn = None;
             self.reading.clear();
             return Poll::Pending;
@@ -68,18 +69,18 @@ impl Socket {
         self.reading.poll(context)
     }
 
-    /// Something has come: outside of a turn it is of the head of the next request.
+    /// Handles received bytes. Between turns, they belong to the head of the next request.
     fn has_read(&mut self) {
         let turn = self.turns.now();
         let is_started = self.turn == Some(turn) && self.is_started;
-        if !is_ours(turn) && !is_started {
+        if !is_response(turn) && !is_started {
             self.turn = Some(turn);
             self.is_started = true;
             self.reading.set(self.head);
         }
     }
 
-    /// What came of writing, unless the client has not taken anything for too long.
+    /// Returns the result of a write, or an error if the client has read nothing for too long.
     fn written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -93,7 +94,7 @@ impl Socket {
             self.writing.set(self.write);
         }
         if self.writing.poll(context).is_ready() {
-            // Neither this system nor the client shall hold the rest.
+            // Discards the unsent rest.
             let _ = self.stream.set_zero_linger();
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -143,7 +144,7 @@ impl AsyncWrite for Socket {
         self.stream.is_write_vectored()
     }
 
-    // A socket of the system has nothing to flush, and its end does not wait.
+    // Flushing and closing a TCP socket never wait, so they need no timeout.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_flush(context)
     }
@@ -153,7 +154,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// A time until which something has to come, if anything has to.
+/// An optional deadline.
 #[derive(Default)]
 struct Deadline {
     at: Option<Instant>,
@@ -165,9 +166,9 @@ impl Deadline {
         self.at.is_some()
     }
 
-    /// In a time from now. The clock of the runtime hears of it only if it is waited for.
+    /// Sets the deadline. A timer is created only when it is polled.
     fn set(&mut self, time: Duration) {
-        // A time without end needs no clock.
+        // `None` if the time exceeds what the clock can represent.
         self.at = Instant::now().checked_add(time);
     }
 
@@ -196,16 +197,16 @@ pub(super) struct Turns(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     number: AtomicU64,
-    /// Who waits for the client behind our turn. `hyper` does not try to read again what it has tried before.
+    /// Wakes the task that waits for the next request. `hyper` does not poll again on its own.
     waiting: AtomicWaker,
 }
 
-fn is_ours(turn: u64) -> bool {
+fn is_response(turn: u64) -> bool {
     turn % 2 == 1
 }
 
 impl Turns {
-    /// A request has come; it is our turn until what this gives is dropped.
+    /// Begins a response phase, which ends when the returned guard is dropped.
     pub(super) fn begin(&self) -> Turn {
         self.0.number.fetch_add(1, Ordering::Relaxed);
         Turn(self.clone())
@@ -216,7 +217,7 @@ impl Turns {
     }
 }
 
-/// Our turn, until it is dropped.
+/// A response phase, until it is dropped.
 pub(super) struct Turn(Turns);
 
 impl Drop for Turn {

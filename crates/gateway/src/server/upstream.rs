@@ -1,14 +1,14 @@
-//! The model server, as it is asked.
+//! Requests to the model server.
 
-mod http;
+mod http_server;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::page_title;
@@ -19,34 +19,34 @@ use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
 use crate::server::forwarded_headers::for_client;
 use crate::server::local::LocalModel;
 use crate::server::response::JSON;
-pub(super) use crate::server::upstream::http::HttpServer;
+pub(super) use crate::server::upstream::http_server::HttpServer;
 
-/// How many bytes of an answer are taken at once.
+/// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
 
-/// How much of a body must be there to tell whether it is a page, in bytes: as long as `<!doctype html`.
+/// The length of `<!doctype html`, which is enough to detect a web page.
 const PAGE_BEGIN: usize = 14;
-/// How much of a body is looked at to tell that.
+/// The most leading whitespace that is read to detect a web page.
 const MAX_BLANK: usize = 64 << 10;
 
 /// Where the model is.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Upstream {
-    /// A server that speaks the `OpenAI` API.
+    /// A server with the `OpenAI` API.
     #[non_exhaustive]
     Http {
-        /// The beginning of its addresses, up to `/v1`.
+        /// The base URL, including `/v1`.
         url: String,
-        /// The key that it wants. Without one it gets that of the client, if the gateway asks for none itself.
+        /// The API key. Default: the client's key is forwarded if the gateway requires no keys itself.
         key: Option<String>,
     },
-    /// In this process.
+    /// A model in this process.
     Local(Arc<dyn LocalModel>),
 }
 
 impl Upstream {
-    /// A server that speaks the `OpenAI` API: the beginning of its addresses, up to `/v1`, and the key that it wants.
+    /// Creates an upstream for a server with the `OpenAI` API, from its base URL (including `/v1`) and API key.
     pub fn http(url: impl Into<String>, key: Option<String>) -> Self {
         Self::Http {
             url: url.into(),
@@ -54,7 +54,7 @@ impl Upstream {
         }
     }
 
-    /// A model in this process.
+    /// Creates an upstream for a model in this process.
     pub fn local(model: impl LocalModel + 'static) -> Self {
         Self::Local(Arc::new(model))
     }
@@ -68,15 +68,15 @@ impl Upstream {
 }
 
 pub(crate) struct Connection {
-    way: Way,
+    transport: Transport,
     timeouts: Timeouts,
     has_key: bool,
     forwards_client_keys: bool,
-    /// Becomes true when what has not been answered will not be any more.
-    is_over: watch::Receiver<bool>,
+    /// Becomes `true` when active requests are cancelled.
+    is_stopped: watch::Receiver<bool>,
 }
 
-enum Way {
+enum Transport {
     Http(Box<HttpServer>),
     Local(Arc<dyn LocalModel>),
 }
@@ -84,28 +84,28 @@ enum Way {
 pub(super) struct Answer {
     response: HttpResponse,
     pub(super) headers: HeaderMap,
-    /// What has come and has not been taken.
+    /// Bytes that were received but not returned.
     rest: Bytes,
-    is_over: watch::Receiver<bool>,
+    is_stopped: watch::Receiver<bool>,
 }
 
 impl Connection {
     pub(crate) fn new(
         config: &GatewayConfig,
-        is_over: watch::Receiver<bool>,
+        is_stopped: watch::Receiver<bool>,
     ) -> Result<Self, ConfigError> {
-        let way = match &config.upstream {
+        let transport = match &config.upstream {
             Upstream::Http { url, key } => {
-                Way::Http(Box::new(HttpServer::new(url, key.as_deref(), config)?))
+                Transport::Http(Box::new(HttpServer::new(url, key.as_deref(), config)?))
             }
-            Upstream::Local(model) => Way::Local(Arc::clone(model)),
+            Upstream::Local(model) => Transport::Local(Arc::clone(model)),
         };
         Ok(Self {
-            way,
+            transport,
             timeouts: config.timeouts,
             has_key: config.upstream.key().is_some(),
             forwards_client_keys: config.forwards_client_keys(),
-            is_over,
+            is_stopped,
         })
     }
 
@@ -120,15 +120,15 @@ impl Connection {
         self.pass(Method::POST, path, headers, body).await
     }
 
-    /// The model server, unless the model is in this process.
+    /// Returns the model server, unless the model is in this process.
     pub(super) fn server(&self) -> Option<&HttpServer> {
-        match &self.way {
-            Way::Http(server) => Some(server),
-            Way::Local(_) => None,
+        match &self.transport {
+            Transport::Http(server) => Some(server),
+            Transport::Local(_) => None,
         }
     }
 
-    /// Asks for anything. The path is what stands behind `/v1`.
+    /// Sends a request to a path below `/v1`.
     pub(super) async fn pass(
         &self,
         method: Method,
@@ -137,35 +137,35 @@ impl Connection {
         body: Vec<u8>,
     ) -> Result<Answer, GatewayError> {
         match self.ask(method, path, headers, body.into()).await {
-            // In one that is encoded the gateway's own key could not be found.
+            // The gateway's key could not be found in an encoded answer.
             Ok(answer) if self.has_key => answer.readable(),
             Ok(answer) => Ok(answer),
-            Err(error) => Err(self.told(error)),
+            Err(error) => Err(self.client_error(error)),
         }
     }
 
-    /// Asks for something that no client has asked for. What fails has the status of the model server.
+    /// Sends a request of the gateway itself. Errors keep the model server's status.
     pub(super) async fn fetch(&self, path: &str) -> Result<Answer, GatewayError> {
         self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
             .await
     }
 
-    /// Why the model server has not answered, as the client is told it. It would take the error of a key that is not its
-    /// own for one of its own.
-    fn told(&self, error: GatewayError) -> GatewayError {
+    /// Converts an error of the model server for the client. An error about the gateway's key would look like one about the
+    /// client's key.
+    fn client_error(&self, error: GatewayError) -> GatewayError {
         if self.forwards_client_keys || !matches!(error.status, 401 | 403) {
             return error;
         }
         let status = error.status;
         let words = format!("the model server rejected the gateway's request (status {status})");
-        // What is said about a key may quote parts of it.
+        // A message about the key may quote parts of it.
         let message = match status {
             403 => format!("{words}: {}", error.message()),
             _ => format!("{words}; the operator of the gateway must fix this"),
         };
-        let mut told = GatewayError::upstream(message).log(words).without_retry();
-        told.headers = error.headers;
-        told
+        let mut converted = GatewayError::upstream(message).log(words).without_retry();
+        converted.headers = error.headers;
+        converted
     }
 
     async fn ask(
@@ -175,15 +175,15 @@ impl Connection {
         mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, GatewayError> {
-        // What is encoded could not be read: neither an answer nor why there is none.
+        // Encoded answers could not be parsed.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
-        let asked = tokio::time::timeout(wait, self.head(method, path, headers, body));
-        let asked = tokio::select! {
-            asked = asked => asked,
-            () = over(&self.is_over) => return Err(GatewayError::shutting_down()),
+        let request = tokio::time::timeout(wait, self.head(method, path, headers, body));
+        let response = tokio::select! {
+            response = request => response,
+            () = stopped(&self.is_stopped) => return Err(GatewayError::shutting_down()),
         };
-        let response = asked.map_err(|_| {
+        let response = response.map_err(|_| {
             let seconds = wait.as_secs();
             late(format!(
                 "the model server did not start to answer within {seconds} seconds"
@@ -194,7 +194,7 @@ impl Connection {
             headers: for_client(response.headers()),
             response,
             rest: Bytes::new(),
-            is_over: self.is_over.clone(),
+            is_stopped: self.is_stopped.clone(),
         };
         if (200..300).contains(&status) {
             return match answer.page().await? {
@@ -223,7 +223,7 @@ impl Connection {
         error.headers = headers
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
-        // Only errors are told as such.
+        // Statuses that are not errors become 502.
         if !(400..600).contains(&status) {
             error.status = 502;
         }
@@ -238,12 +238,12 @@ impl Connection {
         body: Bytes,
     ) -> Result<HttpResponse, GatewayError> {
         let waits = Waits::new(self.timeouts.first_byte, self.timeouts.idle, Duration::MAX);
-        match &self.way {
-            Way::Http(server) => {
+        match &self.transport {
+            Transport::Http(server) => {
                 let response = server.ask(method, path, headers, body).await?;
                 Ok(HttpResponse::new(response, waits))
             }
-            Way::Local(model) => {
+            Transport::Local(model) => {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
                 let failed = |error: &dyn fmt::Display| {
                     GatewayError::upstream(format!("the model failed: {error}"))
@@ -268,7 +268,7 @@ impl Answer {
         self.response.headers().get(name)
     }
 
-    /// This answer, if its body can be read.
+    /// Returns this answer, or an error if its body is encoded.
     pub(super) fn readable(self) -> Result<Self, GatewayError> {
         match self.header(&CONTENT_ENCODING) {
             Some(encoding) if *encoding != "identity" => Err(GatewayError::upstream(
@@ -278,7 +278,7 @@ impl Answer {
         }
     }
 
-    /// The next piece of the body, of [`READ`] bytes at most: what a client reads slowly is taken slowly.
+    /// Returns the next piece of the body, at most [`READ`] bytes, so that a slow client slows down the model server.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, GatewayError> {
         while self.rest.is_empty() {
             match self.next().await? {
@@ -292,7 +292,7 @@ impl Answer {
     async fn next(&mut self) -> Result<Option<Bytes>, GatewayError> {
         tokio::select! {
             piece = self.response.piece() => piece.map_err(|error| failed(&error)),
-            () = over(&self.is_over) => Err(GatewayError::shutting_down()),
+            () = stopped(&self.is_stopped) => Err(GatewayError::shutting_down()),
         }
     }
 
@@ -300,12 +300,11 @@ impl Answer {
         let started = std::mem::take(&mut self.rest).into();
         tokio::select! {
             body = self.response.body(started, most) => body.map_err(|error| failed(&error)),
-            () = over(&self.is_over) => Err(GatewayError::shutting_down()),
+            () = stopped(&self.is_stopped) => Err(GatewayError::shutting_down()),
         }
     }
 
-    /// The title of the web page that this is, if it is one in the place of an answer. Only a text, or what has no content
-    /// type, can be one.
+    /// Returns the title if this answer is a web page. Only text, or an answer without a content type, can be one.
     async fn page(&mut self) -> Result<Option<String>, GatewayError> {
         let content_type = self.response.content_type();
         let may_be_one = content_type.is_empty() || content_type.starts_with("text/");
@@ -325,12 +324,12 @@ impl Answer {
         Ok(page_title(&content_type, &page))
     }
 
-    /// Whether it is JSON, and no stream.
+    /// Returns whether the content type is JSON.
     pub(super) fn is_json(&self) -> bool {
         self.response.content_type().starts_with("application/json")
     }
 
-    /// Whether it is an event stream.
+    /// Returns whether the content type is an event stream.
     pub(super) fn is_event_stream(&self) -> bool {
         self.response
             .content_type()
@@ -343,7 +342,7 @@ fn page(status: u16, title: &str) -> String {
     format!("status {status}{colon}{title}")
 }
 
-/// A web page came with a status of success: the address is that of something else than the API.
+/// The error for a web page with a success status, which means that the URL is not that of the API.
 fn no_api(page: &str) -> GatewayError {
     let words = "the model server answered with a web page instead of an API response";
     GatewayError::upstream(format!(
@@ -353,13 +352,13 @@ fn no_api(page: &str) -> GatewayError {
     .without_retry()
 }
 
-/// Completes when what has not been answered will not be any more.
-async fn over(is_over: &watch::Receiver<bool>) {
-    // Who could say so lives as long as what is answered.
-    let _ = is_over.clone().wait_for(|is_over| *is_over).await;
+/// Completes when active requests are cancelled.
+async fn stopped(is_stopped: &watch::Receiver<bool>) {
+    // The sender lives as long as any request.
+    let _ = is_stopped.clone().wait_for(|is_stopped| *is_stopped).await;
 }
 
-/// Why there is no answer, or only a part of one.
+/// Converts an HTTP error.
 fn failed(error: &HttpError) -> GatewayError {
     let message = error.message_for("the model server");
     match error.kind() {

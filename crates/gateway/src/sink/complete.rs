@@ -1,14 +1,14 @@
-//! A reply as one answer.
+//! A reply as one complete response.
 
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage};
 
 use crate::sink::ResponseSink;
 
-/// Puts a reply together into one answer.
+/// Collects a reply into one response.
 #[derive(Debug, Default)]
 pub struct CompleteResponse {
-    /// What the answer says if the model server does not say it.
+    /// Used if the model server sends no id.
     id: String,
     created: u64,
     content: String,
@@ -22,7 +22,7 @@ pub struct CompleteResponse {
 }
 
 impl CompleteResponse {
-    /// An answer without anything. The id and the time, in seconds since 1970, are for servers that give none.
+    /// Creates an empty response. The id and the time (seconds since 1970) are used if the server sends none.
     pub fn new(id: impl Into<String>, created: u64) -> Self {
         Self {
             id: id.into(),
@@ -31,8 +31,8 @@ impl CompleteResponse {
         }
     }
 
-    /// The answer of the model server with this reply in it. All else of it stays, but for the probabilities of
-    /// tokens: they tell another text.
+    /// Returns the model server's answer with this reply in it. Other fields stay, except token probabilities, which belong to the
+    /// model's text.
     pub fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
         if completion.id.as_deref().is_none_or(str::is_empty) {
             completion.id = Some(self.id.into());

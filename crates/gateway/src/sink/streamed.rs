@@ -7,25 +7,25 @@ use plaincall_wire::openai::{
 
 use crate::sink::ResponseSink;
 
-/// The longest id and the longest name of a model that are repeated in each chunk, in bytes.
+/// The longest id or model name that is repeated in each chunk, in bytes.
 const MAX_NAME: usize = 1024;
 
-/// Writes a reply as the events of a stream. The server takes the bytes away with [`take`](Self::take).
+/// Writes a reply as events. [`take`](Self::take) returns the bytes.
 #[derive(Debug)]
 pub struct StreamedResponse {
-    /// What stands in chunks if the model server does not say it.
+    /// Used if the model server sends no id.
     id: String,
     created: u64,
     includes_usage: bool,
-    /// Keeps also what comes before the first chunk of an answer.
+    /// Also keeps fields that arrive before the first chunk.
     writer: ChunkWriter,
     has_begun: bool,
     bytes: Vec<u8>,
 }
 
 impl StreamedResponse {
-    /// An answer for a client that wants to know what it cost, or does not. The id and the time, in seconds since 1970,
-    /// are for servers that give none.
+    /// Creates a stream, with or without the token usage. The id and the time (seconds since 1970) are used if the server sends
+    /// none.
     pub fn new(id: impl Into<String>, created: u64, includes_usage: bool) -> Self {
         Self {
             id: id.into(),
@@ -37,17 +37,17 @@ impl StreamedResponse {
         }
     }
 
-    /// Whether anything has been written, so that it is too late for another status.
+    /// Returns whether output has been produced, so that the status can no longer change.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// The bytes that can go out now.
+    /// Takes the bytes that can be sent now.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// A chunk without anything in it.
+    /// Returns an empty chunk.
     #[cfg(feature = "server")]
     pub(crate) fn empty_delta(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -65,7 +65,7 @@ impl StreamedResponse {
         error_event(error, &mut self.bytes);
     }
 
-    /// Writes the first chunk, with the names of this one.
+    /// Writes the first chunk with the id and names of this one.
     fn begin_as(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let created = chunk.created.as_ref();
         let short = |name: &&str| name.len() <= MAX_NAME;
@@ -94,7 +94,7 @@ impl StreamedResponse {
 
 impl ResponseSink for StreamedResponse {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        // Some servers send something before the answer, with empty names.
+        // Some servers send chunks with empty ids before the answer.
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
         if !self.has_begun && (names_answer || !chunk.choices().is_empty()) {
             self.begin_as(chunk);

@@ -1,4 +1,4 @@
-//! All texts of a request that somebody outside may have written.
+//! The texts of a request that may be untrusted.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::translate::conversation::past_calls;
 
-/// The texts of a request: those of the client, whoever they are said to be of. JSON, which can spell a letter in two
-/// ways, is among them as it is and without escapes.
+/// All texts of a request, for every role. JSON texts are included both as they are and without escapes.
 #[derive(Default)]
 pub(super) struct Texts<'r> {
     plain: Vec<Cow<'r, str>>,
@@ -67,9 +66,9 @@ impl<'r> Texts<'r> {
         texts.map(|text| &**text)
     }
 
-    /// Those that the model has not written as calls.
+    /// Returns all texts except the model's calls.
     pub(super) fn into_untrusted(self) -> Vec<String> {
-        // Every definition has this key, which calls in other formats have too.
+        // Every tool definition has this key, which calls in other formats have too.
         let json = self.json.into_iter();
         let json = json.map(|text| text.replace("\"parameters\"", ""));
         let plain = self.plain.into_iter().map(Cow::into_owned);
@@ -77,7 +76,7 @@ impl<'r> Texts<'r> {
     }
 }
 
-/// The JSON texts of these that have an escape, without it.
+/// Returns the JSON texts that contain escapes, without them.
 fn unescaped<'r>(texts: &[Cow<'r, str>]) -> Vec<Cow<'r, str>> {
     let escaped = texts.iter().filter(|text| text.contains('\\'));
     let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());

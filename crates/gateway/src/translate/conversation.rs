@@ -1,4 +1,4 @@
-//! The messages of a conversation, told to a model that knows no tools.
+//! Translates the messages of a conversation to plain text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,21 +20,22 @@ use crate::translate::joined;
 
 const LABEL: &str = "\nThe user writes:\n\n";
 
-/// Takes the messages one after another and gives those for the model.
+/// Translates the messages one after another.
 pub(super) struct Conversation<'o, 'r> {
     dialect: &'o Dialect,
-    /// A prompt text without anything, to be copied.
+    /// An empty builder, for cloning.
     prompt_text: &'o PromptTextBuilder,
     offer: &'o OfferedTools,
     secret: &'o Secret,
     developer_is_system: bool,
-    told: Vec<Message<'r>>,
-    /// The calls of the last turn, by name and id, and the results that have come for them.
+    messages: Vec<Message<'r>>,
+    /// The names and ids of the last turn's calls.
     calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
-    /// Why the last turn ended before another call.
-    cut: Option<InvalidCallMark>,
+    /// The reason if the last turn ended before an invalid call.
+    invalid_call: Option<InvalidCallMark>,
+    /// The results of those calls.
     results: Vec<ResultMessage<'r>>,
-    /// What stands in results beside texts: pictures and the like.
+    /// Parts of results other than text, such as images.
     other_parts: Vec<ContentPart<'r>>,
 }
 
@@ -51,9 +52,9 @@ impl<'o, 'r> Conversation<'o, 'r> {
             offer,
             secret,
             developer_is_system,
-            told: Vec::new(),
+            messages: Vec::new(),
             calls: Vec::new(),
-            cut: None,
+            invalid_call: None,
             results: Vec::new(),
             other_parts: Vec::new(),
         }
@@ -68,8 +69,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
             "developer" if self.developer_is_system => message.role = Some("system".into()),
             _ => {}
         }
-        let before = self.told_results()?;
-        // Servers put these into the prompt too.
+        let before = self.take_results()?;
+        // Servers include these in the prompt too.
         for text in [
             &mut message.reasoning_content,
             &mut message.reasoning,
@@ -79,35 +80,35 @@ impl<'o, 'r> Conversation<'o, 'r> {
             *text = text.take().map(|text| self.escaped_text(text));
         }
         if message.role() == "assistant" {
-            self.told.extend(before);
+            self.messages.extend(before);
             let turn = self.turn(message)?;
-            self.told.push(turn);
+            self.messages.push(turn);
             return Ok(());
         }
         message.content = message.content.map(|content| self.escaped(content));
         match before {
-            // Both are of the user: one message.
+            // Both are user messages, so they become one.
             Some(results) if message.role() == "user" => {
                 let label = self.escaped_text(LABEL.into());
                 let results = joined(results.content, Some(Content::Text(label)));
                 message.content = joined(results, message.content);
-                self.told.push(message);
+                self.messages.push(message);
             }
             before => {
-                self.told.extend(before);
-                self.told.push(message);
+                self.messages.extend(before);
+                self.messages.push(message);
             }
         }
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<Vec<Message<'r>>, DialectError> {
-        let last = self.told_results()?;
-        self.told.extend(last);
-        Ok(self.told)
+        let last = self.take_results()?;
+        self.messages.extend(last);
+        Ok(self.messages)
     }
 
-    /// Keeps the result of a call until the next message that is none.
+    /// Collects a result until the next message of another kind.
     fn result(&mut self, message: Message<'r>) {
         let name = Untrusted::new(message.name.unwrap_or_default());
         let id = Untrusted::new(message.tool_call_id.unwrap_or_default());
@@ -124,21 +125,21 @@ impl<'o, 'r> Conversation<'o, 'r> {
         self.results.push(result);
     }
 
-    fn told_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
+    fn take_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
         let calls = std::mem::take(&mut self.calls);
         let given = std::mem::take(&mut self.results);
         if calls.is_empty() && given.is_empty() {
             return Ok(None);
         }
         let called = calls.len();
-        let mut told = in_call_order(calls, given);
-        // The model has given no ids and has seen none: its calls are known by their order.
-        for result in told.iter_mut().take(called) {
+        let mut ordered = in_call_order(calls, given);
+        // The model never sees ids; the order identifies its calls.
+        for result in ordered.iter_mut().take(called) {
             result.id = Untrusted::new("");
         }
-        let mut text = results(&told, self.dialect)?.into_text();
-        if let Some(cut) = self.cut.take() {
-            text.push_str(&self.escaped_text(cut.sentence().into()));
+        let mut text = results(&ordered, self.dialect)?.into_text();
+        if let Some(mark) = self.invalid_call.take() {
+            text.push_str(&self.escaped_text(mark.sentence().into()));
         }
         let mut message = Message::new("user", text);
         let others = std::mem::take(&mut self.other_parts);
@@ -154,7 +155,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             message.content = message.content.map(|content| self.escaped(content));
             return Ok(message);
         }
-        let (said, others) = match message.content.take() {
+        let (text, others) = match message.content.take() {
             None => (Cow::Borrowed(""), Vec::new()),
             Some(Content::Text(text)) => (text, Vec::new()),
             Some(content) => {
@@ -162,9 +163,9 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 (text, without_text(self.escaped(content)))
             }
         };
-        let said = Some(said).filter(|text| !text.is_empty());
+        let text = Some(text).filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
-        turn.extend(said.map(|text| TurnPart::Claimed(Untrusted::new(text))));
+        turn.extend(text.map(|text| TurnPart::Claimed(Untrusted::new(text))));
         for call in &calls {
             let name = Untrusted::new(&*call.name);
             let arguments = Untrusted::new(&*call.arguments);
@@ -173,7 +174,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let find = |name: &str| self.offer.get(name);
         let text = history(&turn, self.dialect, find)?.into_text();
         drop(turn);
-        self.cut = calls
+        self.invalid_call = calls
             .last()
             .and_then(|call| InvalidCallMark::find(self.secret, &call.id, &call.arguments));
         self.calls = calls
@@ -206,7 +207,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             }
         }
         let mut prompt_text = self.prompt_text.clone();
-        // The texts of all parts will stand together, so they are escaped together.
+        // The texts of all parts are joined later, so they are escaped together.
         let has_text =
             |part: &&mut ContentPart<'r>| part.text.as_deref().is_some_and(|text| !text.is_empty());
         for part in parts.iter_mut().filter(has_text) {
@@ -220,14 +221,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
             .iter()
             .map(|part| part.span.start)
             .collect();
-        for (place, part) in parts.iter_mut().filter(has_text).enumerate() {
-            let from = if place == 0 {
+        for (index, part) in parts.iter_mut().filter(has_text).enumerate() {
+            let from = if index == 0 {
                 0
             } else {
-                starts.get(place).copied().unwrap_or_default()
+                starts.get(index).copied().unwrap_or_default()
             };
             let to = starts
-                .get(place + 1)
+                .get(index + 1)
                 .copied()
                 .unwrap_or(prompt_text.text().len());
             let text = prompt_text.text().get(from..to).unwrap_or_default();
@@ -237,7 +238,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 }
 
-/// The parts of a content that are no texts: pictures and the like.
+/// Returns the parts of a content other than text, such as images.
 fn without_text(content: Content<'_>) -> Vec<ContentPart<'_>> {
     let Content::Parts(mut parts) = content else {
         return Vec::new();
@@ -246,7 +247,7 @@ fn without_text(content: Content<'_>) -> Vec<ContentPart<'_>> {
     parts
 }
 
-/// A call of an earlier turn, as the client tells it.
+/// A call of an earlier turn, as reported by the client.
 #[derive(Default)]
 pub(super) struct Past<'r> {
     pub(super) name: Cow<'r, str>,
@@ -254,13 +255,13 @@ pub(super) struct Past<'r> {
     pub(super) arguments: Cow<'r, str>,
 }
 
-/// Takes the calls out of a message, in each of the forms that they have had.
+/// Takes the calls out of a message, in all formats of the API.
 pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
     let mut past: Vec<Past<'r>> = Vec::new();
     for call in message.tool_calls.take().unwrap_or_default() {
         let id = call.id.unwrap_or_default();
         let Some(function) = call.function else {
-            // A call of a tool that takes a text: to us the text is what its arguments are.
+            // A call of a custom tool, whose input is a text.
             let custom = call.unknown.get("custom");
             let custom = custom.and_then(|json| json.read::<HashMap<String, Value>>().ok());
             let mut custom = custom.unwrap_or_default();
@@ -289,7 +290,7 @@ pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
     past
 }
 
-/// Whether a message is or holds something that a model without tools does not know.
-pub(super) fn tells_of_calls(message: &Message<'_>) -> bool {
+/// Returns whether a message contains calls or the result of one.
+pub(super) fn has_calls(message: &Message<'_>) -> bool {
     message.role() == "tool" || !message.calls().is_empty()
 }

@@ -1,4 +1,4 @@
-//! What is asked of this one reply.
+//! Instructions for the next reply.
 
 use plaincall_call::{PromptTextBuilder, Untrusted};
 use plaincall_wire::openai::ResponseFormat;
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use crate::tools::{Choice, OfferedTools};
 
-/// What stands at the end of the request, escaped, since a custom marker may be any word; `None` if nothing is asked. A
-/// form is asked for here; a kept one stays in the request, so the server holds the model to it.
-pub(super) fn ask(
+/// Returns the instructions at the end of the request. They are escaped, since a custom marker may be any word. `form` is the
+/// response format to describe here; `kept` stays in the request and is enforced by the server.
+pub(super) fn instructions(
     choice: &Choice,
     offer: &OfferedTools,
     form: Option<&ResponseFormat<'_>>,
     kept: Option<&ResponseFormat<'_>>,
     prompt_text: &PromptTextBuilder,
 ) -> Option<String> {
-    // An answer in a form of its own is not one in words.
+    // A structured answer is not text.
     let has_form = kept.is_some_and(|form| form.kind.as_deref() != Some("text"));
     let mut words = match choice {
         Choice::Auto => String::new(),
@@ -32,17 +32,17 @@ pub(super) fn ask(
             format!("{begin}{}.)", names.join(", "))
         }
     };
-    // Where a call must be made, nothing else has a form.
+    // A reply with a required call has no other format.
     if let Some(form) = form.filter(|_| !choice.is_required()) {
         let line = if words.is_empty() { "" } else { "\n" };
-        words.extend(form_in_words(form).map(|form| format!("{line}{form}")));
+        words.extend(describe_format(form).map(|form| format!("{line}{form}")));
     }
     let words = Some(words).filter(|words| !words.is_empty())?;
     Some(prompt_text.escape(Untrusted::new(words)).into_owned())
 }
 
-/// The form of an answer that is no call.
-fn form_in_words(form: &ResponseFormat<'_>) -> Option<String> {
+/// Describes the response format for replies without a call.
+fn describe_format(form: &ResponseFormat<'_>) -> Option<String> {
     let schema = match form.kind.as_deref() {
         Some("json_object") => None,
         Some("json_schema") => {

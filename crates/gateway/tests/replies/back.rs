@@ -1,7 +1,8 @@
 //! What the client has got comes back in its next request, and the model finds its own words again.
 
 use plaincall_call::{Document, ToolSet, definitions::read_tool_definitions, document::Segment};
-use plaincall_gateway::{Caller, ModelSettings, Secret, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
@@ -13,7 +14,7 @@ use crate::replies::chunks::reply;
 use crate::replies::model::{plan, recorded, request, streaming, tools};
 
 /// What the model is asked, when the client sends back what it has got and the results.
-fn told(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec<String> {
+fn for_model(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec<String> {
     let calls: Vec<Value> = recorded
         .calls
         .iter()
@@ -53,12 +54,14 @@ pub(crate) fn next_message(recorded: &Recorded, settings: &ModelSettings) -> Str
 
 /// The same of a gateway with this secret.
 fn next_message_of(secret: &str, recorded: &Recorded, settings: &ModelSettings) -> String {
-    told(recorded, settings, secret).pop().expect("a message")
+    for_model(recorded, settings, secret)
+        .pop()
+        .expect("a message")
 }
 
-/// The turn of the model, as it is told.
-fn told_turn(recorded: &Recorded, settings: &ModelSettings) -> String {
-    let mut messages = told(recorded, settings, "secret");
+/// Returns the model's turn as it is sent back.
+fn turn_for_model(recorded: &Recorded, settings: &ModelSettings) -> String {
+    let mut messages = for_model(recorded, settings, "secret");
     let results = messages.get(3).map(String::as_str);
     assert_eq!(results.is_some(), !recorded.calls.is_empty());
     let count = results.unwrap_or_default().matches("Output: done").count();
@@ -76,8 +79,8 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);
         let recorded = recorded(&plan, &[&text], "stop").recorded;
-        let told = told_turn(&recorded, &settings);
-        let document = Document::parse(&told, plan.dialect()).unwrap();
+        let for_model = turn_for_model(&recorded, &settings);
+        let document = Document::parse(&for_model, plan.dialect()).unwrap();
         // Calls that were right are there as calls, in their order, and no others.
         let calls: Vec<(String, String)> = document
             .calls()
@@ -93,9 +96,9 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
             .iter()
             .map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned()))
             .collect();
-        assert_eq!(calls, right, "seed {seed}: {told:?}");
-        // Before them stands what was said, and each other call as a line of JSON.
-        let said: String = document
+        assert_eq!(calls, right, "seed {seed}: {for_model:?}");
+        // The text and each other call as a line of JSON come first.
+        let prose: String = document
             .segments
             .iter()
             .map(|segment| match segment {
@@ -103,20 +106,23 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
                 _ => "",
             })
             .collect();
-        assert!(said.starts_with(&recorded.content), "seed {seed}: {said:?}");
-        let lines = said
+        assert!(
+            prose.starts_with(&recorded.content),
+            "seed {seed}: {prose:?}"
+        );
+        let lines = prose
             .lines()
             .filter(|line| line.starts_with("(A call this syntax"));
         assert_eq!(
             lines.count(),
             recorded.calls.len() - right.len(),
-            "seed {seed}: {told:?}"
+            "seed {seed}: {for_model:?}"
         );
     }
 }
 
 #[test]
-fn a_right_turn_is_told_byte_for_byte() {
+fn a_valid_turn_is_sent_back_byte_for_byte() {
     for (dialect, text) in [
         (
             Dialect::block(),
@@ -127,20 +133,19 @@ fn a_right_turn_is_told_byte_for_byte() {
             "I look.\n🛠️[add 5]\n🛠️[/end]\n🛠️[now]\n🛠️[/end]\n",
         ),
     ] {
-        let settings = ModelSettings {
-            dialect,
-            ..ModelSettings::default()
-        };
+        let settings = crate::settings(|settings| {
+            settings.dialect = dialect;
+        });
         let plan = plan(&json!({}), &settings);
         let recorded = recorded(&plan, &[text], "stop").recorded;
-        assert_eq!(told_turn(&recorded, &settings), text);
+        assert_eq!(turn_for_model(&recorded, &settings), text);
     }
 }
 
-/// The next request tells that the reply was ended before an invalid call, and in what way it was invalid. Two instances
-/// agree, and another secret says nothing.
+/// The next request reports that the reply ended before an invalid call, and why it was invalid. Two instances
+/// agree; with another secret there is no report.
 #[test]
-fn the_next_request_tells_of_an_invalid_call() {
+fn the_next_request_reports_an_invalid_call() {
     const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
     let settings = ModelSettings::default();
     let plan = plan(&json!({}), &settings);
@@ -161,8 +166,8 @@ fn the_next_request_tells_of_an_invalid_call() {
     ] {
         let recorded = recorded(&plan, &[&format!("{NOW}{invalid}")], "stop").recorded;
         assert_eq!(recorded.readable().len(), 1);
-        let told = next_message(&recorded, &settings);
-        let (_, behind) = told.split_once("Output: done\n").unwrap();
+        let for_model = next_message(&recorded, &settings);
+        let (_, behind) = for_model.split_once("Output: done\n").unwrap();
         assert!(behind.contains(words), "{behind:?}");
         assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
         assert_eq!(

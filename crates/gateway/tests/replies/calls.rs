@@ -1,4 +1,4 @@
-//! What clients get of calls: ids of their own, and of an invalid call arguments that nobody can read.
+//! Calls as clients receive them: unique ids, and unparsable arguments for invalid calls.
 
 use std::collections::HashSet;
 

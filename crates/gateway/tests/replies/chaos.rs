@@ -1,17 +1,17 @@
-//! Whatever the model server and the client do, there is one end, in time, and nothing is left.
+//! For any behavior of model server and client, each reply ends once and in time, and nothing is left.
 //!
-//! The whole gateway is played in memory. What it says is compared with what the pure core makes of all that the server
+//! The whole gateway is played in memory. Its output is compared with what the pure core makes of all that the server
 //! has sent, taken at once.
 
 use std::time::Duration;
 
+use http::Request;
 use plaincall_call::Stop;
-use plaincall_gateway::axum::body::Body;
-use plaincall_gateway::axum::http::Request;
-use plaincall_gateway::{
-    CompleteResponse, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, Reply, ReplyPlan,
-    Secret, StreamedResponse,
+use plaincall_gateway::Body;
+use plaincall_gateway::translation::{
+    CompleteResponse, Exchange, Flow, Next, Reply, ReplyPlan, StreamedResponse,
 };
+use plaincall_gateway::{Counts, GatewayError, ModelSettings, Secret};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
@@ -44,7 +44,7 @@ const ABOUT: Duration = Duration::from_millis(50);
 
 /// What the model server sends before it ends, breaks or falls silent.
 struct Arrived {
-    /// It is an error, told with this status.
+    /// It is an error with this status.
     refused: Option<GatewayError>,
     is_json: bool,
     /// Each piece, and when it comes, counted from the request.
@@ -53,7 +53,7 @@ struct Arrived {
     time: Duration,
 }
 
-fn refusal(status: u16) -> GatewayError {
+fn failure(status: u16) -> GatewayError {
     GatewayError::new(status, ErrorObject::new("test", "test"))
 }
 
@@ -67,7 +67,7 @@ fn arrive(script: &Script) -> Arrived {
     };
     let Some(head) = &script.head else {
         let is_silent = script.then == Then::Stall;
-        arrived.refused = Some(refusal(if is_silent { 504 } else { 502 }));
+        arrived.refused = Some(failure(if is_silent { 504 } else { 502 }));
         arrived.time = if is_silent {
             FIRST_BYTE
         } else {
@@ -76,21 +76,21 @@ fn arrive(script: &Script) -> Arrived {
         return arrived;
     };
     if head.after > FIRST_BYTE {
-        arrived.refused = Some(refusal(504));
+        arrived.refused = Some(failure(504));
         arrived.time = FIRST_BYTE;
         return arrived;
     }
     arrived.time = head.after;
     let is_error = !(200..300).contains(&head.status);
     if is_error {
-        let told = if head.status < 400 { 502 } else { head.status };
-        arrived.refused = Some(refusal(told));
+        let client_status = if head.status < 400 { 502 } else { head.status };
+        arrived.refused = Some(failure(client_status));
     }
     let is_json =
         |(name, value): &(&str, String)| *name == "content-type" && value == "application/json";
     arrived.is_json = head.headers.iter().any(is_json);
     if is_error {
-        // Nobody waits long for its words.
+        // The error's body may take only a short time.
         let mut length = 0;
         let mut waits = Vec::new();
         for piece in &script.pieces {
@@ -109,7 +109,7 @@ fn arrive(script: &Script) -> Arrived {
     for piece in &script.pieces {
         if piece.after > IDLE {
             arrived.time += IDLE;
-            arrived.broken = Some(refusal(504));
+            arrived.broken = Some(failure(504));
             return arrived;
         }
         arrived.time += piece.after;
@@ -117,10 +117,10 @@ fn arrive(script: &Script) -> Arrived {
     }
     match script.then {
         Then::End => {}
-        Then::Break | Then::Reset => arrived.broken = Some(refusal(502)),
+        Then::Break | Then::Reset => arrived.broken = Some(failure(502)),
         Then::Stall => {
             arrived.time += IDLE;
-            arrived.broken = Some(refusal(504));
+            arrived.broken = Some(failure(504));
         }
     }
     arrived
@@ -136,10 +136,10 @@ impl Arrived {
     fn whole(&self) -> Result<Vec<u8>, GatewayError> {
         let body = self.body();
         if body.len() > ANSWER {
-            return Err(refusal(502));
+            return Err(failure(502));
         }
         match &self.broken {
-            Some(refusal) => Err(refusal.clone()),
+            Some(failure) => Err(failure.clone()),
             None => Ok(body),
         }
     }
@@ -149,7 +149,7 @@ impl Arrived {
 struct Expected {
     recorded: Recorded,
     counts: Counts,
-    /// The status of an error, and how long it took until it was known; whether it can still be told as such.
+    /// The status of an error, the time until it was known, and whether the status can still be sent.
     failed: Option<(u16, Duration, bool)>,
     rounds: usize,
     /// What was taken of each answer.
@@ -172,7 +172,7 @@ fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
         match exchange.feed(bytes) {
             Flow::Continue => {}
             Flow::UsageOnly => until = until.min(*at + LATE),
-            Flow::Stop => {
+            _ => {
                 found.over = Some(*at);
                 break;
             }
@@ -204,8 +204,8 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
         let mut taken = arrived.time;
         let mut body = Vec::new();
-        let next = if let Some(refusal) = arrived.refused {
-            exchange.end(Some(refusal))
+        let next = if let Some(failure) = arrived.refused {
+            exchange.end(Some(failure))
         } else if arrived.is_json {
             let read = |body: &Vec<u8>, exchange: &mut Exchange| {
                 let completion: ChatCompletion<'_> = plaincall_wire::read(body).ok()?;
@@ -213,9 +213,9 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
             };
             let next = match arrived.whole() {
                 Ok(body) => read(&body, &mut exchange),
-                Err(refusal) => Some(exchange.end(Some(refusal))),
+                Err(failure) => Some(exchange.end(Some(failure))),
             };
-            next.unwrap_or_else(|| exchange.end(Some(refusal(502))))
+            next.unwrap_or_else(|| exchange.end(Some(failure(502))))
         } else {
             let pieces = match at_once {
                 Some(bodies) => vec![(arrived.time, bodies[rounds - 1].clone())],
@@ -233,7 +233,8 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
         let failed = match next {
             Next::Repair(_) => continue,
             Next::Done => None,
-            Next::Failed(refusal) => Some((refusal.status, time, !exchange.has_begun())),
+            Next::Failed(error) => Some((error.status, time, !exchange.has_begun())),
+            _ => unreachable!("there are no other steps"),
         };
         return Expected {
             recorded: without_ids(read_answer(&exchange.take(), plan.includes_usage())),
@@ -255,8 +256,8 @@ fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Coun
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
         let body = arrived.whole();
         let body = match (arrived.refused, body) {
-            (Some(refusal), _) | (None, Err(refusal)) => {
-                return (Err(refusal.status), reply.counts(), rounds);
+            (Some(failure), _) | (None, Err(failure)) => {
+                return (Err(failure.status), reply.counts(), rounds);
             }
             (None, Ok(body)) => body,
         };
@@ -267,8 +268,8 @@ fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Coun
         let counts = reply.counts();
         let result = match next {
             Next::Repair(_) => continue,
-            Next::Failed(refusal) => Err(refusal.status),
-            Next::Done => {
+            Next::Failed(error) => Err(error.status),
+            _ => {
                 let written = plaincall_wire::write(&reply.into_sink().into_completion(completion));
                 Ok(without_call_ids(serde_json::from_str(&written).unwrap()))
             }
@@ -289,8 +290,8 @@ fn without_call_ids(mut answer: Value) -> Value {
     answer
 }
 
-/// What a model server has said, read by nobody who knows the gateway: the text, and whether a reason came.
-fn said(body: &[u8]) -> (String, Option<String>) {
+/// Reads the text and the finish reason of a model server's stream, without the gateway's code.
+fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
     let mut decoder = Decoder::new().limits(LIMITS);
     let events: Vec<_> = decoder.feed(body).map_while(Result::ok).collect();
     let mut events: Vec<String> = events.into_iter().map(|event| event.data.into()).collect();
@@ -390,7 +391,7 @@ impl Case {
         self.check_time(played);
         assert_eq!(report.is_streamed, self.is_streamed);
         if got.end.is_none() {
-            // The client has gone. If the gateway has not noticed, it has said all.
+            // The client has disconnected. If the gateway has not noticed, it has sent everything.
             assert!(report.is_abandoned || report.status != 499);
             assert!(got.status.is_some() || report.is_abandoned);
             return;
@@ -443,7 +444,7 @@ impl Case {
                 (wait + Duration::from_millis(1)) * pieces
             }
             Client::Leaves(_) => Duration::from_millis(1),
-            // It is given up. That is looked for once in a second.
+            // It is abandoned, which is checked once per second.
             Client::Stops(_) => IDLE + Duration::from_secs(1),
         };
         assert!(played.time <= upstream + client, "{:?}", played.time);
@@ -452,8 +453,8 @@ impl Case {
     fn check_as_it_came(&self, played: &Played) {
         let arrived = arrive(&self.scripts[0]);
         assert_eq!(played.asked.len(), 1);
-        if let Some(refusal) = arrived.refused {
-            assert_eq!(played.got.status, Some(refusal.status));
+        if let Some(failure) = arrived.refused {
+            assert_eq!(played.got.status, Some(failure.status));
             return;
         }
         assert_eq!(played.got.status, Some(200));
@@ -490,7 +491,7 @@ impl Case {
         assert_eq!(got.content_type, "text/event-stream");
         assert_eq!(got.end, Some(Ok(())));
         let mut recorded = without_ids(read_answer(&got.bytes, plan.includes_usage()));
-        // What is said of a connection is not the matter here.
+        // Messages about connections are tested elsewhere.
         let has_failed = recorded.error.take().is_some();
         assert_eq!(has_failed, expected.failed.is_some());
         let readable = recorded.clone();
@@ -512,7 +513,7 @@ impl Case {
         if arrived.is_json || arrived.refused.is_some() {
             return;
         }
-        let (text, reason) = said(&arrived.body());
+        let (text, reason) = text_and_reason(&arrived.body());
         let stop = match reason.as_deref() {
             None | Some("length" | "content_filter") => Stop::Broken,
             Some(_) => Stop::Natural,
@@ -530,7 +531,7 @@ impl Case {
             assert!(whole.any(|one| one == call), "{call:?} of {text:?}");
         }
         let is_plain = is_auto && self.fields.get("parallel_tool_calls").is_none();
-        // What the answer of the server broke off at may be less to a reader that forgives more.
+        // A more lenient reader may accept more of a truncated answer.
         let is_ended = reason.is_some() && recorded.finish_reason.is_some();
         if is_plain && !self.is_checked && is_ended {
             assert_eq!(recorded.readable().len(), calls.len(), "{text:?}");
@@ -555,7 +556,7 @@ fn script(random: &mut Random, is_streamed: bool) -> Script {
 }
 
 #[test]
-fn one_end_whatever_comes() {
+fn each_reply_ends_once() {
     let stage = Stage::new(|config| {
         config.models = vec![("streaming".to_owned(), streaming())];
         // A place that is not given back is missed by the next.

@@ -1,7 +1,8 @@
 //! However a reply comes, the calls are those that reading the whole text finds.
 
 use plaincall_call::Stop;
-use plaincall_gateway::{ModelSettings, ReplyPlan};
+use plaincall_gateway::ModelSettings;
+use plaincall_gateway::translation::ReplyPlan;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
@@ -75,11 +76,8 @@ fn every_cut_gives_the_same() {
 
 #[test]
 fn every_cut_of_emoji_calls_gives_the_same() {
-    for settings in [ModelSettings::default(), streaming()] {
-        let settings = ModelSettings {
-            dialect: Dialect::emoji(),
-            ..settings
-        };
+    for mut settings in [ModelSettings::default(), streaming()] {
+        settings.dialect = Dialect::emoji();
         cut_everywhere(&settings, EMOJI_REPLIES);
     }
 }
@@ -278,10 +276,9 @@ fn random_replies_give_the_calls_of_the_document() {
 /// A server that counts UTF-16 units cuts the emoji of a marker in two, and writes each half as an escape.
 #[test]
 fn an_emoji_that_was_cut_between_two_chunks() {
-    let settings = ModelSettings {
-        dialect: Dialect::emoji(),
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.dialect = Dialect::emoji();
+    });
     let plan = plan(&json!({}), &settings);
     let chunk = |content: &str| {
         format!(
@@ -303,7 +300,7 @@ fn an_emoji_that_was_cut_between_two_chunks() {
         assert_eq!(recorded.calls.len(), 1, "{recorded:?}");
         assert_eq!(recorded.calls[0].name, "now");
     }
-    // One that stands alone costs a character and not the reply.
+    // An unpaired one costs one character, not the reply.
     let stream = Stream::new()
         .data(&chunk("a\\ud83db"))
         .finish("stop")

@@ -1,7 +1,7 @@
 //! Conversations of several turns: random tools, random replies, a client that sends back what it has got.
 //!
 //! Of each reply the client gets the calls that reading the whole text finds. In each request the model reads exactly
-//! the calls that the client has sent, and nothing that anybody else has said counts as a marker.
+//! the calls that the client has sent, and no other text contains a marker.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,8 @@ use plaincall_call::{
     definitions::read_tool_definitions,
     history::{PastCall, TurnPart, history},
 };
-use plaincall_gateway::{
-    ArgumentMode, Caller, Markers, ModelSettings, ReasoningSpan, ReplyPlan, Secret, ToolCache,
-    Translation, translate,
-};
+use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, Secret};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
@@ -36,14 +34,14 @@ const MARKERS: &[[&str; 3]] = &[
 const NAMES: &[&str] = &["add", "get_weather", "write-file", "now", "x.y", "Add"];
 /// What begins the text that teaches the calls, which has markers of its own.
 const TAUGHT: &str = "# Calling tools";
-/// What stands before a call that the syntax cannot spell.
+/// The text before a call that the syntax cannot express.
 const AS_JSON: &str = "(A call this syntax cannot express, as JSON: ";
 
 fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len())]
 }
 
-/// What stands around a conversation.
+/// The settings of a conversation.
 struct Setting {
     settings: ModelSettings,
     tools: Value,
@@ -61,13 +59,12 @@ impl Setting {
             }
             _ => Dialect::block(),
         };
-        let mut settings = ModelSettings {
-            dialect,
-            markers: one(random, &[Markers::Plain, Markers::Keyed]),
-            reasoning: random.one_in(2).then(ReasoningSpan::think),
-            arguments: one(random, &[ArgumentMode::Stream, ArgumentMode::Checked]),
-            ..ModelSettings::default()
-        };
+        let mut settings = crate::settings(|settings| {
+            settings.dialect = dialect;
+            settings.markers = one(random, &[Markers::Plain, Markers::Keyed]);
+            settings.reasoning = random.one_in(2).then(ReasoningSpan::think);
+            settings.arguments = one(random, &[ArgumentMode::Stream, ArgumentMode::Checked]);
+        });
         if settings.check().is_err() {
             settings.dialect = Dialect::block();
         }
@@ -115,7 +112,7 @@ impl Setting {
 
 /// No description of a tool adds a marker to what teaches the calls.
 fn check_taught(setting: &Setting, messages: &[Value]) {
-    let told = |tools: &Value| {
+    let translated = |tools: &Value| {
         let request = setting.request(messages, tools);
         let (messages, plan) = setting.asked(&request);
         let text = text_of(&messages[0]);
@@ -128,7 +125,12 @@ fn check_taught(setting: &Setting, messages: &[Value]) {
     for tool in plain.as_array_mut().unwrap() {
         tool["function"]["description"] = json!("x");
     }
-    assert_eq!(told(&setting.tools), told(&plain), "{}", setting.tools);
+    assert_eq!(
+        translated(&setting.tools),
+        translated(&plain),
+        "{}",
+        setting.tools
+    );
 }
 
 /// Tools of any schema, with descriptions that hurt.
@@ -246,7 +248,7 @@ fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let turn = [TurnPart::Called(PastCall::new(name, &arguments))];
     let find = |name: &str| setting.set.get(name);
     let text = history(&turn, dialect, find).unwrap().into_text();
-    // What is told as JSON is no call.
+    // Calls written as JSON are not parsed as calls.
     if text.contains(AS_JSON) {
         return String::new();
     }
@@ -291,7 +293,7 @@ fn text_of(message: &Value) -> String {
     texts_of(message).concat()
 }
 
-/// How a conversation goes on.
+/// The state of a conversation.
 struct Talk {
     messages: Vec<Value>,
     /// The calls that the client has sent back, by turns of the model.
@@ -308,7 +310,7 @@ struct Sent {
 struct Tally {
     right: u64,
     wrong: u64,
-    told: u64,
+    translated: u64,
     turns: u64,
 }
 
@@ -331,14 +333,14 @@ impl Talk {
             last_role = role;
             if role == "assistant" {
                 let sent = turns.next().expect("a turn that was sent");
-                tally.told += check_turn(sent, &text, setting, dialect);
+                tally.translated += check_turn(sent, &text, setting, dialect);
                 continue;
             }
             let text = text.split(TAUGHT).next().unwrap();
             assert!(markers_in(text, dialect).is_empty(), "{text:?}");
             assert_eq!(Document::parse(text, dialect).unwrap().calls().count(), 0);
         }
-        assert!(turns.next().is_none(), "every turn is told");
+        assert!(turns.next().is_none(), "every turn is translated");
         // Each text of the client is there, as it was.
         let escaper = Escaper::new(dialect).unwrap();
         let all: String = messages
@@ -350,18 +352,18 @@ impl Talk {
             .iter()
             .filter(|message| message["role"] != "assistant")
         {
-            // Between parts may stand a backslash that nobody wrote.
-            for said in texts_of(message) {
+            // Escaping may insert a backslash between parts.
+            for content in texts_of(message) {
                 assert!(
-                    all.contains(said.trim_end_matches(['\r', '\n'])),
-                    "{said:?} of {all:?}"
+                    all.contains(content.trim_end_matches(['\r', '\n'])),
+                    "{content:?} of {all:?}"
                 );
             }
         }
     }
 
-    /// The client takes an answer and goes on.
-    fn go_on(&mut self, random: &mut Random, recorded: Recorded, dialect: &Dialect) {
+    /// The client accepts a reply and continues.
+    fn continue_with(&mut self, random: &mut Random, recorded: Recorded, dialect: &Dialect) {
         let calls: Vec<Value> = recorded
             .calls
             .iter()
@@ -383,15 +385,15 @@ impl Talk {
         }
         self.messages.extend(results);
         if !has_calls || random.one_in(3) {
-            let said = hostile(random, dialect);
+            let content = hostile(random, dialect);
             let part = |text: &str| json!({"type": "text", "text": text});
             self.messages.push(if random.one_in(3) {
                 // Two texts can make a marker.
-                let at = said.floor_char_boundary(random.below(said.len() + 1));
-                let (one, two) = said.split_at(at);
+                let at = content.floor_char_boundary(random.below(content.len() + 1));
+                let (one, two) = content.split_at(at);
                 json!({"role": "user", "content": [part(one), part(two)]})
             } else {
-                json!({"role": "user", "content": said})
+                json!({"role": "user", "content": content})
             });
         }
         for call in &recorded.calls {
@@ -405,8 +407,8 @@ impl Talk {
     }
 }
 
-/// A turn of the model, as it is told: what it said, its calls in their order, and no others. How many of them are calls;
-/// the rest is told as JSON.
+/// Checks a translated turn of the model: its text, its calls in order, and no others. Returns how many are calls; the rest
+/// are JSON.
 fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> u64 {
     let document = Document::parse(text, dialect).unwrap();
     let found: Vec<(String, Value)> = document
@@ -432,10 +434,10 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
     });
     for (name, arguments) in &sent.calls {
         let value = serde_json::from_str::<Value>(arguments);
-        let is_told = |(found, given): &&(String, Value)| {
+        let is_listed = |(found, given): &&(String, Value)| {
             found == name && value.as_ref().is_ok_and(|value| value == given)
         };
-        if left.next_if(is_told).is_some() {
+        if left.next_if(is_listed).is_some() {
             continue;
         }
         let arguments = value.unwrap_or_else(|_| arguments.as_str().into());
@@ -445,7 +447,7 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
     assert_eq!(as_json.next(), None, "{plain:?}");
     assert!(
         left.next().is_none(),
-        "{text:?} tells of more than {:?}",
+        "{text:?} contains more than {:?}",
         sent.calls
     );
     found.len() as u64
@@ -506,7 +508,7 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
 }
 
 #[test]
-fn what_is_said_is_what_is_heard() {
+fn conversations_are_translated_faithfully() {
     let mut tally = Tally::default();
     let cases = cases("GATEWAY", 60);
     let count = cases.end - cases.start;
@@ -531,7 +533,7 @@ fn what_is_said_is_what_is_heard() {
             talk.check_request(&setting, &messages, &plan, &mut tally);
             let recorded = turn(random, &setting, &plan, &mut tally);
             // A client that knows the markers puts them everywhere.
-            talk.go_on(random, recorded, plan.dialect());
+            talk.continue_with(random, recorded, plan.dialect());
         }
     }
     if count >= 60 {
@@ -548,9 +550,9 @@ fn what_is_said_is_what_is_heard() {
             tally.turns
         );
         assert!(
-            tally.told * 3 > tally.right,
+            tally.translated * 3 > tally.right,
             "{} of {}",
-            tally.told,
+            tally.translated,
             tally.right
         );
     }

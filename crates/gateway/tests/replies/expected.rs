@@ -1,4 +1,4 @@
-//! What a client must get of a text, said by who reads the whole of it.
+//! The expected response for a complete text.
 
 use std::collections::HashSet;
 

@@ -6,9 +6,11 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Body as HttpBody;
 use hyper::body::Frame;
-use plaincall_gateway::axum::body::{Body, Bytes, HttpBody};
-use plaincall_gateway::axum::http::{Request, Response};
+use plaincall_gateway::Body;
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::chunk;
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ const HELD: usize = 4 << 20;
 /// What may be held of each call, whose id can be named as long as the reply lasts.
 const HELD_OF_CALL: usize = 200;
 
-/// A body that says one thing again and again, and then something else.
+/// A body that repeats one piece and then ends with another.
 struct Repeating {
     piece: Bytes,
     left: usize,
@@ -47,7 +49,7 @@ impl HttpBody for Repeating {
     }
 }
 
-/// A figure of this process's memory, in bytes, where the system tells (Linux).
+/// Returns a memory statistic of this process in bytes, on Linux.
 fn memory(name: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -75,8 +77,8 @@ async fn play(name: &str, delta: &Value, fields: &Value) {
     };
     let config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
     let gateway = Gateway::new(config).unwrap();
-    let asked = Request::post("/v1/chat/completions").body(request(fields).to_string().into());
-    let mut body = gateway.answer(asked.unwrap()).await.into_body();
+    let asked = Request::post("/v1/chat/completions").body(Body::from(request(fields).to_string()));
+    let mut body = gateway.handle(asked.unwrap()).await.into_body();
     let mut before = None;
     let mut length = 0;
     let mut end = Vec::new();
@@ -97,7 +99,7 @@ async fn play(name: &str, delta: &Value, fields: &Value) {
         String::from_utf8_lossy(&end)
     );
     let Some((before, most)) = before.flatten().zip(memory("VmHWM:")) else {
-        println!("long reply, {name}: this system does not tell what a process holds");
+        println!("long reply, {name}: no memory statistics on this system");
         return;
     };
     let held = most.saturating_sub(before);

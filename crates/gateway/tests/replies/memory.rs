@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Body as HttpBody;
 use hyper::body::Frame;
-use plaincall_gateway::axum::body::{Body, Bytes, HttpBody};
-use plaincall_gateway::axum::http::{Request, Response};
-use plaincall_gateway::{Answered, Gateway, GatewayConfig, LocalModel, Report, Secret, Upstream};
+use plaincall_gateway::Body;
+use plaincall_gateway::server::ResponseFuture;
+use plaincall_gateway::{Gateway, GatewayConfig, LocalModel, Report, Secret, Upstream};
 use plaincall_testkit::model_server::{Piece, Script, Then};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -45,7 +48,7 @@ impl Drop for Busy {
 }
 
 impl LocalModel for Model {
-    fn answer(&self, request: Request<Bytes>) -> Answered {
+    fn answer(&self, request: Request<Bytes>) -> ResponseFuture {
         let body = serde_json::from_slice(request.body()).expect("JSON");
         self.0.asked.lock().unwrap().push(body);
         let mut scripts = self.0.scripts.lock().unwrap();
@@ -77,7 +80,7 @@ impl LocalModel for Model {
     }
 }
 
-/// The body of an answer, as its script says. The time before a piece begins when somebody asks for it.
+/// The body of an answer, as scripted. The delay before a piece begins when it is polled.
 struct Playing {
     pieces: VecDeque<Piece>,
     then: Then,
@@ -118,7 +121,7 @@ impl HttpBody for Playing {
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// It reads whatever comes, each piece after a while.
+    /// Reads everything, each piece after a delay.
     Reads(Duration),
     /// It goes away after this time.
     Leaves(Duration),
@@ -134,7 +137,7 @@ pub(crate) struct Got {
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) pieces: usize,
-    /// Whether it has recorded the end, and whether that was that the answer broke off.
+    /// The end, if it was received, and whether the response was truncated.
     pub(crate) end: Option<Result<(), ()>>,
 }
 
@@ -196,19 +199,19 @@ impl Stage {
             let mut got = Got::default();
             let body = self.talk(request, client, &mut got).await;
             while body.is_some() && self.reports.lock().unwrap().is_empty() {
-                // It is given up in time; the case says in what time.
+                // It is abandoned in time, which the case checks.
                 sleep(Duration::from_secs(1)).await;
             }
             let time = started.elapsed();
             if let Some(body) = body {
                 self.listen_again(body).await;
             }
-            // The clock goes on only when nobody has anything to do.
+            // The paused clock advances only when all tasks are idle.
             sleep(Duration::from_millis(1)).await;
             assert_eq!(
                 self.model.0.busy.load(Ordering::Relaxed),
                 0,
-                "asked for nobody"
+                "a request without a client"
             );
             (got, time)
         });
@@ -227,7 +230,7 @@ impl Stage {
         }
     }
 
-    /// Reads what is left of an answer when it has been given up: nobody may take that for the whole.
+    /// Reads the rest of an abandoned response, which must not look complete.
     async fn listen_again(&self, mut body: Body) {
         let is_abandoned = self.reports.lock().unwrap()[0].is_abandoned;
         let end = loop {
@@ -244,7 +247,7 @@ impl Stage {
         );
     }
 
-    /// Hears the answer; what is left of its body, if the client stays without reading.
+    /// Receives the response. Returns the rest of its body if the client stops reading.
     async fn talk(&self, request: Request<Body>, client: Client, got: &mut Got) -> Option<Body> {
         let (wait, most, leaves) = match client {
             Client::Reads(wait) => (wait, usize::MAX, Duration::MAX),
@@ -252,7 +255,7 @@ impl Stage {
             Client::Leaves(after) => (Duration::ZERO, usize::MAX, after),
         };
         let recorded = async {
-            let response = self.gateway.answer(request).await;
+            let response = self.gateway.handle(request).await;
             let (head, mut body) = response.into_parts();
             got.status = Some(head.status.as_u16());
             let content_type = head.headers.get("content-type");

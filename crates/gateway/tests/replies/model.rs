@@ -1,12 +1,13 @@
-//! A model server that says what it is told, and the gateway in between.
+//! A scripted model server behind the gateway.
 
 use std::sync::LazyLock;
 
 use plaincall_call::{ToolSet, definitions::read_tool_definitions};
-use plaincall_gateway::{
-    ArgumentMode, Caller, Counts, Exchange, Flow, GatewayError, ModelSettings, Next, RepairRound,
-    Reply, ReplyPlan, Secret, StreamedResponse, ToolCache, Translation, translate,
+use plaincall_gateway::translation::{
+    Caller, Exchange, Flow, Next, RepairRound, Reply, ReplyPlan, StreamedResponse, ToolCache,
+    Translation, translate,
 };
+use plaincall_gateway::{ArgumentMode, Counts, GatewayError, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
@@ -68,10 +69,9 @@ pub(crate) fn request(fields: &Value) -> Value {
 
 /// Settings that stream the arguments of calls.
 pub(crate) fn streaming() -> ModelSettings {
-    ModelSettings {
-        arguments: ArgumentMode::Stream,
-        ..ModelSettings::default()
-    }
+    crate::settings(|settings| {
+        settings.arguments = ArgumentMode::Stream;
+    })
 }
 
 /// The plan of a request with these fields.
@@ -89,7 +89,7 @@ pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
     }
 }
 
-/// What a server says, as the bytes of its stream.
+/// The bytes of a server's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream(pub(crate) Vec<u8>);
 
@@ -180,7 +180,7 @@ pub(crate) fn exchange(
         bytes.append(&mut exchange.take());
         match next {
             Next::Repair(round) => rounds.push(round),
-            Next::Done | Next::Failed(_) => break,
+            _ => break,
         }
     }
     Outcome {
@@ -191,7 +191,7 @@ pub(crate) fn exchange(
     }
 }
 
-/// What a client hears of one text that ends with this reason. When the model is asked again, it writes the same.
+/// Returns the response for one text with this finish reason. In repair rounds, the model repeats it.
 pub(crate) fn recorded(plan: &ReplyPlan, texts: &[&str], reason: &str) -> Outcome {
     let stream = Stream::new()
         .texts(texts.iter().copied())

@@ -4,10 +4,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Body as HttpBody;
 use hyper::body::Frame;
-use plaincall_gateway::axum::body::{Body, Bytes, HttpBody};
-use plaincall_gateway::axum::http::{Request, Response};
-use plaincall_gateway::axum::response::Response as Answer;
+use plaincall_gateway::Body;
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use tokio::time::{Instant, sleep};
 
@@ -42,9 +43,9 @@ fn gateway(set: impl FnOnce(&mut GatewayConfig)) -> Gateway {
     Gateway::new(config).unwrap()
 }
 
-async fn ask(gateway: &Gateway, key: &str, body: Body) -> Answer {
+async fn ask(gateway: &Gateway, key: &str, body: Body) -> Response<Body> {
     let request = Request::post("/v1/chat/completions").header("authorization", key);
-    gateway.answer(request.body(body).unwrap()).await
+    gateway.handle(request.body(body).unwrap()).await
 }
 
 const PLAIN: &str = r#"{"messages":[]}"#;

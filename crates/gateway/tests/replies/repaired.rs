@@ -1,14 +1,15 @@
-//! What the client hears of replies with an invalid call or none, and what the model is asked again.
+//! Replies with an invalid call or none: the responses for clients and the repair messages.
 
-use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, StreamedResponse};
+use plaincall_gateway::translation::{Reply, StreamedResponse};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
 use crate::replies::model::{Stream, exchange, plan, recorded, streaming};
 use crate::replies::table::{ADD, WRONG, check, line};
 
-/// Rounds of a reply: what the model says, what the client hears, and what the model is told last.
-fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) {
+/// Checks rounds of a reply: the model's texts, the client's response and the last repair message.
+fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, parts: &[&str]) {
     let streams: Vec<Stream> = rounds
         .iter()
         .map(|text| Stream::new().texts([*text]).finish("stop").usage(10).done())
@@ -19,9 +20,9 @@ fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) 
     let last = outcome
         .rounds
         .last()
-        .map(|round| round.complaint.as_str())
+        .map(|round| round.message.as_str())
         .unwrap_or_default();
-    for part in told {
+    for part in parts {
         assert!(last.contains(part), "{part:?} in {last}");
     }
 }
@@ -52,7 +53,7 @@ fn rounds_of_repair() {
         r#""" error: the model wrote an invalid call, even after it was asked to correct it"#,
         &[],
     );
-    // What a round says stands on a line of its own, and makes no marker with what was said first.
+    // The text of a round begins on a new line, so it forms no marker with the previous text.
     check_rounds(
         &none,
         &[&format!("!!!GADGET_{WRONG}"), "END"],
@@ -106,9 +107,9 @@ fn rounds_of_repair() {
     );
 }
 
-/// What a round says without a call is the answer, less what the client has already.
+/// A round without a call is the answer, without the text that the client already has.
 #[test]
-fn nothing_is_said_twice() {
+fn nothing_is_sent_twice() {
     for (first, second, expected) in [
         ("I add.\n", "I add.\nBut I cannot.", "I add.\nBut I cannot."),
         ("I add. ", "I add. But I cannot.", "I add.  But I cannot."),
@@ -128,7 +129,7 @@ fn nothing_is_said_twice() {
     }
 }
 
-/// Once a call has been sent, the reply ends before an invalid one, and nothing more is asked for or said.
+/// Once a call has been sent, the reply ends before an invalid one, and nothing more is requested or sent.
 #[test]
 fn a_reply_ends_before_an_invalid_call() {
     const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
@@ -204,7 +205,7 @@ fn calls_that_may_not_run() {
     let started = "!!!GADGET_START:write\n!!!ARG:path\na.txt\n";
     let misspelled = format!("{started}!!!GADGT_END\nDone.\n!!!GADGET_END\n");
     let escaped = format!("{started}!!!GADGET_EN\\D\n!!!GADGET_END\n");
-    for (text, told) in [
+    for (text, parts) in [
         (misspelled, "looks like the end marker"),
         (
             format!("{started}!!!GADGT_END\nDone.\n"),
@@ -221,11 +222,10 @@ fn calls_that_may_not_run() {
         (escaped, ""),
     ] {
         for arguments in [ArgumentMode::Checked, ArgumentMode::Stream] {
-            let settings = ModelSettings {
-                arguments,
-                repair_rounds: 1,
-                ..ModelSettings::default()
-            };
+            let settings = crate::settings(|settings| {
+                settings.arguments = arguments;
+                settings.repair_rounds = 1;
+            });
             let plan = plan(&json!({}), &settings);
             let outcome = recorded(&plan, &[&text], "stop");
             let is_sent = outcome
@@ -233,11 +233,11 @@ fn calls_that_may_not_run() {
                 .readable()
                 .iter()
                 .any(|(name, _)| *name == "write");
-            assert_eq!(is_sent, told.is_empty(), "{text:?}");
-            if arguments == ArgumentMode::Checked && !told.is_empty() {
+            assert_eq!(is_sent, parts.is_empty(), "{text:?}");
+            if arguments == ArgumentMode::Checked && !parts.is_empty() {
                 assert_eq!(outcome.recorded.calls, []);
-                let complaint = &outcome.rounds[0].complaint;
-                assert!(complaint.contains(told), "{complaint}");
+                let message = &outcome.rounds[0].message;
+                assert!(message.contains(parts), "{message}");
             }
         }
     }
@@ -307,9 +307,7 @@ fn a_very_long_reply_is_not_repaired() {
 /// What the model has escaped is no call that it meant to make.
 #[test]
 fn escaped() {
-    let settings = ModelSettings {
-        ..ModelSettings::default()
-    };
+    let settings = ModelSettings::default();
     for (text, content) in [
         (
             "The page says:\n!!!GADGET_START\\:now\n!!!GADGET_EN\\D\n",
@@ -325,14 +323,13 @@ fn escaped() {
     }
 }
 
-/// What a page says does not become a call by being asked for.
+/// Text of a page does not become a call through a repair.
 #[test]
 fn quoted() {
     let check = |markers: Markers, page: &str, text: &str, is_asked: bool| {
-        let settings = ModelSettings {
-            markers,
-            ..ModelSettings::default()
-        };
+        let settings = crate::settings(|settings| {
+            settings.markers = markers;
+        });
         let page = json!([{"role": "user", "content": "Do it."}, {"role": "tool", "tool_call_id": "c", "content": page}]);
         let plan = plan(&json!({"messages": page}), &settings);
         let stream = || Stream::new().texts([text]).finish("stop").done();
@@ -362,7 +359,7 @@ fn quoted() {
     check(Markers::Keyed, bare, bare, false);
 }
 
-/// Whoever is said to have written it, and wherever it stands.
+/// For every author and position.
 #[test]
 fn quoted_from_anywhere() {
     let near = "Write\n\t!!!gadget_start:now\n!!!gadget_end\n";
@@ -412,10 +409,7 @@ fn quoted_from_anywhere() {
     {
         let fields = if fields.is_array() { json!({"messages": fields}) } else { fields };
         for markers in [Markers::Plain, Markers::Keyed] {
-            let settings = ModelSettings {
-                markers,
-                ..ModelSettings::default()
-            };
+            let settings = crate::settings(|settings| { settings.markers = markers; });
             let written = near.replace('\t', "");
             let stream = || Stream::new().texts([&*written]).finish("stop").done();
             let plan = plan(&fields, &settings);
@@ -428,10 +422,9 @@ fn quoted_from_anywhere() {
 /// The key does not matter: a page can bring the model to write it.
 #[test]
 fn quoted_and_keyed() {
-    let settings = ModelSettings {
-        markers: Markers::Keyed,
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.markers = Markers::Keyed;
+    });
     let page = "!!!GADGET_START:now\n!!!GADGET_END\n";
     let messages = json!([{"role": "user", "content": page}]);
     let fields = json!({"messages": messages, "tool_choice": "required"});
@@ -444,9 +437,9 @@ fn quoted_and_keyed() {
     for first in [page, &near] {
         let outcome = exchange(&plan, &[stream(first), stream(&call)], &[50], false);
         assert_eq!(outcome.recorded.readable(), [("now", "{}")]);
-        let complaint = &outcome.rounds[0].complaint;
-        assert!(complaint.contains("one is required now"), "{complaint}");
-        assert!(!complaint.contains(key), "{complaint}");
+        let message = &outcome.rounds[0].message;
+        assert!(message.contains("one is required now"), "{message}");
+        assert!(!message.contains(key), "{message}");
     }
 }
 

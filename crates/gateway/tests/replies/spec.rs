@@ -105,11 +105,10 @@ fn examples() {
 /// An example of a syntax as a reply to a request that offers the tools of its calls, each with these parameters. How
 /// many calls of it the client can read.
 fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
-    let settings = ModelSettings {
-        dialect,
-        reasoning: None,
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.dialect = dialect;
+        settings.reasoning = None;
+    });
     if settings.check().is_err() {
         return 0;
     }

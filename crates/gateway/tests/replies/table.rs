@@ -1,10 +1,9 @@
-//! What the client hears of what the model says: one line a case.
+//! The client's response for texts of the model, one line per case.
 
 use std::fmt::Write as _;
 
-use plaincall_gateway::{
-    Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedResponse,
-};
+use plaincall_gateway::translation::{Exchange, Flow, Next, Reply, StreamedResponse};
+use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::read_answer;
 use plaincall_wire::openai::ChatCompletionChunk;
@@ -89,8 +88,8 @@ fn streamed() {
         "stop",
         r#""" write({"path":"ab"}) tool_calls"#,
     );
-    // Not every reason says that the reply is whole.
-    for (reason, told) in [
+    // Not every reason means that the reply is complete.
+    for (reason, end) in [
         ("insufficient_system_resource", "tool_calls"),
         ("abort", "tool_calls"),
         ("model_length", "length"),
@@ -98,9 +97,9 @@ fn streamed() {
         check(
             "!!!GADGET_START:write\n!!!ARG:path\nab",
             reason,
-            &format!(r#""" write({{"path":"ab"]) {told}"#),
+            &format!(r#""" write({{"path":"ab"]) {end}"#),
         );
-        check(ADD, reason, &format!(r#""" add({{"a":5}}) {told}"#));
+        check(ADD, reason, &format!(r#""" add({{"a":5}}) {end}"#));
     }
     check(
         "!!!GADGET_START:write\n!!!ARG:path\nab",
@@ -185,10 +184,8 @@ fn choices() {
 
 #[test]
 fn emoji_and_keyed() {
-    let emoji = ModelSettings {
-        dialect: Dialect::emoji(),
-        ..streaming()
-    };
+    let mut emoji = streaming();
+    emoji.dialect = Dialect::emoji();
     check(
         &json!({}),
         &emoji,
@@ -203,10 +200,9 @@ fn emoji_and_keyed() {
         "stop",
         r#""" add({"a":5]) tool_calls"#,
     );
-    let keyed = ModelSettings {
-        markers: Markers::Keyed,
-        ..ModelSettings::default()
-    };
+    let keyed = crate::settings(|settings| {
+        settings.markers = Markers::Keyed;
+    });
     check(
         &json!({}),
         &keyed,
@@ -271,7 +267,7 @@ fn ends_of_the_server() {
             r#""" write({"path":"ab"]) length"#,
         ),
         (Stream::new().done(), false, r#""" stop"#),
-        // The stream breaks off.
+        // The stream is truncated.
         (
             started("Hi."),
             false,
@@ -283,7 +279,7 @@ fn ends_of_the_server() {
             r#""" write({"path":"ab) error: it broke"#,
         ),
         (Stream::new(), true, r#""" error: it broke"#),
-        // It breaks off when all is said.
+        // It is truncated after the end of the reply.
         (started("Hi.").finish("stop"), true, r#""Hi." stop"#),
         (
             started(ADD).finish("stop"),
@@ -388,7 +384,7 @@ fn bytes(stream: &Stream) -> String {
 }
 
 #[test]
-fn what_stands_beside_the_answer() {
+fn fields_beside_the_answer() {
     // Before it, with empty names.
     let stream =
         Stream::new().data(r#"{"choices":[],"created":0,"id":"","model":"","filter":[1]}"#);
@@ -407,7 +403,7 @@ fn what_stands_beside_the_answer() {
 }
 
 #[test]
-fn a_server_that_goes_on_behind_the_end() {
+fn a_server_that_continues_after_the_end() {
     let plan = plan(&json!({}), &ModelSettings::default());
     let more = std::iter::repeat_n("more", 1000);
     let stream = Stream::new().texts(["Hi."]).finish("stop").texts(more);
@@ -418,10 +414,9 @@ fn a_server_that_goes_on_behind_the_end() {
 
 #[test]
 fn without_rounds_of_repair() {
-    let settings = ModelSettings {
-        repair_rounds: 0,
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.repair_rounds = 0;
+    });
     let error = r#""" error: the model wrote an invalid call"#;
     check(&json!({}), &settings, WRONG, "stop", error);
 }
@@ -453,13 +448,17 @@ fn text_leaves_at_once() {
             reply.push(chunk);
             let bytes = String::from_utf8(reply.sink_mut().take()).unwrap();
             let events = bytes.split_terminator("\n\n");
-            let said = events.map(|event| {
+            let summaries = events.map(|event| {
                 let chunk: Value =
                     serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
                 let content = &chunk["choices"][0]["delta"]["content"];
                 content.as_str().unwrap_or_default().to_owned()
             });
-            assert_eq!(said.collect::<String>(), *left, "{text:?} of {texts:?}");
+            assert_eq!(
+                summaries.collect::<String>(),
+                *left,
+                "{text:?} of {texts:?}"
+            );
         }
     }
 }
@@ -480,10 +479,9 @@ fn headers_that_are_too_long() {
             format!("a {long}]\nb"),
         ),
     ] {
-        let settings = ModelSettings {
-            dialect,
-            ..ModelSettings::default()
-        };
+        let settings = crate::settings(|settings| {
+            settings.dialect = dialect;
+        });
         let plan = plan(&json!({}), &settings);
         for size in [3, 7, usize::MAX] {
             let pieces = plaincall_testkit::untrusted::chunks(&text, &[size]);
@@ -496,7 +494,7 @@ fn headers_that_are_too_long() {
 
 #[test]
 fn long_names_are_not_repeated_in_each_chunk() {
-    for (length, is_told) in [(1024, true), (1025, false)] {
+    for (length, is_kept) in [(1024, true), (1025, false)] {
         let name = "n".repeat(length);
         let started = json!({"id": name, "model": name, "system_fingerprint": name,
             "choices": [{"delta": {"content": "a"}}]});
@@ -514,8 +512,8 @@ fn long_names_are_not_repeated_in_each_chunk() {
         let bytes = exchange.take();
         assert_eq!(read_answer(&bytes, false).content, "abc");
         let text = String::from_utf8(bytes).unwrap();
-        assert_eq!(text.contains(&name), is_told);
-        assert_eq!(text.contains("chatcmpl-0"), !is_told);
+        assert_eq!(text.contains(&name), is_kept);
+        assert_eq!(text.contains("chatcmpl-0"), !is_kept);
     }
 }
 
@@ -537,14 +535,14 @@ fn a_reply_without_end() {
         flows,
         [Flow::Continue, Flow::Continue, Flow::Continue, Flow::Stop]
     );
-    let Next::Failed(refusal) = reply.end(Ok(())) else {
+    let Next::Failed(error) = reply.end(Ok(())) else {
         panic!("it has no end");
     };
-    assert!(refusal.message().contains("exceeds 67108864 bytes"));
+    assert!(error.message().contains("exceeds 67108864 bytes"));
 }
 
 #[test]
-fn a_reply_ends_once_however_often_its_end_is_said() {
+fn a_reply_ends_once_even_if_its_end_is_repeated() {
     let twice = json!({"choices": [
         {"index": 0, "delta": {"content": ADD}, "finish_reason": "stop"},
         {"delta": {}, "finish_reason": "stop"},

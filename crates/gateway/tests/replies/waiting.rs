@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::axum::body::Body;
-use plaincall_gateway::axum::http::Request;
+use http::Request;
+use plaincall_gateway::Body;
 use plaincall_testkit::model_server::{Head, Piece, Script, Then};
 use plaincall_testkit::strict_client::{Recorded, read_answer};
 use serde_json::json;
@@ -34,7 +34,7 @@ fn asked() -> Request<Body> {
     request.body(Body::from(body.to_string())).unwrap()
 }
 
-/// What a client hears of an answer that ends as it should.
+/// Plays a response that ends normally.
 fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Recorded, Played) {
     let played = stage.play(asked(), scripts, client);
     assert_eq!(played.got.end, Some(Ok(())));
@@ -45,7 +45,7 @@ fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Recorded, Playe
 }
 
 #[test]
-fn whoever_waits_long_is_told() {
+fn clients_that_wait_receive_keep_alives() {
     let stage = Stage::new(|_| {});
     let mut script = Script::stream(&["Yes."], "stop");
     script.pieces[0].after = Duration::from_secs(40);
@@ -103,7 +103,7 @@ fn what_is_not_waited_for_any_longer() {
             600,
         ),
         (started(0), 504, "stopped sending data", 300),
-        // What has come of an error is told, when nothing more of it does.
+        // A truncated error is reported as far as it was received.
         (page, 503, "status 503: Closed", 2),
         (started(1), 200, "stopped sending data", 300),
         (started(2), 200, "stopped sending data", 300),
@@ -112,9 +112,9 @@ fn what_is_not_waited_for_any_longer() {
         assert_eq!(played.got.status, Some(status), "{words}");
         let text = String::from_utf8(played.got.bytes.clone()).unwrap();
         assert!(text.contains(words), "{words} in {text}");
-        // The words of the server may quote what was said.
-        let told = played.report.error.unwrap();
-        assert!(told.contains(words) || status == 503, "{told}");
+        // The server's message may quote the conversation.
+        let message = played.report.error.unwrap();
+        assert!(message.contains(words) || status == 503, "{message}");
         let most = Duration::from_millis(seconds * 1000 + 50);
         assert!(played.time <= most, "{:?}", played.time);
         assert!(played.time >= Duration::from_secs(seconds));
@@ -127,7 +127,7 @@ fn what_is_not_waited_for_any_longer() {
 }
 
 #[test]
-fn nobody_waits_for_a_server_that_goes_on() {
+fn no_client_waits_for_a_server_that_continues() {
     let stage = Stage::new(|_| {});
     let comment = b": x\n\n".to_vec();
     let nothing = b"data:\n\n".to_vec();
@@ -163,7 +163,7 @@ fn nobody_waits_for_a_server_that_goes_on() {
 }
 
 #[test]
-fn a_client_that_reads_slowly_hears_the_usage() {
+fn a_slow_client_receives_the_usage() {
     let stage = Stage::new(|_| {});
     let script = Script::stream(&["Yes."], "stop").only(2, Then::End);
     let usage = Script::new(script.head.clone().unwrap(), vec![usage()]).cut(&[3]);

@@ -1,6 +1,7 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::{CompleteResponse, ModelSettings, Next, Reply, Secret, StreamedResponse};
+use plaincall_gateway::translation::{CompleteResponse, Next, Reply, StreamedResponse};
+use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
 use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
@@ -26,8 +27,8 @@ fn answer(settings: &ModelSettings, texts: &[&str], reason: &str) -> Result<Valu
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         match reply.whole(&upstream) {
             Next::Repair(_) => {}
-            Next::Failed(refusal) => return Err(refusal.message().to_owned()),
-            Next::Done => {
+            Next::Failed(error) => return Err(error.message().to_owned()),
+            _ => {
                 let written = plaincall_wire::write(&reply.into_sink().into_completion(upstream));
                 return Ok(serde_json::from_str(&written).unwrap());
             }
@@ -87,9 +88,9 @@ fn an_answer_is_what_a_stream_gives() {
     }
 }
 
-/// What a stream says in each chunk, an answer says too.
+/// Fields of each chunk are also in a complete answer.
 #[test]
-fn an_answer_of_a_server_that_says_little() {
+fn an_answer_with_few_fields() {
     let choices = r#""choices":[{"message":{"content":"Hi."},"delta":{"content":"Hi."},"finish_reason":"stop"}]"#;
     for (given, expected) in [
         ("", json!(["chatcmpl-0", 1, ""])),
@@ -131,7 +132,7 @@ fn an_answer_of_a_server_that_says_little() {
 }
 
 #[test]
-fn an_answer_is_checked_whatever_is_set() {
+fn complete_answers_are_always_checked() {
     for settings in [ModelSettings::default(), streaming()] {
         let answer = |texts: &[&str]| answer(&settings, texts, "stop");
         let repaired = answer(&[TEXTS[2], TEXTS[1]]).unwrap();
@@ -161,9 +162,9 @@ fn an_answer_without_choices() {
         let whole = CompleteResponse::new("chatcmpl-0", 1);
         let mut reply = Reply::new(plan, Secret::new("seed"), whole);
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        let Next::Failed(refusal) = reply.whole(&upstream) else {
+        let Next::Failed(error) = reply.whole(&upstream) else {
             panic!("{body}");
         };
-        assert_eq!((refusal.status, refusal.message()), (502, message));
+        assert_eq!((error.status, error.message()), (502, message));
     }
 }

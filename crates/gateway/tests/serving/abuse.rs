@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use plaincall_gateway::axum::body::{Body, Bytes};
-use plaincall_gateway::axum::http::Request;
-use plaincall_gateway::{Gateway, GatewayConfig, Secret, Timeouts, Upstream};
+use bytes::Bytes;
+use http::Request;
+use plaincall_gateway::Body;
+use plaincall_gateway::server::Timeouts;
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -44,7 +46,7 @@ fn chat(body: impl AsRef<[u8]>) -> Vec<u8> {
 async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
-    // Whoever answers early need not read on.
+    // A server that responds early need not read on.
     let _ = to.write_all(bytes).await;
     let mut answer = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut answer)).await;
@@ -53,7 +55,7 @@ async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Sends these bytes and checks the answer: its status, what the message holds and the field that is named. Where
-/// nothing is to be said, there is no body: what is no HTTP has no answer but a status.
+/// no message is expected, there is no body: invalid HTTP gets only a status.
 async fn check(gateway: &Started, bytes: &[u8], status: u16, words: &str, param: Option<&str>) {
     let answer = answer(gateway, bytes).await;
     let answer = String::from_utf8(answer).unwrap();
@@ -61,8 +63,8 @@ async fn check(gateway: &Started, bytes: &[u8], status: u16, words: &str, param:
     let (head, body) = answer
         .split_once("\r\n\r\n")
         .unwrap_or_else(|| panic!("{begin}: {answer}"));
-    let told = head.split(' ').nth(1).unwrap_or_default();
-    assert_eq!(told, status.to_string(), "{begin}: {answer}");
+    let found = head.split(' ').nth(1).unwrap_or_default();
+    assert_eq!(found, status.to_string(), "{begin}: {answer}");
     if words.is_empty() {
         assert_eq!(body, "", "{begin}");
         return;
@@ -204,7 +206,7 @@ async fn what_is_no_request() {
     for (bytes, status, words) in table {
         check(&gateway, bytes, *status, words, None).await;
     }
-    // Another protocol, in which no status can be told.
+    // Another protocol, without a status.
     let newer = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     assert_eq!(answer(&gateway, newer).await, b"");
 }
@@ -259,7 +261,7 @@ async fn paths_and_methods_that_are_none() {
     }
 }
 
-/// Whoever is refused can use the connection again.
+/// The connection is reusable after a rejected request.
 #[tokio::test]
 async fn what_is_not_wanted_does_not_stand_in_the_way() {
     let server = ModelServer::start(vec![]).await;
@@ -292,7 +294,7 @@ async fn what_is_not_wanted_does_not_stand_in_the_way() {
     );
 }
 
-/// Sends a byte at a time and hears what is said of it.
+/// Sends one byte at a time and reads the response.
 async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
@@ -465,8 +467,8 @@ async fn the_older_protocol() {
         head.starts_with("HTTP/1.0 200 ") && !head.contains("chunked"),
         "{head}"
     );
-    let told = plaincall_testkit::strict_client::read_answer(events.as_bytes(), false);
-    assert_eq!(told.content, "Yes.");
+    let found = plaincall_testkit::strict_client::read_answer(events.as_bytes(), false);
+    assert_eq!(found.content, "Yes.");
 }
 
 #[tokio::test]
@@ -480,10 +482,10 @@ async fn a_client_that_waits_to_be_asked_for_the_body() {
         body.len()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let mut told = [0; 25];
-    let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut told));
+    let mut found = [0; 25];
+    let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut found));
     read.await.unwrap().unwrap();
-    assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(&found, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(body.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer));
@@ -560,7 +562,7 @@ async fn what_is_of_too_many_pieces() {
 
 /// While a long request is thought about, others are answered, even on one thread.
 #[tokio::test]
-async fn a_long_request_holds_nobody_up() {
+async fn a_long_request_blocks_no_other() {
     let is_asked = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&is_asked);
     let model = move |_: Request<Bytes>| {
@@ -572,14 +574,14 @@ async fn a_long_request_holds_nobody_up() {
     let mut long = tools(1, &json!({}));
     long["messages"][0]["content"] = json!("x".repeat(300 << 10));
     let long = Bytes::from(long.to_string());
-    let health = Request::get("/health").body(Body::empty()).unwrap();
-    // It is thought about elsewhere, now and then quicker than here. The model is not asked before somebody looks again.
+    let health = Request::get("/health").body(Body::default()).unwrap();
+    // Another thread prepares it, sometimes faster than this one. The model is asked only when the future is polled again.
     let mut attempts = 0..20;
     let answering = loop {
         assert!(attempts.next().is_some(), "it is thought about here");
         is_asked.store(false, Ordering::Relaxed);
         let request = Request::post("/v1/chat/completions").body(Body::from(long.clone()));
-        let mut answering = Box::pin(gateway.answer(request.unwrap()));
+        let mut answering = Box::pin(gateway.handle(request.unwrap()));
         if poll_fn(|context| Poll::Ready(answering.as_mut().poll(context)))
             .await
             .is_pending()
@@ -587,7 +589,7 @@ async fn a_long_request_holds_nobody_up() {
             break answering;
         }
     };
-    assert_eq!(gateway.answer(health).await.status(), 200);
+    assert_eq!(gateway.handle(health).await.status(), 200);
     assert!(!is_asked.load(Ordering::Relaxed));
     assert_eq!(answering.await.status(), 502);
     assert!(is_asked.load(Ordering::Relaxed));

@@ -3,14 +3,17 @@
 use std::io;
 use std::iter;
 
+use bytes::Bytes;
 use futures_util::stream;
-use plaincall_gateway::axum::body::{Body, Bytes, to_bytes};
-use plaincall_gateway::axum::http::{Request, Response};
+use http::{Request, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use plaincall_gateway::Body;
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 
 type Piece = Result<Bytes, io::Error>;
 
-/// What a client gets of an answer in these pieces that is passed on; `None` if it breaks off.
+/// Returns the client's body for a forwarded response in these pieces; `None` if it is truncated.
 async fn given<I>(
     content_type: &'static str,
     pieces: impl Fn() -> I + Send + Sync + 'static,
@@ -20,14 +23,15 @@ where
 {
     let model = move |_: Request<Bytes>| {
         let answer = Response::builder().header("content-type", content_type);
-        let body = Body::from_stream(stream::iter(pieces()));
+        let frames = pieces().map(|piece| piece.map(Frame::data));
+        let body = Body::new(StreamBody::new(stream::iter(frames)));
         std::future::ready(answer.body(body).map_err(Into::into))
     };
     let config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
     let gateway = Gateway::new(config).unwrap();
     let asked = Request::post("/v1/chat/completions").body(Body::from(r#"{"messages":[]}"#));
-    let body = gateway.answer(asked.unwrap()).await.into_body();
-    let bytes = to_bytes(body, usize::MAX).await.ok()?;
+    let body = gateway.handle(asked.unwrap()).await.into_body();
+    let bytes = body.collect().await.ok()?.to_bytes();
     Some(String::from_utf8(bytes.to_vec()).unwrap())
 }
 
@@ -96,9 +100,9 @@ async fn finish_reasons_are_those_of_the_api() {
     }
 }
 
-/// Nobody takes a part for the whole.
+/// A part is never mistaken for the whole.
 #[tokio::test]
-async fn what_breaks_off_is_not_whole() {
+async fn truncated_bodies_are_not_complete() {
     let first = || Ok(Bytes::from("a"));
     for content_type in [JSON, EVENTS, OTHER] {
         let whole = given(content_type, move || iter::once(first())).await;

@@ -1,4 +1,4 @@
-//! Whatever the model server does, each client gets one answer that ends, and nothing is left behind.
+//! For any behavior of the model server, each client gets one complete response, and nothing is left.
 //!
 //! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway serving::chaos`. To play more:
 //! `CHAOS_CASES=<count>`.
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(250);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_end_whatever_comes() {
+async fn each_client_gets_one_answer() {
     let cases = cases("CHAOS", 16);
     let lanes = (0..LANES).map(|lane| {
         let seeds = cases.clone().filter(move |seed| seed % LANES == lane);
@@ -181,7 +181,7 @@ impl Expected<'_> {
             // What is asked for again may come to nothing.
             Verdict::Complete => assert!(!has_failed || self.is_checked || self.is_stalling),
             Verdict::Failed => assert!(has_failed),
-            Verdict::Refused(status) => panic!("{status} was to be told"),
+            Verdict::Refused(status) => panic!("expected {status}"),
             Verdict::Either => {}
         }
     }
@@ -198,8 +198,8 @@ impl Expected<'_> {
         assert!(!body["error"]["message"].as_str().unwrap().is_empty());
         match self.drawn.verdict {
             _ if self.is_stalling && status == 504 => {}
-            Verdict::Refused(told) => {
-                assert_eq!(status, told, "{body}");
+            Verdict::Refused(expected_status) => {
+                assert_eq!(status, expected_status, "{body}");
                 let head = self.drawn.script.head.as_ref().unwrap();
                 let is_asked = head.headers.iter().any(|(name, _)| *name == "retry-after");
                 assert_eq!(retry_after.is_some(), is_asked);
@@ -232,7 +232,7 @@ impl Expected<'_> {
         } else if script.then == Then::End || ends_anyway {
             assert!(is_whole && got == script.body());
         } else {
-            assert!(!is_whole, "what broke off there breaks off here");
+            assert!(!is_whole, "a truncated answer stays truncated");
             assert!(script.body().starts_with(&got));
         }
     }

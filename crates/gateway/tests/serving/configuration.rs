@@ -8,10 +8,11 @@ use plaincall_syntax::Dialect;
 type Set<'s> = &'s dyn Fn(&mut GatewayConfig);
 
 #[test]
-fn what_cannot_work_is_told_before_it_begins() {
-    let both = || ModelSettings {
-        dialect: Dialect::auto(),
-        ..ModelSettings::default()
+fn invalid_configurations_are_rejected() {
+    let both = || {
+        crate::settings(|settings| {
+            settings.dialect = Dialect::auto();
+        })
     };
     let upstream = |url: &str, key: Option<&str>| Upstream::http(url, key.map(str::to_owned));
     let table: &[(Set<'_>, &str)] = &[
@@ -68,20 +69,21 @@ fn what_cannot_work_is_told_before_it_begins() {
     for (set, expected) in table {
         let mut config = GatewayConfig::new(upstream("http://a", None), Secret::new("s"));
         set(&mut config);
-        let told = match Gateway::new(config) {
+        let message = match Gateway::new(config) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         };
-        assert!(told.contains(expected), "{told:?} holds {expected:?}");
-        assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
+        assert!(message.contains(expected), "{message:?} holds {expected:?}");
+        assert_eq!(message.is_empty(), expected.is_empty(), "{message}");
     }
 }
 
 /// A configuration that sets the number of rounds for each of these patterns, and 99 for all others.
 fn with_patterns(patterns: &[&str]) -> GatewayConfig {
-    let rounds = |repair_rounds| ModelSettings {
-        repair_rounds,
-        ..ModelSettings::default()
+    let rounds = |repair_rounds| {
+        crate::settings(|settings| {
+            settings.repair_rounds = repair_rounds;
+        })
     };
     let upstream = Upstream::http("http://a", None);
     let mut config = GatewayConfig::new(upstream, Secret::new("s"));

@@ -17,7 +17,7 @@ async fn ask(client: &mut TcpStream) {
     client.write_all(HEALTH).await.unwrap();
 }
 
-/// Hears that it is.
+/// Reads the response.
 async fn read_answer(client: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\nok\n") {
@@ -26,8 +26,8 @@ async fn read_answer(client: &mut TcpStream) {
     }
 }
 
-/// Hears that the connection is closed.
-async fn hear_the_end(client: &mut TcpStream) {
+/// Waits until the connection is closed.
+async fn read_end(client: &mut TcpStream) {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut rest));
     // A reset is an end too.
@@ -71,28 +71,28 @@ async fn how_long_they_are_kept() {
             read_answer(&mut client).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        // What has started has to come, however slowly it goes on.
+        // A request that has started must be complete in time.
         for byte in &HEALTH[..HEALTH.len() - 2] {
             if client.write_all(&[*byte]).await.is_err() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        hear_the_end(&mut client).await;
+        read_end(&mut client).await;
     };
     let not_for_ever = async {
         let gateway = with(30_000, 100).await;
         let mut client = TcpStream::connect(gateway.address).await.unwrap();
         ask(&mut client).await;
         read_answer(&mut client).await;
-        hear_the_end(&mut client).await;
+        read_end(&mut client).await;
     };
     tokio::join!(longer_than_a_head, not_for_ever);
 }
 
 /// Also none on which an answer is still to come.
 #[tokio::test]
-async fn none_is_left_when_nobody_serves() {
+async fn none_is_left_after_the_server_is_dropped() {
     let script = Script::stream(&["Yes."], "stop").only(1, Then::Stall);
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |_| {}).await;
@@ -102,7 +102,7 @@ async fn none_is_left_when_nobody_serves() {
     ask(&mut client).await;
     read_answer(&mut client).await;
     gateway.abort();
-    hear_the_end(&mut client).await;
+    read_end(&mut client).await;
     let rest = tokio::time::timeout(TIMEOUT, answer.bytes()).await;
     assert!(rest.expect("it is closed").is_err(), "it is not whole");
     server.until(|seen| seen.dropped == 1).await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::axum::body::Bytes;
-use plaincall_gateway::axum::http::Request;
+use bytes::Bytes;
+use http::Request;
 use plaincall_gateway::{ConfigError, Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
 use plaincall_testkit::strict_client::read_answer;
@@ -18,7 +18,7 @@ fn plain(is_streamed: bool) -> Value {
 }
 
 #[tokio::test]
-async fn before_it_ends_all_is_answered_and_others_can_hear_of_it() {
+async fn draining_completes_requests_and_is_visible() {
     let scripts = vec![Script::stream(&["Yes."], "stop"); 2];
     let server = ModelServer::start(scripts).await;
     let gateway = Started::before(&server, |_| {}).await;
@@ -36,7 +36,7 @@ async fn before_it_ends_all_is_answered_and_others_can_hear_of_it() {
 }
 
 #[tokio::test]
-async fn who_has_no_answer_at_the_end_hears_so() {
+async fn unanswered_requests_get_an_error() {
     let texts = ["I add.\n", ADD];
     let table = [
         (
@@ -84,9 +84,9 @@ async fn who_has_no_answer_at_the_end_hears_so() {
 
 /// What is passed on ends with an event only where one can stand: behind another, in a stream that can be read.
 #[tokio::test]
-async fn an_event_that_has_begun_is_not_mended() {
+async fn an_incomplete_event_is_not_repaired() {
     let stream = "text/event-stream";
-    for (content_type, pieces, is_told) in [
+    for (content_type, pieces, is_reported) in [
         (stream, &["data: 1\n\n"][..], true),
         (stream, &["data: 1\r\n\r\n"], true),
         (stream, &["data: 1\n", "\n"], true),
@@ -110,13 +110,13 @@ async fn an_event_that_has_begun_is_not_mended() {
             left -= response.chunk().await.unwrap().unwrap().len();
         }
         gateway.stop();
-        assert_eq!(response.chunk().await.is_ok(), is_told, "{pieces:?}");
+        assert_eq!(response.chunk().await.is_ok(), is_reported, "{pieces:?}");
         assert_eq!(gateway.ended().await, 1);
     }
 }
 
 #[tokio::test]
-async fn nobody_listens_for_all_by_mistake() {
+async fn public_addresses_need_keys() {
     let key = || vec!["key".to_owned()];
     for (address, keys, allow_public_without_keys, is_fine) in [
         ("127.0.0.1:0", vec![], false, true),

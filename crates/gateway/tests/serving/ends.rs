@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::serving::started::{ADD, Started, request};
 
-/// What is said before anything was answered.
+/// Errors before the response begins.
 async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
     let (has_head, then) = (script.head.is_some(), script.then);
     let server = ModelServer::start(vec![script]).await;
@@ -29,10 +29,10 @@ async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
     assert!(message.contains(words), "{words} in {text}");
     let reports = gateway.reports(1).await;
     assert_eq!(reports[0].status, status);
-    // The words of the server may quote what was said.
-    let told = reports[0].error.as_ref().unwrap();
-    let is_told = told.contains(words) || told.contains(&format!("status {status}"));
-    assert!(is_told, "{told}");
+    // The server's message may quote the conversation.
+    let message = reports[0].error.as_ref().unwrap();
+    let is_reported = message.contains(words) || message.contains(&format!("status {status}"));
+    assert!(is_reported, "{message}");
 }
 
 #[tokio::test]
@@ -78,15 +78,15 @@ async fn before_it_has_begun() {
         }
     }
     cases.join_all().await;
-    let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
-    let gateway = Started::with(nobody, |_| {}).await;
+    let unreachable_server = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
+    let gateway = Started::with(unreachable_server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("cannot be reached"));
 }
 
 #[tokio::test]
-async fn retry_after_is_told() {
+async fn retry_after_is_forwarded() {
     let script =
         Script::json(429, &json!({"error": {"message": "slow"}})).header("retry-after", "7");
 
@@ -172,7 +172,7 @@ async fn a_call_that_waits_ends_the_request() {
 }
 
 #[tokio::test]
-async fn it_ends_when_all_is_said() {
+async fn it_ends_with_the_reply() {
     let script = Script::stream(&["a", "b", "c"], "stop").after(Duration::from_millis(100));
     let server = ModelServer::start(vec![script]).await;
     let mut gateway = Started::before(&server, |_| {}).await;

@@ -34,8 +34,8 @@ fn written(key: &str, a: &str) -> String {
     format!("!!!GADGET_START{key}:add\n!!!ARG{key}:a\n{a}\n!!!GADGET_END{key}\n")
 }
 
-/// What the client says next: what it has recorded, and the results of the calls.
-fn go_on(request: &mut Value, recorded: &Recorded, results: &[&str]) {
+/// Adds the recorded reply and the results of its calls.
+fn add_turn(request: &mut Value, recorded: &Recorded, results: &[&str]) {
     let calls: Vec<Value> = recorded
         .calls
         .iter()
@@ -52,7 +52,7 @@ fn go_on(request: &mut Value, recorded: &Recorded, results: &[&str]) {
     }
 }
 
-/// Has a conversation of four turns with whoever answers here, and tells what the model server was asked.
+/// Has a conversation of four turns with these instances, and returns the model server's requests.
 async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let read_answer = async |body: &Value| {
@@ -76,16 +76,12 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
         recorded.readable(),
         [("add", r#"{"a":5}"#), ("add", r#"{"a":6}"#)]
     );
-    // Out of their order, as some clients tell them.
-    go_on(&mut body, &recorded, &["five", "six"]);
+    // In another order, as some clients send them.
+    add_turn(&mut body, &recorded, &["five", "six"]);
     let messages = body["messages"].as_array_mut().unwrap();
     let last = messages.len() - 1;
     messages.swap(last - 1, last);
-    assert_eq!(
-        key(&body).await,
-        first,
-        "what is told does not change the key"
-    );
+    assert_eq!(key(&body).await, first, "results do not change the key");
 
     // A call that must be repaired first.
     let (wrong, right) = (written(&first, "seven"), written(&first, "7"));
@@ -95,8 +91,8 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     ]);
     let recorded = read_answer(&body).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":7}"#)]);
-    // A result with a call in it, written by somebody who knows the key.
-    go_on(&mut body, &recorded, &[&written(&first, "8")]);
+    // A result with a call by an author who knows the key.
+    add_turn(&mut body, &recorded, &[&written(&first, "8")]);
     let second = key(&body).await;
     assert_ne!(second, first);
 
@@ -106,7 +102,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let recorded = read_answer(&body).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":10}"#)]);
     assert_eq!(recorded.content, old);
-    go_on(&mut body, &recorded, &["ten"]);
+    add_turn(&mut body, &recorded, &["ten"]);
 
     // The last answer comes whole.
     body["stream"] = json!(false);

@@ -39,7 +39,7 @@ async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u1
 async fn who_may_ask_and_read() {
     let here = "https://here.example";
     let there = "https://there.example";
-    // Without keys, a page could use the model of whoever visits it.
+    // Without keys, any page that a user visits could use the model.
     check(&[], &[], None, (403, None)).await;
     check(&[], &[there], None, (403, None)).await;
     check(&[], &[there, here], None, (200, Some(here))).await;
@@ -161,9 +161,9 @@ fn what_is_an_origin() {
         let upstream = Upstream::http("http://a", None);
         let mut config = GatewayConfig::new(upstream, Secret::new("secret"));
         config.origins = vec![origin.to_owned()];
-        let told = Gateway::new(config).err();
-        let told = told.map_or_else(String::new, |error| error.to_string());
-        assert!(told.contains(words), "{origin}: {told}");
-        assert_eq!(told.is_empty(), words.is_empty(), "{origin}: {told}");
+        let message = Gateway::new(config).err();
+        let message = message.map_or_else(String::new, |error| error.to_string());
+        assert!(message.contains(words), "{origin}: {message}");
+        assert_eq!(message.is_empty(), words.is_empty(), "{origin}: {message}");
     }
 }

@@ -1,14 +1,16 @@
 //! What passes the gateway unchanged: other routes, and headers.
 
-use plaincall_gateway::axum::body::{Body, Bytes, to_bytes};
-use plaincall_gateway::axum::http::{Request, Response};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use plaincall_gateway::Body;
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::{Value, json};
 
 use crate::serving::started::{ADD, Started, completion, request};
 
-/// How a server answers that says how much it may still be asked.
+/// Rate limits of a server.
 fn limited(script: Script) -> Script {
     script
         .header("x-ratelimit-remaining-requests", "59")
@@ -108,7 +110,7 @@ async fn who_asks_for_the_head_alone_has_not_gone() {
     assert_eq!((report.status, report.is_abandoned), (200, false));
 }
 
-/// A web page is no answer, whatever its status, and what is none is passed on whole.
+/// A web page with any status is an error; other bodies are forwarded.
 #[tokio::test]
 async fn web_pages_with_a_status_of_success() {
     let page = "<!DOCTYPE html>\n<html><head><title>My router</title></head>";
@@ -253,7 +255,7 @@ async fn not_all_is_passed_on() {
     let asked = Request::get("/v1/models/%2e%2e/files").header("authorization", "Bearer one");
     let response = gateway
         .gateway
-        .answer(asked.body(Body::empty()).unwrap())
+        .handle(asked.body(Body::default()).unwrap())
         .await;
     assert_eq!(response.status(), 400);
     assert!(server.seen().requests.is_empty());
@@ -320,8 +322,8 @@ async fn what_belongs_to_a_key_goes_with_it() {
     }
 }
 
-/// What a client hears of a refusal by the model server, and the key that the gateway has for it.
-async fn check_refusal(script: Script, key: Option<&str>, body: &Value, status: u16, words: &str) {
+/// Checks the client's response for an error of the model server, with or without a key of the gateway.
+async fn check_error(script: Script, key: Option<&str>, body: &Value, status: u16, words: &str) {
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |config| {
         config.upstream = Upstream::http(server.url(), key.map(str::to_owned));
@@ -346,8 +348,8 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     for body in [&plain, &request(true), &request(false)] {
         let refused = |status| Script::json(status, &error);
         let mend = "the operator of the gateway must fix this";
-        check_refusal(refused(401), Some(OWN_KEY), body, 502, mend).await;
-        check_refusal(
+        check_error(refused(401), Some(OWN_KEY), body, 502, mend).await;
+        check_error(
             refused(403),
             Some(OWN_KEY),
             body,
@@ -355,7 +357,7 @@ async fn the_gateway_s_own_key_reaches_no_client() {
             "the key [key] may not",
         )
         .await;
-        check_refusal(
+        check_error(
             refused(429),
             Some(OWN_KEY),
             body,
@@ -364,12 +366,12 @@ async fn the_gateway_s_own_key_reaches_no_client() {
         )
         .await;
         // It was the client's.
-        check_refusal(refused(401), None, body, 401, &message).await;
+        check_error(refused(401), None, body, 401, &message).await;
     }
     // In what comes with the status 200.
     for body in [request(true), request(false)] {
         let script = Script::json(200, &error);
-        check_refusal(script, Some(OWN_KEY), &body, 502, "the key [key] may not").await;
+        check_error(script, Some(OWN_KEY), &body, 502, "the key [key] may not").await;
     }
     // In a stream that has started.
     let started = json!({"choices": [{"index": 0, "delta": {"content": "Well."}}]});
@@ -377,7 +379,7 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     let head = Head::new(200).header("content-type", "text/event-stream");
     let script = Script::new(head, events.to_vec());
     let words = "the key [key] may not";
-    check_refusal(script, Some(OWN_KEY), &request(true), 200, words).await;
+    check_error(script, Some(OWN_KEY), &request(true), 200, words).await;
 }
 
 /// The bytes that a client gets of an answer, and its headers as text.
@@ -398,7 +400,7 @@ async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) 
     (status, format!("{head}\n{text}"))
 }
 
-/// Whatever the model server sends, however it is cut: its key is in no byte for a client.
+/// The key never reaches a client, for any answer of the model server and any split.
 #[tokio::test]
 async fn the_gateway_s_own_key_is_in_no_answer() {
     let plain = json!({"messages": []});
@@ -545,8 +547,8 @@ async fn paths() {
         ("/v1/models/..%3f", None),
         ("/v2/models", None),
     ] {
-        let asked = Request::get(path).body(Body::empty()).unwrap();
-        let response = gateway.answer(asked).await;
+        let asked = Request::get(path).body(Body::default()).unwrap();
+        let response = gateway.handle(asked).await;
         let expected = match behind {
             Some(_) => 200,
             None if path.starts_with("/v1/") => 400,
@@ -554,7 +556,7 @@ async fn paths() {
         };
         assert_eq!(response.status(), expected, "{path}");
         if let Some(behind) = behind {
-            let body = to_bytes(response.into_body(), 1 << 10).await.unwrap();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(body, format!("/v1{behind}"));
         }
     }

@@ -1,4 +1,4 @@
-//! What is said of a model server before anybody has asked it for something.
+//! The check of the model server before the first request.
 
 use plaincall_gateway::{Replay, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::serving::started::Started;
 
-/// What is said where the server answers so; its address, the key for it and those of clients.
+/// Checks the message for a server with this response, address and keys.
 async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bool, words: &str) {
     let server = ModelServer::start(scripts).await;
     let upstream = Upstream::http(
@@ -19,9 +19,9 @@ async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bo
         }
     })
     .await;
-    let told = gateway.gateway.preflight().await.unwrap_or_default();
-    assert!(told.contains(words), "{told}");
-    assert_eq!(told.is_empty(), words.is_empty(), "{told}");
+    let message = gateway.gateway.preflight().await.unwrap_or_default();
+    assert!(message.contains(words), "{message}");
+    assert_eq!(message.is_empty(), words.is_empty(), "{message}");
     let asked = server.seen().requests.swap_remove(0).head;
     assert!(asked.starts_with(&format!(
         "get {}/models http/1.1",
@@ -30,7 +30,7 @@ async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bo
 }
 
 #[tokio::test]
-async fn what_is_said() {
+async fn messages() {
     let status = |status| Script::json(status, &json!({"error": {"message": "so it is"}}));
     let list = || Script::json(200, &json!({"object": "list", "data": []}));
     check(vec![list()], "/v1", None, false, "").await;
@@ -55,10 +55,10 @@ async fn what_is_said() {
     let page = Script::new(head, vec![b"<html><title>My router".to_vec()]);
     let words = "with a web page instead of an API response (status 200: My router): check the URL";
     check(vec![page], "/v1", None, false, words).await;
-    let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
-    let gateway = Started::with(nobody, |_| {}).await;
-    let told = gateway.gateway.preflight().await.unwrap();
-    assert!(told.contains("cannot be reached: "), "{told}");
+    let unreachable_server = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
+    let gateway = Started::with(unreachable_server, |_| {}).await;
+    let message = gateway.gateway.preflight().await.unwrap();
+    assert!(message.contains("cannot be reached: "), "{message}");
     let replay = Upstream::local(Replay::read("\"Yes.\"").unwrap());
     let gateway = Started::with(replay, |_| {}).await;
     assert_eq!(gateway.gateway.preflight().await, None);

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::{Replay, Upstream};
+use http_body_util::BodyExt;
+use plaincall_gateway::{Body, Gateway, GatewayConfig, Replay, Secret, Upstream};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tower_service::Service;
 
 use crate::serving::started::{ADD, Started, completion, request};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
@@ -115,7 +117,7 @@ async fn an_invalid_call_is_repaired() {
     assert_eq!(answer.status(), 200);
     let answer = gateway.post(&request(false)).await;
     assert_eq!(answer.status(), 502);
-    // A client that sends it again by itself would cost all these rounds once more.
+    // An automatic retry of the client would repeat all these rounds.
     assert_eq!(answer.headers()["x-should-retry"], "false");
     let error: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], "invalid_tool_call");
@@ -207,7 +209,7 @@ async fn refusals() {
 }
 
 #[tokio::test]
-async fn what_fails_is_counted_and_told() {
+async fn errors_are_counted_and_reported() {
     let scripts = vec![
         Script::stream(&["I add."], "stop").only(1, Then::End),
         Script::json(
@@ -217,7 +219,7 @@ async fn what_fails_is_counted_and_told() {
     ];
     let server = ModelServer::start(scripts).await;
     let gateway = Started::before(&server, |_| {}).await;
-    // The status of a stream is told before anything can fail in it.
+    // The status of a stream is sent before anything can fail in it.
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.status(), 200);
     assert!(response.text().await.unwrap().contains("upstream_error"));
@@ -283,7 +285,7 @@ async fn what_fails_is_counted_and_told() {
     }
 }
 
-/// Which of several keys it was is told, and no key.
+/// Reports contain the position of the key, never the key.
 #[tokio::test]
 async fn which_key_it_was() {
     for (keys, expected) in [(&["one", "two"][..], Some(2)), (&["two"], None)] {
@@ -359,9 +361,9 @@ async fn as_many_as_it_takes() {
 #[tokio::test]
 async fn a_body_counts_as_long_as_its_texts_are_kept() {
     // A call has been sent long before the end.
-    let said = [ADD, "a", "b", "c", "d", "e"];
+    let pieces = [ADD, "a", "b", "c", "d", "e"];
     for (choice, expected) in [("auto", 503), ("none", 200)] {
-        let script = || Script::stream(&said, "stop").after(Duration::from_millis(100));
+        let script = || Script::stream(&pieces, "stop").after(Duration::from_millis(100));
         let server = ModelServer::start(vec![script(), script()]).await;
         let mut body = request(true);
         body["tool_choice"] = json!(choice);
@@ -418,7 +420,7 @@ async fn recorded_replies() {
     assert_eq!(answer["choices"][0]["finish_reason"], "stop");
 }
 
-/// One odd tool does not fail the request: it is offered with a looser schema or dropped, and that is told.
+/// One odd tool does not fail the request: it is offered with a looser schema or dropped, and that is reported.
 #[tokio::test]
 async fn odd_tools() {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
@@ -493,10 +495,10 @@ async fn odd_tools() {
             }
             let asked = server.seen().requests[0].json();
             assert!(asked.get("tools").is_none());
-            let told = asked["messages"][0]["content"].as_str().unwrap();
-            assert!(told.contains("## add\n"), "{told}");
-            assert_eq!(told.contains("## odd\n"), counts.0 == 1, "{told}");
-            assert!(!told.contains("first name") && !told.contains("## -a"));
+            let prompt = asked["messages"][0]["content"].as_str().unwrap();
+            assert!(prompt.contains("## add\n"), "{prompt}");
+            assert_eq!(prompt.contains("## odd\n"), counts.0 == 1, "{prompt}");
+            assert!(!prompt.contains("first name") && !prompt.contains("## -a"));
         }
     }
     // Where no tool is left, none is asked for, and the model server sees none.
@@ -509,4 +511,18 @@ async fn odd_tools() {
     assert!(response.text().await.unwrap().contains("Yes."));
     let asked = server.seen().requests[0].json();
     assert!(asked.get("tools").is_none() && asked["messages"].as_array().unwrap().len() == 1);
+}
+
+/// A gateway is a service, which a router of another server can hold.
+#[tokio::test]
+async fn a_gateway_is_a_tower_service() {
+    let upstream = Upstream::local(Replay::read("\"Yes.\"").unwrap());
+    let config = GatewayConfig::new(upstream, Secret::new("secret"));
+    let mut gateway = Gateway::new(config).unwrap();
+    let request = http::Request::head("/health").body(Body::default());
+    let Ok(response) = gateway.call(request.unwrap()).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-length"], "3");
+    let body = response.into_body().collect().await.unwrap();
+    assert!(body.to_bytes().is_empty());
 }

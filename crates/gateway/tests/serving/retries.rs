@@ -34,7 +34,7 @@ async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected:
 }
 
 #[tokio::test]
-async fn who_is_busy_is_asked_again_when_it_says() {
+async fn busy_servers_are_retried_after_their_delay() {
     let yes = || Script::json(200, &completion("Yes."));
     let now = |status| busy(status, Some("0"));
     let usual = |_: &mut GatewayConfig| {};
@@ -68,7 +68,7 @@ async fn what_may_be_worked_on_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_is_no_error() {
-    // The server says nothing of it, and closes the connection behind each answer.
+    // The server closes the connection after each response without announcing it.
     let mut closing = Script::json(200, &completion("Yes."));
     let length = closing.body().len().to_string();
     closing = closing.header("content-length", length);

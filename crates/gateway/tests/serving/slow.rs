@@ -56,7 +56,7 @@ fn in_sockets(port: u16) -> i64 {
 
 /// How many bytes the gateway has taken from the model server and still has, when nothing moves any more.
 ///
-/// The model server says texts of this length, in pieces that are as long as this.
+/// The length of the model server's texts, and of their pieces.
 async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     let text = "x".repeat(text);
     let texts: Vec<&str> = (0..(1 << 20) / text.len()).map(|_| text.as_str()).collect();
@@ -74,7 +74,7 @@ async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     let client = ask(&gateway, &body.to_string()).await;
     let ports = [server.address.port(), gateway.address.port()];
     let in_sockets = || ports.into_iter().map(in_sockets).sum::<i64>();
-    // All of them have one thread: in each rest whoever can go on does, however slow the machine is.
+    // All share one thread: during each pause, every ready task runs, even on a slow machine.
     let (mut before, mut rests) = ((0, 0), 0);
     while rests < 5 {
         tokio::time::sleep(Duration::from_millis(40)).await;
@@ -90,7 +90,7 @@ async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     i64::try_from(written).unwrap() - in_sockets
 }
 
-/// What is on its way through the sockets is not the gateway's: the system tells how much that is.
+/// Returns how much data the system buffers in sockets, which does not count as the gateway's.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn little_is_held_for_a_client_that_does_not_read() {
@@ -104,7 +104,7 @@ async fn little_is_held_for_a_client_that_does_not_read() {
         ] {
             cases.spawn(async move {
                 let held = held(with_tools, text, piece).await;
-                // An event must be there whole before it can be told.
+                // An event must be complete before it is converted.
                 let is_long = with_tools && text > 4000;
                 let most = MOST + i64::from(is_long) * 2 * i64::try_from(text).unwrap();
                 (with_tools, text, piece, held, most)
@@ -116,7 +116,7 @@ async fn little_is_held_for_a_client_that_does_not_read() {
     assert!(is_little, "{held:?}");
 }
 
-/// What a client has got that comes back to an answer which it has not read, when that has been given up.
+/// Returns the bytes that a client receives when it resumes reading after its response was abandoned.
 async fn let_go(body: Value, script: Script) -> Vec<u8> {
     let server = ModelServer::listening(listener(), vec![script]);
     let gateway = Started::listening(listener(), upstream(&server), |config| {
@@ -168,7 +168,7 @@ async fn a_client_that_does_not_read_is_let_go() {
     }
 }
 
-/// A client that listens again before its connection is closed hears that the answer is not whole.
+/// A client that resumes reading before its connection closes sees a truncated response.
 #[tokio::test]
 async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
     let text = "x".repeat(64 << 10);
@@ -178,7 +178,7 @@ async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
         config.timeouts.idle = Duration::from_millis(300);
     });
     let mut client = ask(&gateway, &request(true).to_string()).await;
-    // It reads a little now and then, so that writing goes on, and yet no piece gets through in time.
+    // It reads a little at times, so that writing continues, but no piece is sent in time.
     let mut got = Vec::new();
     let mut some = [0; 64];
     while gateway.reported() == 0 {

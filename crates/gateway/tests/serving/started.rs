@@ -52,7 +52,7 @@ impl Started {
         let server = tokio::spawn(gateway.clone().serve(listener, async move {
             let _ = stopped.await;
         }));
-        // Whoever comes first, the gateway or this client, chooses.
+        // The first of the gateway and this client decides.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         Self {
@@ -88,7 +88,7 @@ impl Started {
             .unwrap()
     }
 
-    /// Asks for a stream and hears it to its end.
+    /// Requests a stream and reads it to its end.
     pub(crate) async fn read_answer(&self, body: &Value) -> Recorded {
         let response = self.post(body).await;
         assert_eq!(response.status(), 200);
@@ -113,12 +113,12 @@ impl Started {
         self.reports.lock().unwrap().len() as u64
     }
 
-    /// Tells it to end.
+    /// Shuts the gateway down.
     pub(crate) fn stop(&mut self) {
         let _ = self.stop.take().expect("it runs").send(());
     }
 
-    /// Nobody serves any more, from one moment to the next.
+    /// Drops the server at once.
     pub(crate) fn abort(&self) {
         self.server.abort();
     }
@@ -148,7 +148,7 @@ pub(crate) fn request(is_streamed: bool) -> Value {
 
 pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 
-/// What a server says that does not stream.
+/// Returns an answer of a server that does not stream.
 pub(crate) fn completion(text: &str) -> Value {
     json!({"id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})

@@ -1,4 +1,4 @@
-//! What is told of a request, and what is not.
+//! Reports about requests.
 
 use plaincall_gateway::{GatewayConfig, Report, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::serving::started::{ADD, Started, completion, request};
 
-/// Words that stand in nothing but what is said, and keys.
-const SAID: [&str; 6] = [
+/// Words that occur only in the conversation, and keys.
+const QUOTED: [&str; 6] = [
     "quokka",
     "secret_tool",
     "wombat",
@@ -18,7 +18,7 @@ const SAID: [&str; 6] = [
 const CLIENT_KEY: &str = "key-of-the-client";
 const UPSTREAM_KEY: &str = "key-of-the-server";
 
-/// A request that says much.
+/// A request with many texts.
 fn talkative(is_streamed: bool) -> Value {
     let mut body = request(is_streamed);
     body["tools"][0]["function"]["name"] = json!("secret_tool");
@@ -26,8 +26,8 @@ fn talkative(is_streamed: bool) -> Value {
     body
 }
 
-/// What is told of a request to which this is answered.
-async fn told(body: Value, script: Script, with_contents: bool) -> Report {
+/// Returns the report about a request with this response.
+async fn report_of(body: Value, script: Script, with_contents: bool) -> Report {
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |config: &mut GatewayConfig| {
         config.upstream = Upstream::http(server.url(), Some(UPSTREAM_KEY.to_owned()));
@@ -60,7 +60,7 @@ fn scripts() -> Vec<Script> {
 }
 
 #[tokio::test]
-async fn nothing_of_what_was_said() {
+async fn reports_quote_nothing() {
     let mut bodies = vec![talkative(true), talkative(false)];
     let mut wrong = talkative(true);
     wrong["messages"][0]["content"] = json!({"bandicoot": 1});
@@ -73,9 +73,9 @@ async fn nothing_of_what_was_said() {
     bodies.push(plain);
     for body in bodies {
         for script in scripts() {
-            let report = told(body.clone(), script, false).await;
+            let report = report_of(body.clone(), script, false).await;
             let text = format!("{report:?}");
-            for word in SAID.iter().chain(&[CLIENT_KEY, UPSTREAM_KEY]) {
+            for word in QUOTED.iter().chain(&[CLIENT_KEY, UPSTREAM_KEY]) {
                 assert!(!text.contains(word), "{word} in {text} for {body}");
             }
         }
@@ -91,12 +91,12 @@ async fn all_of_it_but_keys_if_asked() {
         } else {
             Script::json(200, &completion(&format!("The wombat.\n{call}")))
         };
-        let report = told(talkative(is_streamed), script, true).await;
+        let report = report_of(talkative(is_streamed), script, true).await;
         let contents = report.contents.as_ref().unwrap();
         assert_eq!(contents.model_requests.len(), 1);
         let asked: Value = serde_json::from_str(&contents.model_requests[0]).unwrap();
-        let said = asked["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!(said["content"], "The quokka. [key] [key]");
+        let last_message = asked["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(last_message["content"], "The quokka. [key] [key]");
         assert!(contents.model_reply.contains("wombat") && contents.model_reply.contains("ARG:"));
         assert!(
             contents.client_reply.contains("tool_calls") && !contents.client_reply.contains("ARG:")
@@ -106,14 +106,14 @@ async fn all_of_it_but_keys_if_asked() {
             assert!(!text.contains(key), "{text}");
         }
     }
-    // An answer that was passed on stands there once.
+    // A forwarded answer is included once.
     let plain = json!({"messages": [], "stream": true});
-    let report = told(plain, Script::stream(&["The wombat."], "stop"), true).await;
+    let report = report_of(plain, Script::stream(&["The wombat."], "stop"), true).await;
     let contents = report.contents.unwrap();
     assert!(contents.model_reply.contains("wombat") && contents.client_reply.is_empty());
     // What is long is cut.
     let long = "é".repeat(100 << 10);
-    let report = told(
+    let report = report_of(
         talkative(false),
         Script::json(200, &completion(&long)),
         true,
@@ -127,7 +127,7 @@ async fn all_of_it_but_keys_if_asked() {
 
 /// What clients send that need no key: words, most of them short.
 #[tokio::test]
-async fn what_is_no_key_is_left_where_it_stands() {
+async fn short_words_are_not_redacted() {
     for (bearer, model, expected) in [
         ("a", "llama", "llama"),
         ("none", "none-8b", "none-8b"),

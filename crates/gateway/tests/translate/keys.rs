@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use plaincall_gateway::{
-    Caller, Markers, ModelSettings, Secret, ToolCache, Translation, translate,
-};
+use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::{Markers, Secret};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -12,10 +11,9 @@ use crate::translate::tools;
 
 /// The key of the markers in this request, of a gateway with this secret and a caller with this key.
 fn key(request: &Value, secret: &str, caller: &str) -> String {
-    let settings = ModelSettings {
-        markers: Markers::Keyed,
-        ..ModelSettings::default()
-    };
+    let settings = crate::settings(|settings| {
+        settings.markers = Markers::Keyed;
+    });
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new(secret);
@@ -57,19 +55,19 @@ fn keys_belong_to_secret_caller_and_first_message() {
 #[test]
 fn a_key_that_is_known_is_raised() {
     let user = json!({"role": "user", "content": "m"});
-    let told = |known: &[String]| {
+    let key_without = |known: &[String]| {
         let system = json!({"role": "system", "content": known.join(" ")});
         key(&request(&json!([system, user])), "s", "c")
     };
     let mut known: Vec<String> = Vec::new();
     for _ in 0..5 {
-        let key = told(&known);
+        let key = key_without(&known);
         assert!(!known.contains(&key));
         known.push(key);
     }
     // What was raised once stays there while the text does.
     let last = known.pop().unwrap();
-    assert_eq!(told(&known), last);
+    assert_eq!(key_without(&known), last);
 }
 
 #[test]

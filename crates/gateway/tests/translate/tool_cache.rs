@@ -1,8 +1,7 @@
 //! Tools that were offered before need not be read again.
 
-use plaincall_gateway::{
-    Caller, ModelSettings, ReplyPlan, Secret, ToolCache, Translation, translate,
-};
+use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::{ModelSettings, Secret};
 use serde_json::json;
 
 /// The plan of a request that offers one tool.

@@ -5,7 +5,7 @@
 
 use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean};
 use plaincall_config::tools::{self, RuleTable};
-use plaincall_config::{Document, Place, Value, child};
+use plaincall_config::{Document, Location, Value, child};
 
 use super::Known;
 use crate::cut::READ_RESULT;
@@ -23,7 +23,7 @@ pub(super) fn rules(document: &mut Document, known: &[Known]) -> Rules {
             "`rules` is {}; write `[[rules]]` for each rule",
             node.kind()
         );
-        document.problem(&Place::value("/rules"), message);
+        document.problem(&Location::value("/rules"), message);
         return rules;
     };
     for index in 0..list.len() {
@@ -63,11 +63,11 @@ impl Known {
 }
 
 impl Reader<'_> {
-    fn value(&self, pointer: &str) -> Place {
-        Place::value(format!("{}/{pointer}", self.at))
+    fn value(&self, pointer: &str) -> Location {
+        Location::value(format!("{}/{pointer}", self.at))
     }
 
-    fn problem(&mut self, place: &Place, message: impl Into<String>) {
+    fn problem(&mut self, place: &Location, message: impl Into<String>) {
         self.document.problem(place, message);
     }
 
@@ -110,14 +110,14 @@ impl Reader<'_> {
             let is_known_wrong = self.document.is_wrong(&at);
             let found = wrong_pointer(pointer, &about).filter(|_| !is_known_wrong);
             if let Some(message) = found {
-                self.problem(&Place::key(&at), message);
+                self.problem(&Location::key(&at), message);
             }
             let pattern = Pattern::new(text);
             if rule.verdict == Verdict::Allow && pattern.allows_nothing() {
                 let message = format!(
                     "`{text}` never allows anything: a value with a segment `.` or `..`, a backslash or a control character never matches a pattern with a wildcard"
                 );
-                self.problem(&Place::Value(at), message);
+                self.problem(&Location::Value(at), message);
             }
             rule.arguments.push((pointer.clone(), pattern));
         }
@@ -144,7 +144,7 @@ impl Reader<'_> {
                 let near = did_you_mean(text, names());
                 let listed = listed(self.known);
                 let message = format!("`{text}` matches no tool of the file; {listed}{near}");
-                self.problem(&Place::Value(at), message);
+                self.problem(&Location::Value(at), message);
             }
             patterns.push(pattern);
         }
@@ -171,7 +171,7 @@ impl Reader<'_> {
             .filter(|spec| rule.is_about(&spec.name, spec.effect));
         if about.all(is_decided) {
             let message = "earlier rules already decide about all its tools; move it before them";
-            self.problem(&Place::key(&self.at), message);
+            self.problem(&Location::key(&self.at), message);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
 use plaincall_config::tools::{self, RetryTable, ToolTable};
-use plaincall_config::{Document, Node, Place, Value, child};
+use plaincall_config::{Document, Location, Node, Value, child};
 use serde_json::{Map, Value as Json};
 
 use crate::command::{Command, CommandLocation, parameters_like};
@@ -19,7 +19,7 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
         let message = format!(
             "`command` must be a list: the program, then each argument; for a shell command line, write `shell = \"{line}\"`"
         );
-        document.problem(&Place::value(child(at, "command")), message);
+        document.problem(&Location::value(child(at, "command")), message);
     }
     let before = document.count();
     let table: ToolTable = document.read(at)?;
@@ -27,7 +27,7 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     let retry = reader.retry(&table);
     if table.dependents.is_some() && table.fallback.is_some() {
         let message = "a tool has either `dependents` or `fallback`, not both; with a fallback its dependents run";
-        reader.problem(&Place::key(reader.below("fallback")), message);
+        reader.problem(&Location::key(reader.below("fallback")), message);
     }
     let spec = reader.spec(&table);
     let command = reader.command(&table, path);
@@ -61,7 +61,7 @@ impl Reader<'_> {
         format!("{}/{pointer}", self.at)
     }
 
-    fn problem(&mut self, place: &Place, message: impl Into<String>) {
+    fn problem(&mut self, place: &Location, message: impl Into<String>) {
         self.document.problem(place, message);
     }
 
@@ -76,13 +76,14 @@ impl Reader<'_> {
             attempts,
             first_wait,
             longest_wait,
+            ..
         } = table.retry?;
         if table.effect.unwrap_or_default() == Effect::Write && self.are_sound(&["effect"]) {
-            self.problem(&Place::key(self.below("retry")), NO_RETRY_OF_WRITES);
+            self.problem(&Location::key(self.below("retry")), NO_RETRY_OF_WRITES);
         }
         if attempts < 2 {
             let message = "`retry` must be an integer of at least 2: the number of attempts, including the first";
-            self.problem(&Place::value(self.below("retry/attempts")), message);
+            self.problem(&Location::value(self.below("retry/attempts")), message);
         }
         let mut retry = Retry::attempts(attempts);
         retry.first_wait = first_wait.map_or(retry.first_wait, |time| time.0);
@@ -91,7 +92,7 @@ impl Reader<'_> {
         if retry.longest_wait < retry.first_wait {
             let message =
                 "`longest_wait` is shorter than `first_wait`; it must be at least as long";
-            self.problem(&Place::value(self.below("retry/longest_wait")), message);
+            self.problem(&Location::value(self.below("retry/longest_wait")), message);
         }
         Some(retry)
     }
@@ -129,11 +130,11 @@ impl Reader<'_> {
         let at = self.below("parameters");
         if !schema.contains_key("type") {
             let message = "`type = \"object\"` is missing; a JSON Schema of parameters needs it";
-            self.problem(&Place::Key(at), message);
+            self.problem(&Location::Key(at), message);
             return None;
         }
         let read = spec.parameters_from_schema(&Json::Object(schema));
-        read.map_err(|error| self.problem(&Place::Key(at + &error.at), error.message))
+        read.map_err(|error| self.problem(&Location::Key(at + &error.at), error.message))
             .ok()
     }
 
@@ -148,14 +149,14 @@ impl Reader<'_> {
                         None => false,
                         Some(Json::Bool(is_optional)) => is_optional,
                         Some(_) => {
-                            let place = Place::value(child(&at, "optional"));
+                            let place = Location::value(child(&at, "optional"));
                             self.problem(&place, "`optional` must be true or false");
                             continue;
                         }
                     };
                     let schema = Json::Object(schema);
                     if let Err(error) = Schema::new(schema.clone()).check() {
-                        self.problem(&Place::Key(at + &error.at), error.message);
+                        self.problem(&Location::Key(at + &error.at), error.message);
                         continue;
                     }
                     let parameter = Parameter::from_schema(name, schema);
@@ -175,7 +176,7 @@ impl Reader<'_> {
                         "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if it is optional, or a JSON Schema as a table",
                         kind.unwrap_or_default()
                     );
-                    self.problem(&Place::Value(at), message);
+                    self.problem(&Location::Value(at), message);
                 }
             }
         }
@@ -197,7 +198,7 @@ impl Reader<'_> {
             (None, Some(script)) => Command::shell(script),
             (Some(_), Some(_)) => {
                 let message = "a tool has either `command` or `shell`, not both";
-                self.problem(&Place::key(self.below("shell")), message);
+                self.problem(&Location::key(self.below("shell")), message);
                 return None;
             }
             (None, None) => {
@@ -205,7 +206,7 @@ impl Reader<'_> {
                     "the tool `{}` has no command; write `command = [\"program\", \"argument\"]` or `shell = \"script\"`",
                     self.name
                 );
-                self.problem(&Place::key(self.at), message);
+                self.problem(&Location::key(self.at), message);
                 return None;
             }
         };
@@ -244,28 +245,28 @@ impl Reader<'_> {
                 CommandLocation::Environment(index) => format!("environment/{index}"),
             };
             let part = problem.placeholder.unwrap_or_default();
-            let place = Place::Within(self.below(&pointer), part, problem.occurrence);
+            let place = Location::Within(self.below(&pointer), part, problem.occurrence);
             self.problem(&place, problem.message);
         }
         None
     }
 
     /// Where a problem is that the check of the definition found.
-    fn place_in_spec(&self, at: &str, is_schema: bool) -> Place {
+    fn place_in_spec(&self, at: &str, is_schema: bool) -> Location {
         let (first, rest) = match at.trim_start_matches('/').split_once('/') {
             Some((first, rest)) => (first, rest),
             None => (at.trim_start_matches('/'), ""),
         };
         match (first, is_schema) {
             ("parameters", true) => {
-                Place::Key(self.below(&format!("parameters/properties/{rest}")))
+                Location::Key(self.below(&format!("parameters/properties/{rest}")))
             }
-            ("properties", true) => Place::Key(self.below(&format!("parameters{at}"))),
+            ("properties", true) => Location::Key(self.below(&format!("parameters{at}"))),
             ("parameters" | "properties", false) => {
-                Place::Key(self.below(&format!("parameters/{rest}")))
+                Location::Key(self.below(&format!("parameters/{rest}")))
             }
-            ("", _) => Place::key(self.at),
-            _ => Place::Value(self.at.to_owned() + at),
+            ("", _) => Location::key(self.at),
+            _ => Location::Value(self.at.to_owned() + at),
         }
     }
 }

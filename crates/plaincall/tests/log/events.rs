@@ -76,7 +76,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         writes: Writes::AtEndOfTurn,
         unclosed: Unclosed::Run,
         result_limit: 0,
-        echoes: Echoes::LikeOthers,
+        echoes: Echoes::Ignored,
         untrusted_limit: 0,
         dependency_limit: 0,
         dependency_total: 1,

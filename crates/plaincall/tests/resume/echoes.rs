@@ -148,7 +148,7 @@ async fn who_has_lost_track_stays_so() {
         assert!(ends[&call].contains(part), "{ends:?}");
     }
     let policy = Policy {
-        echoes: Echoes::LikeOthers,
+        echoes: Echoes::Ignored,
         ..policy
     };
     let ends = check_cuts(&scene(policy)).await;

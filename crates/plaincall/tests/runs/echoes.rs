@@ -225,7 +225,7 @@ async fn a_rule_that_denies_still_does() {
 async fn a_policy_can_switch_it_off() {
     for form in FORMS {
         let policy = Policy {
-            echoes: Echoes::LikeOthers,
+            echoes: Echoes::Ignored,
             ..Policy::default()
         };
         let told = after_the_page(builder(form).policy(policy), form, &[("say", "hello")]).await;

@@ -53,8 +53,8 @@ async fn what_was_decided_beforehand_is_not_enough() {
     let allow = || Rules::new([Rule::allow(["*"])]);
     for effect in [Effect::Read, Effect::Idempotent, Effect::Write] {
         let builder = || builder(effect);
-        let like_others = Policy {
-            echoes: Echoes::LikeOthers,
+        let ignored = Policy {
+            echoes: Echoes::Ignored,
             unclosed: Unclosed::Run,
             ..Policy::default()
         };
@@ -65,7 +65,7 @@ async fn what_was_decided_beforehand_is_not_enough() {
                 builder().gate(AllowAll),
                 builder().rules(allow()),
                 builder().rules(allow()).gate(AllowAll),
-                builder().gate(AllowAll).policy(like_others),
+                builder().gate(AllowAll).policy(ignored),
             ] {
                 let end = end(builder, call).await;
                 let expected = format!("rejected {said}. Such a call runs only with approval");

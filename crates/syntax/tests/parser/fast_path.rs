@@ -6,8 +6,8 @@ use plaincall_syntax::{
 
 const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
 
-/// What is written with neighbouring pieces put together: cuts are free, all else is not.
-fn joined<'e>(events: impl Iterator<Item = Event<'e>>, told: &mut Vec<(u8, String)>) {
+/// Joins adjacent pieces of text, since only their boundaries may differ.
+fn joined<'e>(events: impl Iterator<Item = Event<'e>>, out: &mut Vec<(u8, String)>) {
     for event in events {
         let piece = match &event.kind {
             EventKind::Text(_) => 1,
@@ -15,13 +15,13 @@ fn joined<'e>(events: impl Iterator<Item = Event<'e>>, told: &mut Vec<(u8, Strin
             EventKind::ValueDelta(_) => 3,
             EventKind::Ignored(_) => 4,
             kind => {
-                told.push((0, format!("{kind:?} {:?}", event.span)));
+                out.push((0, format!("{kind:?} {:?}", event.span)));
                 continue;
             }
         };
-        match told.last_mut() {
+        match out.last_mut() {
             Some((last, text)) if *last == piece => text.push_str(event.source()),
-            _ => told.push((piece, event.source().to_owned())),
+            _ => out.push((piece, event.source().to_owned())),
         }
     }
 }
@@ -61,16 +61,16 @@ fn check_both(parser: &Parser, text: &str, size: usize) {
     );
 }
 
-/// What is said, and how far it goes after each chunk.
+/// Returns the events, and the position after each chunk.
 fn read(mut parser: Parser, text: &str, size: usize) -> (Vec<(u8, String)>, Vec<usize>) {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let mut positions = Vec::new();
     for chunk in chunks(text, size) {
-        joined(parser.feed(chunk), &mut told);
+        joined(parser.feed(chunk), &mut events);
         positions.push(parser.position());
     }
-    joined(parser.finish(), &mut told);
-    (told, positions)
+    joined(parser.finish(), &mut events);
+    (events, positions)
 }
 
 #[test]

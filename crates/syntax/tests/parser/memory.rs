@@ -49,14 +49,14 @@ fn asked(run: impl FnOnce()) -> Asked {
     }
 }
 
-/// The two doors of the parser.
-trait Door: Clone {
+/// A parser for text or for bytes.
+trait AnyParser: Clone {
     const NAME: &str;
     fn open(dialect: &Dialect) -> Self;
     fn take(&mut self, chunk: &[u8], see: &mut dyn FnMut(&Event<'_>));
 }
 
-impl Door for Parser {
+impl AnyParser for Parser {
     const NAME: &str = "text";
 
     fn open(dialect: &Dialect) -> Self {
@@ -69,7 +69,7 @@ impl Door for Parser {
     }
 }
 
-impl Door for ByteParser {
+impl AnyParser for ByteParser {
     const NAME: &str = "bytes";
 
     fn open(dialect: &Dialect) -> Self {
@@ -81,8 +81,8 @@ impl Door for ByteParser {
     }
 }
 
-/// `text` in chunks of `size` bytes; for the text door cut at the next edge of a character.
-fn chunks<D: Door>(mut text: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
+/// `text` in chunks of `size` bytes; for text, split at the next character boundary.
+fn chunks<D: AnyParser>(mut text: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let is_inside = |byte: &u8| D::NAME == Parser::NAME && byte & 0xC0 == 0x80;
     std::iter::from_fn(move || {
         let mut at = size.min(text.len());
@@ -95,9 +95,9 @@ fn chunks<D: Door>(mut text: &[u8], size: usize) -> impl Iterator<Item = &[u8]> 
     })
 }
 
-fn feed<D: Door>(door: &mut D, text: &[u8], size: usize, see: &mut dyn FnMut(&Event<'_>)) {
+fn feed<D: AnyParser>(parser: &mut D, text: &[u8], size: usize, see: &mut dyn FnMut(&Event<'_>)) {
     for chunk in chunks::<D>(text, size) {
-        door.take(chunk, see);
+        parser.take(chunk, see);
     }
 }
 
@@ -146,7 +146,7 @@ impl Written {
         call[..end].to_owned()
     }
 
-    /// Text that is content wherever it stands: every beginning of every marker but the whole ones, line ends of
+    /// Text that is content in every position: every beginning of every marker but the whole ones, line ends of
     /// both kinds, characters of all widths, backslashes.
     fn awkward(&self) -> String {
         let mut text = "plain words, é ü \u{1F680} \\ ".to_owned();
@@ -195,7 +195,7 @@ fn dialects() -> Vec<(&'static str, Dialect, Syntax)> {
     ]
 }
 
-/// Where content stands.
+/// The position of content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Text,
@@ -205,7 +205,7 @@ enum Place {
 
 /// A long content at `place` comes in chunks of `size` bytes: but for the first stretch, in which the room for what is
 /// held is made, nothing is asked for.
-fn check_deltas<D: Door>(dialect: &Dialect, written: &Written, place: Place, size: usize) {
+fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Written, place: Place, size: usize) {
     let opening = match place {
         Place::Text => String::new(),
         Place::Value => written.opened(),
@@ -213,8 +213,8 @@ fn check_deltas<D: Door>(dialect: &Dialect, written: &Written, place: Place, siz
     };
     let plain = "Words without a line end, a mark or anything else to wait for. ".repeat(100);
     let awkward = written.awkward();
-    let mut door = D::open(dialect);
-    feed(&mut door, opening.as_bytes(), usize::MAX, &mut |_| {});
+    let mut parser = D::open(dialect);
+    feed(&mut parser, opening.as_bytes(), usize::MAX, &mut |_| {});
     let mut found = 0;
     let mut see = |event: &Event<'_>| {
         let (at, len) = match &event.kind {
@@ -226,19 +226,19 @@ fn check_deltas<D: Door>(dialect: &Dialect, written: &Written, place: Place, siz
         assert_eq!(at, place);
         found += len;
     };
-    let first = asked(|| feed(&mut door, plain.as_bytes(), size, &mut see));
+    let first = asked(|| feed(&mut parser, plain.as_bytes(), size, &mut see));
     assert_eq!(first.count, 0, "plain content");
     // The room for what is held is made once, by doubling.
     let room = asked(|| {
         for size in CHUNKS {
-            feed(&mut door, awkward.as_bytes(), size, &mut see);
+            feed(&mut parser, awkward.as_bytes(), size, &mut see);
         }
     });
     assert!(room.count <= 12, "the first awkward content: {room:?}");
     let again = asked(|| {
         for _ in 0..5 {
-            feed(&mut door, awkward.as_bytes(), size, &mut see);
-            feed(&mut door, plain.as_bytes(), size, &mut see);
+            feed(&mut parser, awkward.as_bytes(), size, &mut see);
+            feed(&mut parser, plain.as_bytes(), size, &mut see);
         }
     });
     assert_eq!(again.count, 0, "awkward content: {again:?}");
@@ -264,15 +264,21 @@ fn a_delta_asks_for_no_memory() {
 }
 
 /// A call whose lines are `width` bytes longer than needed: the fifth in a row asks at most `most` times for memory.
-fn check_call<D: Door>(dialect: &Dialect, written: &Written, width: usize, size: usize, most: u64) {
+fn check_call<D: AnyParser>(
+    dialect: &Dialect,
+    written: &Written,
+    width: usize,
+    size: usize,
+    most: u64,
+) {
     let call = written.call(width, &written.awkward());
-    let mut door = D::open(dialect);
+    let mut parser = D::open(dialect);
     for _ in 0..4 {
-        feed(&mut door, call.as_bytes(), size, &mut |_| {});
+        feed(&mut parser, call.as_bytes(), size, &mut |_| {});
     }
     let mut ends = 0;
     let asked = asked(|| {
-        feed(&mut door, call.as_bytes(), size, &mut |event| {
+        feed(&mut parser, call.as_bytes(), size, &mut |event| {
             ends += usize::from(matches!(event.kind, EventKind::CallEnd(_)));
         });
     });
@@ -310,13 +316,13 @@ const BALLAST: usize = 1 << 20;
 
 /// What the parser that `open` makes holds between the chunks of `text`, at most: its own bytes and the heap's. What
 /// events hold is theirs.
-fn held<D: Door>(open: impl FnOnce() -> D, text: &[u8], size: usize) -> usize {
+fn held<D: AnyParser>(open: impl FnOnce() -> D, text: &[u8], size: usize) -> usize {
     let weigh = || drop(black_box(Vec::<u8>::with_capacity(BALLAST)));
     let heap = asked(|| {
-        let mut door = open();
+        let mut parser = open();
         weigh();
         for chunk in chunks::<D>(text, size) {
-            door.take(chunk, &mut |_| {});
+            parser.take(chunk, &mut |_| {});
             weigh();
         }
     });
@@ -340,7 +346,7 @@ fn what_is_held_is_bounded() {
     let [mut from_text, mut from_bytes, mut markers] = [0; 3];
     for (name, dialect, syntax) in dialects {
         let written = Written::of(&dialect, syntax);
-        let (text_door, byte_door) = (Parser::open(&dialect), ByteParser::open(&dialect));
+        let (text_parser, byte_parser) = (Parser::open(&dialect), ByteParser::open(&dialect));
         let compiled = held(|| Parser::open(&dialect), b"", 1) - size_of::<Parser>();
         println!("{compiled:6} bytes: {name}, the markers");
         markers = compiled.max(markers);
@@ -348,11 +354,11 @@ fn what_is_held_is_bounded() {
             for size in CHUNKS {
                 let place = format!("{name}, {case} in chunks of {size}");
                 // A clone shares the markers, so they are not counted.
-                let bytes = held(|| byte_door.clone(), &text, size);
+                let bytes = held(|| byte_parser.clone(), &text, size);
                 println!("{bytes:6} bytes: {place}, by bytes");
                 from_bytes = bytes.max(from_bytes);
                 if std::str::from_utf8(&text).is_ok() {
-                    let bytes = held(|| text_door.clone(), &text, size);
+                    let bytes = held(|| text_parser.clone(), &text, size);
                     println!("{bytes:6} bytes: {place}, by text");
                     from_text = bytes.max(from_text);
                 }

@@ -7,7 +7,7 @@ use crate::json::Json;
 content! {
     /// The content of a message: a text, or blocks of several kinds.
     pub enum Content {
-        /// A text, which means one block of kind `text`.
+        /// A text, which is equivalent to one block of kind `text`.
         Text,
         /// Blocks.
         Blocks(ContentBlock) expected "a string or a list of blocks",
@@ -21,13 +21,13 @@ object! {
         "type" kind: Option<Cow<'a, str>>,
         /// The text of a block of kind `text`.
         "text" text: Option<Cow<'a, str>>,
-        /// The thoughts of a block of kind `thinking`.
+        /// The thinking of a block of kind `thinking`.
         "thinking" thinking: Option<Cow<'a, str>>,
-        /// What proves the thoughts to the server when they are sent back.
+        /// The signature of the thinking, which the server needs when it is sent back.
         "signature" signature: Option<Cow<'a, str>>,
         /// The id of a call.
         "id" id: Option<Cow<'a, str>>,
-        /// The tool that is called.
+        /// The tool name of a call.
         "name" name: Option<Cow<'a, str>>,
         /// The arguments of a call, a JSON object.
         "input" input: Option<Json<'a>>,
@@ -35,7 +35,7 @@ object! {
 }
 
 impl<'a> ContentBlock<'a> {
-    /// A block of text.
+    /// Creates a block of text.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self {
             kind: Some("text".into()),

@@ -1,4 +1,4 @@
-//! What a client asks of `POST /v1/messages`.
+//! The request of `POST /v1/messages`.
 
 use std::borrow::Cow;
 
@@ -6,33 +6,33 @@ use super::content::Content;
 use crate::json::Json;
 
 object! {
-    /// The body of a request for an answer. Sampling, tools and the like are in `unknown`.
+    /// The body of a request. Sampling parameters, tools and other fields are in `unknown`.
     pub struct MessagesRequest<'a> {
         /// The model.
         "model" model: Option<Cow<'a, str>>,
-        /// The most tokens that are written; the server insists on it.
+        /// The maximum number of output tokens. The server requires it.
         "max_tokens" max_tokens: Option<u64>,
-        /// What the model is told before the conversation.
+        /// The system prompt.
         "system" system: Option<Content<'a>>,
         /// The conversation so far.
         "messages" messages: Vec<Message<'a>>,
-        /// Whether and how much the model thinks.
+        /// The thinking configuration.
         "thinking" thinking: Option<Json<'a>>,
-        /// Whether the answer comes as a stream.
+        /// Whether the response is streamed.
         "stream" stream: Option<bool>,
     }
 
     /// A message of the conversation.
     pub struct Message<'a> {
-        /// Who speaks: `user` or `assistant`.
+        /// The role: `user` or `assistant`.
         "role" role: Option<Cow<'a, str>>,
-        /// What is said.
+        /// The content.
         "content" content: Option<Content<'a>>,
     }
 }
 
 impl<'a> Message<'a> {
-    /// A message with a role and a content.
+    /// Creates a message with a role and a content.
     pub fn new(role: impl Into<Cow<'a, str>>, content: impl Into<Content<'a>>) -> Self {
         Self {
             role: Some(role.into()),

@@ -1,4 +1,4 @@
-//! The events of a streamed answer.
+//! The events of a streamed response.
 
 use std::borrow::Cow;
 
@@ -6,88 +6,88 @@ use super::content::ContentBlock;
 use super::response::{MessageResponse, Usage};
 
 object! {
-    /// The data of an event of a streamed answer; [`news`](Self::news) says what it means.
+    /// The data of an event of a streamed response. [`update`](Self::update) returns its meaning.
     pub struct StreamEvent<'a> {
-        /// The kind, which is the event's name too.
+        /// The kind, which is also the event's name.
         "type" kind: Option<Cow<'a, str>>,
-        /// The answer at its beginning, of `message_start`.
+        /// The initial response, of `message_start`.
         "message" message: Option<MessageResponse<'a>>,
-        /// A block at its beginning, of `content_block_start`.
+        /// The initial block, of `content_block_start`.
         "content_block" content_block: Option<ContentBlock<'a>>,
-        /// What is new.
+        /// The delta.
         "delta" delta: Option<BlockDelta<'a>>,
-        /// What it has cost so far, of `message_delta`.
+        /// The usage so far, of `message_delta`.
         "usage" usage: Option<Usage<'a>>,
     }
 
-    /// What is new in a block, or in the answer as a whole.
+    /// A delta of a block or of the response.
     pub struct BlockDelta<'a> {
-        /// The kind, of a block: `text_delta`, `thinking_delta`, `signature_delta`, `input_json_delta` …
+        /// The kind, for a block: `text_delta`, `thinking_delta`, `signature_delta`, `input_json_delta` …
         "type" kind: Option<Cow<'a, str>>,
         /// Text.
         "text" text: Option<Cow<'a, str>>,
-        /// Thoughts.
+        /// Thinking.
         "thinking" thinking: Option<Cow<'a, str>>,
-        /// Why the answer ended, in the answer as a whole.
+        /// The stop reason, for the response.
         "stop_reason" stop_reason: Option<Cow<'a, str>>,
     }
 }
 
-/// What an event of a stream means.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum News<'e> {
-    /// The answer begins.
+pub enum StreamUpdate<'e> {
+    /// The response begins.
     Start(&'e MessageResponse<'e>),
-    /// A block begins. It may hold text already.
+    /// A block begins. It may contain text already.
     BlockStart(&'e ContentBlock<'e>),
     /// A piece of text.
     Text(&'e str),
-    /// A piece of thoughts.
+    /// A piece of thinking.
     Thinking(&'e str),
     /// A piece of a call's arguments.
     InputJson,
-    /// How the answer ends, and what it has cost so far.
+    /// The stop reason and the usage so far.
     Ending {
-        /// Why it ends.
+        /// The stop reason.
         stop_reason: Option<&'e str>,
-        /// What it has cost so far.
+        /// The usage so far.
         usage: Option<&'e Usage<'e>>,
     },
-    /// The answer has ended.
+    /// The response has ended.
     Stop,
     /// An error ends the stream. [`read_error`](crate::openai::read_error) reads the data.
     Error,
-    /// A sign of life, or something that this crate does not look at.
+    /// A keep-alive, or an event that this crate does not use.
     Other,
 }
 
 impl StreamEvent<'_> {
-    /// What it means.
-    pub fn news(&self) -> News<'_> {
+    /// Returns the meaning of the event.
+    pub fn update(&self) -> StreamUpdate<'_> {
         let delta = self.delta.as_ref();
-        let news = match self.kind.as_deref().unwrap_or_default() {
-            "message_start" => self.message.as_ref().map(News::Start),
-            "content_block_start" => self.content_block.as_ref().map(News::BlockStart),
-            "content_block_delta" => delta.and_then(BlockDelta::news),
-            "message_delta" => Some(News::Ending {
+        let update = match self.kind.as_deref().unwrap_or_default() {
+            "message_start" => self.message.as_ref().map(StreamUpdate::Start),
+            "content_block_start" => self.content_block.as_ref().map(StreamUpdate::BlockStart),
+            "content_block_delta" => delta.and_then(BlockDelta::update),
+            "message_delta" => Some(StreamUpdate::Ending {
                 stop_reason: delta.and_then(|delta| delta.stop_reason.as_deref()),
                 usage: self.usage.as_ref(),
             }),
-            "message_stop" => Some(News::Stop),
-            "error" => Some(News::Error),
+            "message_stop" => Some(StreamUpdate::Stop),
+            "error" => Some(StreamUpdate::Error),
             _ => None,
         };
-        news.unwrap_or(News::Other)
+        update.unwrap_or(StreamUpdate::Other)
     }
 }
 
 impl BlockDelta<'_> {
-    fn news(&self) -> Option<News<'_>> {
+    fn update(&self) -> Option<StreamUpdate<'_>> {
         match self.kind.as_deref()? {
-            "text_delta" => self.text.as_deref().map(News::Text),
-            "thinking_delta" => self.thinking.as_deref().map(News::Thinking),
-            "input_json_delta" => Some(News::InputJson),
+            "text_delta" => self.text.as_deref().map(StreamUpdate::Text),
+            "thinking_delta" => self.thinking.as_deref().map(StreamUpdate::Thinking),
+            "input_json_delta" => Some(StreamUpdate::InputJson),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! A piece of an answer that is streamed, as it is read.
+//! A chunk of a streamed response, for reading.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::Json;
 use crate::read_error::ReadError;
 
 object! {
-    /// The data of one event of a stream. All that is text borrows from it where it holds no escapes.
+    /// The data of one event of a stream. Strings without escapes are borrowed.
     ///
     /// ```
     /// use plaincall_wire::openai::ChatCompletionChunk;
@@ -21,49 +21,49 @@ object! {
     /// # Ok::<(), plaincall_wire::ReadError>(())
     /// ```
     pub struct ChatCompletionChunk<'a> {
-        /// The id of the answer.
+        /// The id of the response.
         "id" id: Option<Cow<'a, str>>,
         /// `chat.completion.chunk`
         "object" object: Option<Cow<'a, str>>,
-        /// When, in seconds since 1970.
+        /// The creation time, in seconds since 1970.
         "created" created: Option<Json<'a>>,
-        /// The model that answers.
+        /// The model.
         "model" model: Option<Cow<'a, str>>,
-        /// How it is served.
+        /// The service tier.
         "service_tier" service_tier: Option<Cow<'a, str>>,
-        /// What the model runs on.
+        /// The fingerprint of the system.
         "system_fingerprint" system_fingerprint: Option<Cow<'a, str>>,
-        /// The pieces, one for each answer that goes on; none in a chunk that tells the usage; `null` from some servers.
+        /// One delta for each active choice. Empty in a chunk with only the usage; `null` from some servers.
         "choices" choices: Option<Vec<ChunkChoice<'a>>>,
-        /// What the answer cost; in the last chunk, from some servers in each.
+        /// The usage, in the last chunk; from some servers, in each chunk.
         "usage" usage: Option<Usage<'a>>,
-        /// What went wrong in the middle of the stream; [`read_error`](super::read_error) reads the whole data.
+        /// An error in the middle of the stream. [`read_error`](super::read_error) reads the entire data.
         "error" error: Option<Json<'a>>,
     }
 
-    /// A piece of one answer.
+    /// A choice in a chunk.
     pub struct ChunkChoice<'a> {
-        /// The number of the answer, from 0.
+        /// The index of the choice, from 0.
         "index" index: Option<u64>,
-        /// What is new.
+        /// The delta.
         "delta" delta: Option<Delta<'a>>,
         /// The probabilities of its tokens.
         "logprobs" logprobs: Option<Json<'a>>,
-        /// Why the answer ended: `stop`, `length`, `tool_calls`, `content_filter`, or another word.
+        /// The finish reason: `stop`, `length`, `tool_calls`, `content_filter`, or another word.
         "finish_reason" finish_reason: Option<Cow<'a, str>>,
     }
 
-    /// What is new in an answer.
+    /// A delta.
     pub struct Delta<'a> {
-        /// `assistant`, in the first chunk; from some servers in each.
+        /// `assistant`, in the first chunk; from some servers, in each chunk.
         "role" role: Option<Cow<'a, str>>,
         /// Text.
         "content" content: Option<Content<'a>>,
-        /// What a model says in place of an answer that it refuses.
+        /// The text with which the model declines to answer.
         "refusal" refusal: Option<Cow<'a, str>>,
-        /// Thoughts, as `DeepSeek`, llama.cpp and others name them.
+        /// Reasoning, as named by `DeepSeek`, llama.cpp and others.
         "reasoning_content" reasoning_content: Option<Cow<'a, str>>,
-        /// Thoughts, as vLLM, Ollama and `OpenRouter` name them.
+        /// Reasoning, as named by vLLM, Ollama and `OpenRouter`.
         "reasoning" reasoning: Option<Cow<'a, str>>,
         /// Pieces of calls.
         "tool_calls" tool_calls: Option<Vec<ToolCall<'a>>>,
@@ -71,10 +71,10 @@ object! {
 }
 
 impl<'a> ChatCompletionChunk<'a> {
-    /// Reads the data of an event; nothing for `[DONE]`, which ends the stream.
+    /// Reads the data of an event. Returns `None` for `[DONE]`, which ends the stream.
     ///
     /// # Errors
-    /// Says what is wrong with the data.
+    /// Returns an error if the data is invalid.
     pub fn read(data: &'a str) -> Result<Option<Self>, ReadError> {
         if data.trim_ascii() == "[DONE]" {
             return Ok(None);
@@ -82,26 +82,26 @@ impl<'a> ChatCompletionChunk<'a> {
         Json::read_text(data).map(Some)
     }
 
-    /// The pieces.
+    /// Returns the choices.
     pub fn choices(&self) -> &[ChunkChoice<'a>] {
         self.choices.as_deref().unwrap_or_default()
     }
 }
 
 impl<'a> ChunkChoice<'a> {
-    /// The new text, or an empty one.
+    /// Returns the new text, which may be empty.
     pub fn content(&self) -> Cow<'_, str> {
         let delta = self.delta.as_ref();
         let content = delta.and_then(|delta| delta.content.as_ref());
         content.map_or(Cow::Borrowed(""), Content::text)
     }
 
-    /// The new thoughts, under whichever name, or an empty text.
+    /// Returns the new reasoning under either name, which may be empty.
     pub fn thought(&self) -> Cow<'_, str> {
         let Some(delta) = &self.delta else {
             return Cow::Borrowed("");
         };
-        // Some servers give both names, with the same text.
+        // Some servers send both fields with the same text.
         let named = delta.reasoning_content.as_deref();
         match named.or(delta.reasoning.as_deref()) {
             Some(thought) => Cow::Borrowed(thought),
@@ -112,14 +112,14 @@ impl<'a> ChunkChoice<'a> {
         }
     }
 
-    /// The pieces of calls.
+    /// Returns the pieces of calls.
     pub fn calls(&self) -> &[ToolCall<'a>] {
         let delta = self.delta.as_ref();
         let calls = delta.and_then(|delta| delta.tool_calls.as_deref());
         calls.unwrap_or_default()
     }
 
-    /// Why the answer ended, if this is its end. Some servers write an empty reason in chunks before it.
+    /// Returns the finish reason, if any. Some servers send an empty one in earlier chunks.
     pub fn finished(&self) -> Option<&str> {
         let reason = self.finish_reason.as_deref();
         reason.filter(|reason| !reason.is_empty())

@@ -1,4 +1,4 @@
-//! Pieces of an answer as bytes of an event stream, without a value for each.
+//! Writes the chunks of a streamed response without intermediate values.
 
 use std::collections::HashSet;
 
@@ -10,29 +10,29 @@ use crate::json::Json;
 use crate::sse::encode_data;
 use crate::write_to;
 
-/// How many fields without a name here are kept for a place in the next chunk.
+/// The maximum number of unknown fields kept for each object of the next chunk.
 const MOST_FIELDS: usize = 256;
-/// How long they are together, in bytes.
+/// Their maximum total length, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What all chunks of a stream say.
+/// The fields that all chunks of a stream repeat. All fields are public, so that literals with `..ChunkHead::default()` work.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkHead<'a> {
-    /// The id of the answer.
+    /// The id of the response.
     pub id: &'a str,
-    /// When, in seconds since 1970.
+    /// The creation time, in seconds since 1970.
     pub created: u64,
-    /// The model that answers.
+    /// The model.
     pub model: &'a str,
-    /// How it is served, if that is known.
+    /// The service tier, if known.
     pub service_tier: Option<&'a str>,
-    /// What the model runs on, if that is known.
+    /// The fingerprint of the system, if known.
     pub system_fingerprint: Option<&'a str>,
-    /// Whether the client asked for the usage: then every other chunk says `"usage": null`.
+    /// Whether the client requested the usage; if so, every other chunk has `"usage": null`.
     pub includes_usage: bool,
 }
 
-/// The name under which thoughts are streamed.
+/// The field in which reasoning is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReasoningField {
     /// `reasoning_content`
@@ -41,10 +41,10 @@ pub enum ReasoningField {
     Reasoning,
 }
 
-/// Writes the events of one streamed answer into a buffer.
+/// Writes the events of one streamed response to a buffer.
 ///
-/// The caller keeps the order: [`role`](Self::role) first, [`finish`](Self::finish) once, then
-/// [`usage`](Self::usage) if the client asked for it, then [`done_event`].
+/// The caller ensures the order: [`role`](Self::role) first, [`finish`](Self::finish) once, then
+/// [`usage`](Self::usage) if the client requested it, then [`done_event`].
 ///
 /// ```
 /// use plaincall_wire::openai::{ChunkHead, ChunkWriter, done_event};
@@ -68,12 +68,12 @@ pub enum ReasoningField {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ChunkWriter {
-    /// From the beginning of the event to the list of choices.
+    /// The beginning of an event, up to the list of choices.
     head: Vec<u8>,
     /// The beginning of the choice, up to its delta.
     choice: Vec<u8>,
     includes_usage: bool,
-    /// Fields of read chunks that go out with the next one.
+    /// Fields of read chunks for the next written one.
     carried: Carried,
 }
 
@@ -89,7 +89,7 @@ struct Carried {
 struct Fields(Vec<(String, String)>);
 
 impl ChunkWriter {
-    /// A writer for the answer with this number; the first, and mostly the only one, is 0.
+    /// Creates a writer for the choice with this index, usually 0.
     pub fn new(head: &ChunkHead<'_>, choice: u64) -> Self {
         let mut begin = b"{\"index\":".to_vec();
         write_to(&choice, &mut begin);
@@ -102,25 +102,25 @@ impl ChunkWriter {
         }
     }
 
-    /// What all chunks say that are still to be written. What is kept of chunks that were read stays.
+    /// Changes the repeated fields for the following chunks. Carried fields stay.
     pub fn set_head(&mut self, head: &ChunkHead<'_>) {
         self.head = head.written();
         self.includes_usage = head.includes_usage;
     }
 
-    /// The first chunk, which names the role.
+    /// Writes the first chunk, with the role.
     pub fn role(&mut self, out: &mut Vec<u8>) {
         self.begin(out);
         out.extend_from_slice(b"\"role\":\"assistant\",\"content\":\"\"");
         self.end(None, out);
     }
 
-    /// A piece of the text.
+    /// Writes a piece of the text.
     pub fn content(&mut self, text: &str, out: &mut Vec<u8>) {
         self.text("content", text, out);
     }
 
-    /// A piece of the thoughts.
+    /// Writes a piece of the reasoning.
     pub fn reasoning(&mut self, name: ReasoningField, text: &str, out: &mut Vec<u8>) {
         let name = match name {
             ReasoningField::ReasoningContent => "reasoning_content",
@@ -129,7 +129,7 @@ impl ChunkWriter {
         self.text(name, text, out);
     }
 
-    /// A piece of what the model says in place of an answer that it refuses.
+    /// Writes a piece of the text with which the model declines to answer.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<u8>) {
         self.text("refusal", text, out);
     }
@@ -140,7 +140,7 @@ impl ChunkWriter {
         self.end(None, out);
     }
 
-    /// The beginning of a call: its number in the answer, from 0 and without gaps, its id and the name of the tool.
+    /// Writes the start of a call: its index, from 0 without gaps, its id and the name of the tool.
     pub fn call(&mut self, index: u64, id: &str, name: &str, out: &mut Vec<u8>) {
         self.begin(out);
         out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
@@ -153,7 +153,7 @@ impl ChunkWriter {
         self.end(None, out);
     }
 
-    /// A piece of the text of a call's arguments.
+    /// Writes a piece of the text of a call's arguments.
     pub fn arguments(&mut self, index: u64, piece: &str, out: &mut Vec<u8>) {
         self.begin(out);
         out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
@@ -164,20 +164,20 @@ impl ChunkWriter {
         self.end(None, out);
     }
 
-    /// A chunk with an empty delta. What is kept of chunks that were read stays.
+    /// Writes a chunk with an empty delta. Carried fields stay.
     pub fn empty(&self, out: &mut Vec<u8>) {
         self.begin(out);
         out.extend_from_slice(b"},\"logprobs\":null,\"finish_reason\":null}]");
         self.end_chunk(out);
     }
 
-    /// The end of the answer, and why.
+    /// Writes the end of the response with a finish reason.
     pub fn finish(&mut self, reason: &str, out: &mut Vec<u8>) {
         self.begin(out);
         self.end(Some(reason), out);
     }
 
-    /// What the answer cost, in a chunk without choices.
+    /// Writes the usage, in a chunk without choices.
     pub fn usage(&mut self, usage: &Usage<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.head);
         out.extend_from_slice(b"],\"usage\":");
@@ -186,10 +186,10 @@ impl ChunkWriter {
         out.extend_from_slice(b"}\n\n");
     }
 
-    /// Keeps what this crate has no name for in a chunk that was read, and the probabilities of its tokens, and puts it
-    /// into the next chunk that is written. A field that comes again before that has its later value.
+    /// Carries the unknown fields and token probabilities of a read chunk over to the next written one. A repeated field
+    /// replaces its earlier value.
     ///
-    /// For a chunk, its choice and its delta 256 fields and 1 MiB are kept each; what is more is left out.
+    /// For each of chunk, choice and delta, at most 256 fields and 1 MiB are carried; the rest is dropped.
     pub fn carry(&mut self, chunk: &ChatCompletionChunk<'_>, choice: u64) {
         self.carried.chunk.keep(chunk.unknown.iter());
         let is_ours = |number: Option<u64>| number.unwrap_or_default() == choice;
@@ -232,7 +232,7 @@ impl ChunkWriter {
 }
 
 impl ChunkHead<'_> {
-    /// From the beginning of an event to the list of choices.
+    /// Returns the beginning of an event, up to the list of choices.
     fn written(&self) -> Vec<u8> {
         let mut bytes = b"data: {\"id\":".to_vec();
         write_to(&self.id, &mut bytes);
@@ -260,7 +260,7 @@ impl Fields {
         self.0.iter().any(|(known, _)| known == name)
     }
 
-    /// Keeps these fields; those that are kept already under the same names go.
+    /// Adds these fields, replacing those with the same names.
     fn keep<'f>(&mut self, fields: impl Iterator<Item = (&'f str, &'f Json<'f>)> + Clone) {
         if !self.0.is_empty() {
             let names: HashSet<&str> = fields.clone().map(|(name, _)| name).collect();
@@ -277,7 +277,7 @@ impl Fields {
         }
     }
 
-    /// Writes them behind other fields, or as the first of their object.
+    /// Writes the fields after other fields, or as the first of their object.
     fn write(&mut self, is_first: bool, out: &mut Vec<u8>) {
         for (number, (name, value)) in self.0.drain(..).enumerate() {
             if number > 0 || !is_first {
@@ -306,7 +306,7 @@ fn field(name: &str, value: &impl ToJson, out: &mut Vec<u8>) {
     write_to(value, out);
 }
 
-/// Line ends in JSON stand between its values only. In an event they would end its line.
+/// Replaces line ends, which JSON contains only between values. In an event, they would end its line.
 fn one_line(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
     write(out);

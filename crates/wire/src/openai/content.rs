@@ -7,25 +7,25 @@ content! {
     pub enum Content {
         /// A text.
         Text,
-        /// Texts, images, sounds, files and what else a model takes.
+        /// Text, images, audio, files and other parts.
         Parts(ContentPart) expected "a string or a list of parts",
     }
 }
 
 object! {
-    /// A part of a [`Content`]. What is not text stands in `unknown`, under the name of its kind.
+    /// A part of a [`Content`]. Fields other than text are in `unknown`.
     pub struct ContentPart<'a> {
         /// The kind: `text`, `image_url`, `input_audio`, `file`, `refusal`, `thinking` …
         "type" kind: Option<Cow<'a, str>>,
         /// The text of a part of kind `text`.
         "text" text: Option<Cow<'a, str>>,
-        /// What a model thought, in a part of kind `thinking`, as Mistral has it.
+        /// Reasoning, in a part of kind `thinking`, as sent by Mistral.
         "thinking" thinking: Option<Content<'a>>,
     }
 }
 
 impl Content<'_> {
-    /// What a model thought, from parts of kind `thinking`.
+    /// Returns the reasoning in parts of kind `thinking`.
     pub fn thinking(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let parts = match self {
             Self::Text(_) => &[],

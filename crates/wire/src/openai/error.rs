@@ -1,29 +1,29 @@
-//! Errors, as servers tell them.
+//! Errors of servers.
 
 use std::borrow::Cow;
 
 use crate::json::Json;
 
 object! {
-    /// The body of a response that is an error, and the data of an event that ends a stream with one.
+    /// The body of an error response, and the data of an event that ends a stream with an error.
     pub struct ErrorBody<'a> {
         /// The error.
         "error" error: Option<ErrorObject<'a>>,
     }
 
-    /// What went wrong.
+    /// An error.
     pub struct ErrorObject<'a> {
-        /// A sentence for people.
+        /// The message for people.
         "message" message: Option<Cow<'a, str>>,
         /// The kind: `invalid_request_error`, `authentication_error`, `rate_limit_error`, `server_error` …
         "type" kind: Option<Cow<'a, str>>,
-        /// The field of the request.
+        /// The parameter of the request.
         "param" param: Option<Json<'a>>,
-        /// A code for programs: a word, from some servers a number.
+        /// The code for programs: a word, or a number from some servers.
         "code" code: Option<Json<'a>>,
     }
 
-    /// The forms that errors have.
+    /// The formats of errors.
     struct AnyForm<'a> {
         "error" error: Option<Json<'a>>,
         "message" message: Option<Json<'a>>,
@@ -35,7 +35,7 @@ object! {
 }
 
 impl<'a> ErrorBody<'a> {
-    /// The body that tells this error.
+    /// Creates the body for this error.
     pub fn new(error: ErrorObject<'a>) -> Self {
         Self {
             error: Some(error),
@@ -45,7 +45,7 @@ impl<'a> ErrorBody<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// An error with a kind and a sentence. All four fields are written: clients look for them.
+    /// Creates an error with a kind and a message. All four fields are written, since clients expect them.
     pub fn new(kind: impl Into<Cow<'a, str>>, message: impl Into<Cow<'a, str>>) -> Self {
         Self {
             message: Some(message.into()),
@@ -56,23 +56,23 @@ impl<'a> ErrorObject<'a> {
         }
     }
 
-    /// The same, about a field of the request.
+    /// Sets the parameter of the request.
     pub fn param(mut self, name: &str) -> Self {
         self.param = Some(Json::new(&name));
         self
     }
 
-    /// The same, with a code.
+    /// Sets the code.
     pub fn code(mut self, code: &str) -> Self {
         self.code = Some(Json::new(&code));
         self
     }
 }
 
-/// What went wrong by the body of a response, or by the data of an event, in whatever form the server tells it.
+/// Reads an error from the body of a response or the data of an event, in any format.
 ///
-/// Servers write `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list with one of these, or
-/// plain text. The message is never empty unless the body is; what is no JSON is the message itself.
+/// Servers send `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list with one of these, or
+/// plain text. The message is empty only if the body is; a body that is not JSON becomes the message.
 pub fn read_error(body: &[u8]) -> ErrorObject<'static> {
     let text = String::from_utf8_lossy(body);
     let inner = Json::parse(text.trim_ascii())
@@ -85,7 +85,7 @@ pub fn read_error(body: &[u8]) -> ErrorObject<'static> {
     })
 }
 
-/// The error in a value, which may be wrapped this often.
+/// Returns the error in a value, which may be nested up to this depth.
 fn error_in(json: &Json<'_>, wraps: u8) -> Option<ErrorObject<'static>> {
     let wraps = wraps.checked_sub(1)?;
     if let Ok(message) = json.read::<String>() {

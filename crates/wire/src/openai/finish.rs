@@ -1,7 +1,7 @@
-//! Why an answer ended, in the words of many servers.
+//! Finish reasons, as named by many servers.
 
-/// Whether an answer that ends with this reason has all that the model wanted to write. Servers have many words for what
-/// went wrong, so what is not known is no such reason.
+/// Returns whether this finish reason means that the model completed its reply. Servers have many words for
+/// failures, so unknown reasons do not count.
 pub fn is_natural_end(reason: &str) -> bool {
     matches!(
         reason,
@@ -9,20 +9,20 @@ pub fn is_natural_end(reason: &str) -> bool {
     )
 }
 
-/// Whether this reason says that a limit of length cut the answer off.
-pub fn is_cut_by_length(reason: &str) -> bool {
+/// Returns whether this finish reason means that a length limit truncated the reply.
+pub fn is_length_limited(reason: &str) -> bool {
     matches!(
         reason,
         "length" | "max_tokens" | "model_length" | "model_context_window_exceeded"
     )
 }
 
-/// The reason of the API that says what this reason of a server says: `stop`, `length`, `tool_calls`, `content_filter` or
-/// `function_call`. Case makes no difference. Clients refuse any other reason, or take it for a normal end, so an unknown
-/// one is `length`: the answer is not known to be complete.
+/// Maps a finish reason to one of the API: `stop`, `length`, `tool_calls`, `content_filter` or
+/// `function_call`, ignoring case. Clients reject other reasons or treat them as a normal end, so unknown
+/// reasons become `length`: the reply may be incomplete.
 pub fn api_finish_reason(reason: &str) -> &'static str {
     match reason.to_ascii_lowercase().as_str() {
-        // A stop sequence is a normal end for the API, but it may stand in the middle of a call.
+        // The API treats a stop sequence as a normal end, but it may be in the middle of a call.
         "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "stop_token" => "stop",
         "tool_calls" | "tool_call" | "tool_use" => "tool_calls",
         "function_call" => "function_call",

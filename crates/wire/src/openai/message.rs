@@ -11,35 +11,35 @@ use crate::field::Field;
 use crate::json::Json;
 
 object! {
-    /// A message of a conversation, of any role: one of a request's history, or a model's answer.
+    /// A message of a conversation with any role: from a request's history, or a model's response.
     pub struct Message<'a> {
-        /// Who speaks: `system`, `developer`, `user`, `assistant`, `tool`, or the old `function`.
+        /// The role: `system`, `developer`, `user`, `assistant`, `tool`, or the old `function`.
         "role" role: Option<Cow<'a, str>>,
-        /// What is said. `null` where an assistant only calls tools.
+        /// The content. `null` if an assistant only calls tools.
         "content" content: Option<Content<'a>>,
-        /// What a model says in place of an answer that it refuses.
+        /// The text with which the model declines to answer.
         "refusal" refusal: Option<Cow<'a, str>>,
-        /// What a model thought, as `DeepSeek`, llama.cpp and others name it.
+        /// Reasoning, as named by `DeepSeek`, llama.cpp and others.
         "reasoning_content" reasoning_content: Option<Cow<'a, str>>,
-        /// What a model thought, as vLLM, Ollama and `OpenRouter` name it.
+        /// Reasoning, as named by vLLM, Ollama and `OpenRouter`.
         "reasoning" reasoning: Option<Cow<'a, str>>,
-        /// Who speaks, among several of one role.
+        /// The name of the author, among several with one role.
         "name" name: Option<Cow<'a, str>>,
         /// The calls of an assistant.
         "tool_calls" tool_calls: Option<Vec<ToolCall<'a>>>,
-        /// The call whose result a message of role `tool` is.
+        /// The id of the call, in a message with the role `tool`.
         "tool_call_id" tool_call_id: Option<Cow<'a, str>>,
     }
 
-    /// A call of a tool: whole in a message; in a stream a piece of one.
+    /// A call of a tool: complete in a message; a piece of one in a stream.
     pub struct ToolCall<'a> {
-        /// Which call of the message a piece belongs to. Only in streams; some servers leave it out there too.
+        /// The index of the call, in streams. Some servers omit it.
         "index" index: Option<u64>,
-        /// The id, which the result names.
+        /// The id, which the result refers to.
         "id" id: Option<Cow<'a, str>>,
-        /// The kind: `function`, or `custom`, which is kept in `unknown`.
+        /// The kind: `function`, or `custom`, whose fields are in `unknown`.
         "type" kind: Option<Cow<'a, str>>,
-        /// The function that is called.
+        /// The called function.
         "function" function: Option<CalledFunction<'a>>,
     }
 
@@ -47,13 +47,13 @@ object! {
     pub struct CalledFunction<'a> {
         /// The name.
         "name" name: Option<Cow<'a, str>>,
-        /// The arguments, or in a stream a piece of their text.
+        /// The arguments, or a piece of their text in a stream.
         "arguments" arguments: Option<CallArguments<'a>>,
     }
 }
 
 impl<'a> Message<'a> {
-    /// A message with a role and a content.
+    /// Creates a message with a role and a content.
     pub fn new(role: impl Into<Cow<'a, str>>, content: impl Into<Content<'a>>) -> Self {
         Self {
             role: Some(role.into()),
@@ -62,25 +62,25 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The role, or an empty text.
+    /// Returns the role, or an empty text.
     pub fn role(&self) -> &str {
         self.role.as_deref().unwrap_or_default()
     }
 
-    /// What the model thought, under either name.
+    /// Returns the reasoning under either name.
     pub fn thought(&self) -> Option<&str> {
         let thought = self.reasoning_content.as_deref();
         thought.or(self.reasoning.as_deref())
     }
 
-    /// The calls.
+    /// Returns the calls.
     pub fn calls(&self) -> &[ToolCall<'a>] {
         self.tool_calls.as_deref().unwrap_or_default()
     }
 }
 
 impl<'a> ToolCall<'a> {
-    /// A whole call of a function. The arguments are the text of a JSON object.
+    /// Creates a complete call of a function. The arguments are the text of a JSON object.
     pub fn new(
         id: impl Into<Cow<'a, str>>,
         name: impl Into<Cow<'a, str>>,
@@ -98,14 +98,14 @@ impl<'a> ToolCall<'a> {
         }
     }
 
-    /// The name of the function, or an empty text.
+    /// Returns the name of the function, or an empty text.
     pub fn name(&self) -> &str {
         let function = self.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref());
         name.unwrap_or_default()
     }
 
-    /// The text of the arguments, or of their piece; empty without one.
+    /// Returns the text of the arguments, or of their piece; may be empty.
     pub fn arguments(&self) -> &str {
         let function = self.function.as_ref();
         let arguments = function.and_then(|function| function.arguments.as_ref());
@@ -113,17 +113,17 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// The arguments of a call. The API has a text that holds JSON; some clients and servers write the JSON itself.
+/// The arguments of a call. The API defines a string that contains JSON; some clients and servers send the JSON itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallArguments<'a> {
-    /// A text that holds JSON, or a piece of it.
+    /// A string that contains JSON, or a piece of it.
     Text(Cow<'a, str>),
     /// JSON.
     Json(Json<'a>),
 }
 
 impl CallArguments<'_> {
-    /// The text of the JSON, as the model wrote it: it may be wrong.
+    /// Returns the text of the JSON as written by the model, which may be invalid.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,

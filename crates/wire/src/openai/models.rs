@@ -1,4 +1,4 @@
-//! What `GET /v1/models` answers.
+//! The response of `GET /v1/models`.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ object! {
     pub struct ModelList<'a> {
         /// `list`
         "object" object: Option<Cow<'a, str>>,
-        /// The models; `null` from a server that has none.
+        /// The models; `null` from servers without any.
         "data" data: Option<Vec<Model<'a>>>,
     }
 
     /// A model.
     pub struct Model<'a> {
-        /// The name by which requests ask for it.
+        /// The name for requests.
         "id" id: Option<Cow<'a, str>>,
         /// `model`
         "object" object: Option<Cow<'a, str>>,
-        /// When, in seconds since 1970.
+        /// The creation time, in seconds since 1970.
         "created" created: Option<Json<'a>>,
     }
 }

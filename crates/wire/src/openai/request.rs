@@ -1,4 +1,4 @@
-//! What a client asks of `POST /v1/chat/completions`.
+//! The request of `POST /v1/chat/completions`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::read_error::ReadError;
 object! {
     /// The body of a request for a chat completion.
     ///
-    /// Sampling and the like (`temperature`, `stop`, `seed`, the old `functions` …) are in `unknown`.
+    /// Other fields (`temperature`, `stop`, `seed`, the old `functions` …) are in `unknown`.
     ///
     /// ```
     /// use plaincall_wire::openai::{ChatCompletionRequest, Message};
@@ -31,31 +31,31 @@ object! {
     pub struct ChatCompletionRequest<'a> {
         /// The model.
         "model" model: Option<Cow<'a, str>>,
-        /// The conversation so far; a request without it is refused.
+        /// The conversation so far. Required.
         "messages" messages: Vec<Message<'a>>,
-        /// The tools, as they were written; [`tools`](Self::tools) reads them.
+        /// The tools as JSON text; [`tools`](Self::tools) reads them.
         "tools" tools: Option<Json<'a>>,
-        /// Which tool the model shall call.
+        /// The tool choice.
         "tool_choice" tool_choice: Option<ToolChoice<'a>>,
-        /// Whether an answer may hold several calls. Default: yes.
+        /// Whether a reply may contain several calls. Default: `true`.
         "parallel_tool_calls" parallel_tool_calls: Option<bool>,
-        /// The form of the answer's text.
+        /// The format of the reply's text.
         "response_format" response_format: Option<ResponseFormat<'a>>,
-        /// How many answers to give. Default: one.
+        /// The number of replies. Default: 1.
         "n" n: Option<u64>,
-        /// Whether the answer comes as a stream.
+        /// Whether the response is streamed.
         "stream" stream: Option<bool>,
-        /// What the stream holds.
+        /// Options of the stream.
         "stream_options" stream_options: Option<StreamOptions<'a>>,
     }
 
-    /// What the stream of an answer holds.
+    /// Options of a stream.
     pub struct StreamOptions<'a> {
         /// Whether a last chunk contains the usage.
         "include_usage" include_usage: Option<bool>,
     }
 
-    /// The form of the answer's text.
+    /// The format of the reply's text.
     pub struct ResponseFormat<'a> {
         /// The kind: `text`, `json_object`, `json_schema`.
         "type" kind: Option<Cow<'a, str>>,
@@ -65,10 +65,10 @@ object! {
 }
 
 impl ChatCompletionRequest<'_> {
-    /// The definitions of the tools that are offered, each as its JSON text: one that is odd does not spoil the others.
+    /// Returns the definitions of the tools, each as JSON text, so that an invalid one does not affect the others.
     ///
     /// # Errors
-    /// The tools are not a list. Line and column count within them.
+    /// Returns an error if the tools are not a list. Line and column are relative to the list.
     pub fn tools(&self) -> Result<Vec<Json<'_>>, ReadError> {
         let Some(tools) = &self.tools else {
             return Ok(Vec::new());
@@ -76,12 +76,12 @@ impl ChatCompletionRequest<'_> {
         tools.read_field().map_err(|error| error.under("tools"))
     }
 
-    /// Whether the answer comes as a stream.
+    /// Returns whether the response is streamed.
     pub fn is_streamed(&self) -> bool {
         self.stream == Some(true)
     }
 
-    /// Whether the stream ends with the usage.
+    /// Returns whether the stream ends with the usage.
     pub fn includes_usage(&self) -> bool {
         let options = self.stream_options.as_ref();
         options.and_then(|options| options.include_usage) == Some(true)

@@ -1,4 +1,4 @@
-//! The whole answer.
+//! The complete response.
 
 use std::borrow::Cow;
 
@@ -8,43 +8,43 @@ use crate::json::Json;
 object! {
     /// A chat completion that is not streamed.
     pub struct ChatCompletion<'a> {
-        /// The id of the answer.
+        /// The id of the response.
         "id" id: Option<Cow<'a, str>>,
         /// `chat.completion`
         "object" object: Option<Cow<'a, str>>,
-        /// When, in seconds since 1970.
+        /// The creation time, in seconds since 1970.
         "created" created: Option<Json<'a>>,
-        /// The model that answered.
+        /// The model.
         "model" model: Option<Cow<'a, str>>,
-        /// The answers; `null` from some servers.
+        /// The choices; `null` from some servers.
         "choices" choices: Option<Vec<Choice<'a>>>,
         /// The token usage.
         "usage" usage: Option<Usage<'a>>,
-        /// What the model ran on.
+        /// The fingerprint of the system.
         "system_fingerprint" system_fingerprint: Option<Cow<'a, str>>,
-        /// How it was served.
+        /// The service tier.
         "service_tier" service_tier: Option<Cow<'a, str>>,
     }
 
-    /// One answer of a [`ChatCompletion`].
+    /// A choice of a [`ChatCompletion`].
     pub struct Choice<'a> {
-        /// Its number, from 0.
+        /// Its index, from 0.
         "index" index: Option<u64>,
-        /// The answer.
+        /// The message.
         "message" message: Option<Message<'a>>,
         /// The probabilities of its tokens.
         "logprobs" logprobs: Option<Json<'a>>,
-        /// Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or another word.
+        /// The finish reason: `stop`, `length`, `tool_calls`, `content_filter`, or another word.
         "finish_reason" finish_reason: Option<Cow<'a, str>>,
     }
 
     /// The token usage.
     pub struct Usage<'a> {
-        /// What was read.
+        /// Input tokens.
         "prompt_tokens" prompt_tokens: Option<u64>,
-        /// What was written, thoughts included.
+        /// Output tokens, including reasoning.
         "completion_tokens" completion_tokens: Option<u64>,
-        /// Both.
+        /// The sum of both.
         "total_tokens" total_tokens: Option<u64>,
     }
 }
@@ -56,14 +56,14 @@ object! {
 }
 
 impl<'a> ChatCompletion<'a> {
-    /// The answers.
+    /// Returns the choices.
     pub fn choices(&self) -> &[Choice<'a>] {
         self.choices.as_deref().unwrap_or_default()
     }
 }
 
 impl Usage<'_> {
-    /// How many of the tokens that were read the server had kept from earlier, in any of its fields.
+    /// Returns the number of cached input tokens, from any of its fields.
     pub fn cached_tokens(&self) -> u64 {
         let details = self.unknown.get("prompt_tokens_details");
         let details = details.and_then(|json| json.read::<PromptDetails<'_>>().ok());
@@ -75,7 +75,7 @@ impl Usage<'_> {
         cached.or_else(named).unwrap_or_default()
     }
 
-    /// Adds what another answer cost. Fields without a name here stay as they are.
+    /// Adds the usage of another response. Unknown fields stay unchanged.
     pub fn add(&mut self, other: &Usage<'_>) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             *sum = match (*sum, more) {

@@ -1,4 +1,4 @@
-//! What tools a request offers, and which of them the model shall call.
+//! The tools of a request, and the tool choice.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,9 +11,9 @@ use crate::field::{Field, TextVisitor};
 use crate::json::Json;
 
 object! {
-    /// A tool that a request offers.
+    /// A tool in a request.
     pub struct Tool<'a> {
-        /// The kind: `function`, or another that is kept in `unknown`.
+        /// The kind: `function`, or another, whose fields are in `unknown`.
         "type" kind: Option<Cow<'a, str>>,
         /// The function.
         "function" function: Option<FunctionDefinition<'a>>,
@@ -23,11 +23,11 @@ object! {
     pub struct FunctionDefinition<'a> {
         /// The name.
         "name" name: Option<Cow<'a, str>>,
-        /// What it does, for the model.
+        /// The description for the model.
         "description" description: Option<Cow<'a, str>>,
         /// The JSON Schema of its arguments.
         "parameters" parameters: Option<Json<'a>>,
-        /// Whether arguments must fit the schema.
+        /// Whether arguments must match the schema.
         "strict" strict: Option<bool>,
     }
 
@@ -35,35 +35,35 @@ object! {
     pub struct ToolChoiceObject<'a> {
         /// The kind: `function`, `allowed_tools`, `custom`.
         "type" kind: Option<Cow<'a, str>>,
-        /// The one function that must be called.
+        /// The function that must be called.
         "function" function: Option<NamedTool<'a>>,
-        /// The tools among which the model may choose.
+        /// The allowed tools.
         "allowed_tools" allowed_tools: Option<AllowedTools<'a>>,
-        /// The one tool that must be called, as clients of another API write it.
+        /// The tool that must be called, as written by clients of another API.
         "name" name: Option<Cow<'a, str>>,
     }
 
-    /// A tool, named.
+    /// The name of a tool.
     pub struct NamedTool<'a> {
         /// The name.
         "name" name: Option<Cow<'a, str>>,
     }
 
-    /// Tools among which the model may choose.
+    /// Allowed tools.
     pub struct AllowedTools<'a> {
         /// `auto` or `required`.
         "mode" mode: Option<Cow<'a, str>>,
-        /// The tools, of which only the names count.
+        /// The tools, of which only the names are used.
         "tools" tools: Option<Vec<Tool<'a>>>,
     }
 }
 
-/// Which tool the model shall call, in any of the forms of the API.
+/// The tool choice, in any format of the API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolChoice<'a> {
     /// A word: `none`, `auto`, `required`.
     Word(Cow<'a, str>),
-    /// One tool, or some.
+    /// One tool, or several allowed ones.
     Object(Box<ToolChoiceObject<'a>>),
 }
 
@@ -72,20 +72,20 @@ pub enum ToolChoice<'a> {
 pub enum Choose<'c> {
     /// No tool.
     None,
-    /// As the model likes.
+    /// The model decides.
     Auto,
     /// At least one tool.
     Required,
     /// This tool.
     Named(&'c str),
-    /// One of these: as the model likes, or at least one.
+    /// Only these tools, optionally or required.
     Allowed {
         /// The names.
         names: Vec<&'c str>,
-        /// Whether one must be called.
+        /// Whether a call is required.
         is_required: bool,
     },
-    /// Something else, which is not understood.
+    /// An unknown choice.
     Other,
 }
 
@@ -97,7 +97,7 @@ impl ToolChoice<'_> {
                 return match word.as_ref() {
                     "none" => Choose::None,
                     "auto" => Choose::Auto,
-                    // The word of Mistral and others.
+                    // The name used by Mistral and others.
                     "required" | "any" => Choose::Required,
                     _ => Choose::Other,
                 };

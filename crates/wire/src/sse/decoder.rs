@@ -1,4 +1,4 @@
-//! Bytes to events.
+//! Decodes event streams.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,12 @@ use memchr::{memchr, memchr2};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event of a stream. The fields `id` and `retry`, which serve clients that reconnect, are not kept.
+/// An event of a stream. The fields `id` and `retry`, which are for reconnecting, are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'c> {
-    /// The field `event`; nothing if it is missing or empty, which browsers call `message`.
+    /// The field `event`; `None` if it is missing or empty, which browsers call `message`.
     pub name: Option<Cow<'c, str>>,
-    /// The `data` lines, an LF between two.
+    /// The `data` lines, joined with LF.
     pub data: Cow<'c, str>,
 }
 
@@ -26,12 +26,12 @@ impl Event<'_> {
     }
 }
 
-/// How much of a stream a [`Decoder`] keeps at most.
+/// The limits of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest line in bytes, its end not counted. Default: 4 MiB.
+    /// The maximum length of a line in bytes, without its end. Default: 4 MiB.
     pub line: usize,
-    /// The most bytes of the name and data of one event. Default: 16 MiB.
+    /// The maximum total length of the name and data of an event, in bytes. Default: 16 MiB.
     pub event: usize,
 }
 
@@ -48,9 +48,9 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// A line has more bytes than this limit.
+    /// A line exceeds this limit, in bytes.
     LongLine(usize),
-    /// An event has more bytes than this limit.
+    /// An event exceeds this limit, in bytes.
     LongEvent(usize),
 }
 
@@ -69,16 +69,16 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
-/// Reads an event stream that comes in pieces.
+/// Decodes an event stream that arrives in pieces.
 ///
-/// A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. Where the pieces are cut makes no
-/// difference. The time is linear; what is kept is bounded by [`Limits`].
+/// A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. The result does not depend on how the stream is
+/// split. Takes linear time; memory is bounded by [`Limits`].
 #[derive(Debug, Default)]
 pub struct Decoder {
     limits: Limits,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// A CR was the last byte: an LF now belongs to it.
+    /// The last byte was a CR, so a following LF belongs to it.
     is_after_carriage_return: bool,
     /// No line has ended yet.
     has_begun: bool,
@@ -109,21 +109,21 @@ impl Block<'_> {
 }
 
 impl Decoder {
-    /// A decoder with the usual limits.
+    /// Creates a decoder with the default limits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with other limits.
+    /// Sets the limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Takes the next bytes; the events that end in them.
+    /// Decodes the next bytes and returns the events that end in them.
     ///
-    /// An event that lies in one piece borrows from it. Events of an iterator that is dropped early are lost; later ones
-    /// stay right. After an error nothing more comes.
+    /// An event within one piece borrows from it. Dropping the iterator early loses its remaining events, but later ones
+    /// stay correct. After an error, no more events are returned.
     pub fn feed<'d, 'c>(&'d mut self, chunk: &'c [u8]) -> Events<'d, 'c> {
         Events {
             rest: if self.is_broken { &[] } else { chunk },
@@ -132,13 +132,13 @@ impl Decoder {
         }
     }
 
-    /// The stream has ended: what came after the last empty line.
+    /// Ends the stream and returns the data after the last empty line.
     ///
-    /// By the standard that is no event. Servers exist that forget the last empty line; a reader of JSON
+    /// The standard discards this data, but some servers omit the last empty line. A JSON reader
     /// can check whether the data is complete.
     ///
     /// # Errors
-    /// It has more bytes than the limit.
+    /// Returns an error if the data exceeds the limit.
     pub fn finish(mut self) -> Result<Option<Event<'static>>, StreamError> {
         if self.is_broken {
             return Ok(None);
@@ -154,7 +154,7 @@ impl Decoder {
     }
 }
 
-/// The events of one piece of a stream, made by [`Decoder::feed`].
+/// The events of one piece of a stream, returned by [`Decoder::feed`].
 #[derive(Debug)]
 pub struct Events<'d, 'c> {
     decoder: &'d mut Decoder,
@@ -188,7 +188,7 @@ impl<'c> Iterator for Events<'_, 'c> {
 }
 
 impl<'c> Events<'_, 'c> {
-    /// The next line that has ended. Without one the rest is kept.
+    /// Returns the next complete line. An incomplete one is kept.
     fn next_line(&mut self) -> Result<Option<Cow<'c, [u8]>>, StreamError> {
         let decoder = &mut *self.decoder;
         if decoder.is_after_carriage_return && !self.rest.is_empty() {
@@ -218,7 +218,7 @@ impl<'c> Events<'_, 'c> {
         Ok(Some(self.without_mark(line)))
     }
 
-    /// The line, if it is the first one without the byte order mark.
+    /// Removes the byte order mark from the first line.
     fn without_mark(&mut self, line: Cow<'c, [u8]>) -> Cow<'c, [u8]> {
         let has_begun = std::mem::replace(&mut self.decoder.has_begun, true);
         if !has_begun && line.starts_with(BYTE_ORDER_MARK) {
@@ -227,7 +227,7 @@ impl<'c> Events<'_, 'c> {
         line
     }
 
-    /// Takes in a line that is not empty.
+    /// Handles a line that is not empty.
     fn line(&mut self, line: Cow<'c, [u8]>) -> Result<(), StreamError> {
         let colon = memchr(b':', &line);
         let (name, rest) = line.split_at(colon.unwrap_or(line.len()));
@@ -257,7 +257,7 @@ impl<'c> Events<'_, 'c> {
                 self.check_size(text.len())?;
                 self.block.name = Some(text);
             }
-            // A comment, `id`, `retry`, or a field that the standard does not have.
+            // A comment, `id`, `retry`, or a field that the standard does not define.
             _ => {}
         }
         Ok(())
@@ -271,7 +271,7 @@ impl<'c> Events<'_, 'c> {
         Ok(())
     }
 
-    /// An empty line ends an event, if there was data.
+    /// Ends the event at an empty line, if there was data.
     fn dispatch(&mut self) -> Option<Event<'c>> {
         let block = std::mem::take(&mut self.block);
         Some(Event {
@@ -288,7 +288,7 @@ impl Drop for Events<'_, '_> {
     }
 }
 
-/// The line without its first bytes.
+/// Removes a prefix of the line.
 fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
     match line {
         Cow::Borrowed(line) => Cow::Borrowed(line.get(from..).unwrap_or_default()),
@@ -301,7 +301,7 @@ fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
 
 fn text(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     match bytes {
-        // For valid text the check alone is quicker.
+        // Validation alone is faster for valid text.
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),

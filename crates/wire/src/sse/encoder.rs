@@ -1,16 +1,16 @@
-//! Events to bytes.
+//! Encodes event streams.
 
 use memchr::memchr2;
 
 /// Appends an event with this data.
 ///
-/// A line end in the data (LF, CR or CRLF) begins a new `data` line; a reader gets LF for it.
+/// Each line end in the data (LF, CR or CRLF) begins a new `data` line, which readers convert to LF.
 pub fn encode_data(data: &str, out: &mut Vec<u8>) {
     lines("data: ", data, out);
     out.push(b'\n');
 }
 
-/// Appends an event with a name, which readers call its type. The name is one line: line ends in it become blanks.
+/// Appends an event with a name, which readers call its type. Line ends in the name become spaces.
 pub fn encode_event(name: &str, data: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: ");
     let one_line = name
@@ -27,7 +27,7 @@ pub fn encode_comment(text: &str, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Writes each line of the text behind the prefix.
+/// Writes each line of the text after the prefix.
 fn lines(prefix: &str, text: &str, out: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     loop {

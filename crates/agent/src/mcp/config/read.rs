@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plaincall::{rules::Pattern, tools_file::FileError};
 use plaincall_config::servers::{ServerTable, expand, servers};
-use plaincall_config::{AsText, Document, FilePath, Node, Place, child};
+use plaincall_config::{AsText, Document, FilePath, Location, Node, child};
 
 use super::{McpConfig, McpServer, McpTransport};
 
@@ -90,12 +90,13 @@ impl Reader<'_> {
     }
 
     fn key(&mut self, key: &str, message: impl Into<String>) {
-        self.document.problem(&Place::Key(self.below(key)), message);
+        self.document
+            .problem(&Location::Key(self.below(key)), message);
     }
 
     fn value(&mut self, key: &str, message: impl Into<String>) {
         self.document
-            .problem(&Place::Value(self.below(key)), message);
+            .problem(&Location::Value(self.below(key)), message);
     }
 
     fn server(&mut self) -> Option<McpServer> {
@@ -103,7 +104,7 @@ impl Reader<'_> {
         let name = name.replace("~1", "/").replace("~0", "~");
         if name.is_empty() || name.chars().any(char::is_control) {
             let message = "the name of a server must not contain control characters";
-            self.document.problem(&Place::key(&self.at), message);
+            self.document.problem(&Location::key(&self.at), message);
             return None;
         }
         let table: ServerTable = self.document.read(&self.at)?;

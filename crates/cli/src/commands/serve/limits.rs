@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use plaincall_config::{Size, Time, TimeOrZero};
-use plaincall_gateway::{ServerLimits, Timeouts};
+use plaincall_gateway::server::{ServerLimits, Timeouts};
 
 /// The size and number limits of the server.
 #[derive(Args, Debug)]

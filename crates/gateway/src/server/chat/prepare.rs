@@ -1,4 +1,4 @@
-//! What is to be done for a request: all that is thought about it before anybody is asked.
+//! Prepares a request before it is sent to the model server.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
 const MAX_MODEL: usize = 128;
-/// The longest body that is dealt with between other requests, in bytes; a longer one gets a thread of its own.
-const SHORT: usize = 256 << 10;
+/// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
+const MAX_INLINE: usize = 256 << 10;
 
-/// How many values and fields the body of a request may have together. What is made of a small value takes a hundred
-/// times its length. A thousand tools with a hundred fields each are far below that.
+/// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
+/// with a hundred fields each stay far below this limit.
 const MAX_VALUES: usize = 250_000;
 
 pub(super) struct PreparedRequest {
@@ -32,43 +32,43 @@ pub(super) enum Task {
     Reject(GatewayError),
 }
 
-/// A request in words.
+/// A request translated to plain text.
 pub(super) struct Ask {
     pub(super) body: Vec<u8>,
-    /// The request, if it may be needed again.
-    pub(super) kept: Box<ChatCompletionRequest<'static>>,
+    /// The request, if a repair round may need it.
+    pub(super) request: Box<ChatCompletionRequest<'static>>,
     pub(super) plan: Box<ReplyPlan>,
 }
 
-/// What is to be done for the request with this body, of the caller with this key. Others are answered meanwhile.
+/// Prepares the request with this body, from the caller with this key, without blocking other requests.
 pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) -> PreparedRequest {
-    if body.len() <= SHORT {
+    if body.len() <= MAX_INLINE {
         return prepare(shared, body, caller);
     }
     let wait = shared.config.timeouts.body;
-    let turn = Arc::clone(&shared.long_bodies).acquire_owned();
-    let Ok(Ok(turn)) = tokio::time::timeout(wait, turn).await else {
+    let permit = Arc::clone(&shared.long_bodies).acquire_owned();
+    let Ok(Ok(permit)) = tokio::time::timeout(wait, permit).await else {
         let words = "too many large requests: try again soon";
-        return refused(overloaded(words));
+        return rejected(overloaded(words));
     };
     let shared = Arc::clone(shared);
     let caller = caller.to_owned();
     let preparing = tokio::task::spawn_blocking(move || {
         let prepared = prepare(&shared, body, &caller);
-        // Also when the client has gone meanwhile, nobody else has had this turn.
-        drop(turn);
+        // Holds the permit to the end, even if the client disconnects.
+        drop(permit);
         prepared
     });
     preparing.await.unwrap_or_else(|_| {
         let words = "internal error while processing the request";
-        refused(GatewayError::new(
+        rejected(GatewayError::new(
             500,
             ErrorObject::new("gateway_error", words),
         ))
     })
 }
 
-fn refused(error: GatewayError) -> PreparedRequest {
+fn rejected(error: GatewayError) -> PreparedRequest {
     PreparedRequest {
         model: String::new(),
         is_streamed: false,
@@ -78,14 +78,14 @@ fn refused(error: GatewayError) -> PreparedRequest {
 
 fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
     if let Err(error) = check_values(&body) {
-        return refused(error);
+        return rejected(error);
     }
     let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
         Ok(request) => request,
         Err(error) => {
             let message = format!("the request body cannot be parsed: {error}");
             let param = Some(&*error.path).filter(|path| !path.is_empty());
-            return refused(GatewayError::invalid_request(message, param));
+            return rejected(GatewayError::invalid_request(message, param));
         }
     };
     let model = request.model.as_deref().unwrap_or_default();
@@ -99,15 +99,15 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
     };
     let task = match translate(request, settings, caller, &shared.offers) {
         Ok(Translation::Changed { upstream, plan }) => {
-            let asked = plaincall_wire::write_bytes(&upstream);
-            let kept = if plan.may_repair() {
+            let body = plaincall_wire::write_bytes(&upstream);
+            let request = if plan.may_repair() {
                 upstream.into_owned()
             } else {
                 ChatCompletionRequest::default()
             };
             Task::Translate(Ask {
-                body: asked,
-                kept: Box::new(kept),
+                body,
+                request: Box::new(request),
                 plan,
             })
         }
@@ -121,7 +121,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
     }
 }
 
-/// Looks whether the body of a request has few enough values. What is no JSON is found out later.
+/// Checks the number of JSON values in a request body. Invalid JSON is detected later.
 fn check_values(body: &[u8]) -> Result<(), GatewayError> {
     if values(body, MAX_VALUES) <= MAX_VALUES {
         return Ok(());
@@ -130,9 +130,9 @@ fn check_values(body: &[u8]) -> Result<(), GatewayError> {
     Err(GatewayError::invalid_request(message, None))
 }
 
-/// How many objects, lists and commas stand in a text, but not in its strings; it counts no further than behind the most.
+/// Counts objects, lists and commas outside strings, up to one more than `most`.
 fn values(body: &[u8], most: usize) -> usize {
-    // Each has at least one byte.
+    // Each value has at least one byte.
     if body.len() <= most {
         return 0;
     }

@@ -1,12 +1,11 @@
-//! Answers that come piece by piece.
+//! Streamed responses.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderMap;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
@@ -15,6 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::error::GatewayError;
 use crate::exchange::Exchange;
 use crate::reply::{Flow, Next, Reply};
+use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::Ask;
 use crate::server::chat::{answer_id, now};
 use crate::server::pipe::{BodySender, pipe};
@@ -30,36 +30,36 @@ const LATE: Late = Late {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
-    /// The request, if it may be needed again.
+    /// The request, if a repair round may need it.
     request: ChatCompletionRequest<'static>,
     body: Option<Vec<u8>>,
-    asking: HeaderMap,
+    upstream_headers: HeaderMap,
     exchange: Exchange,
-    given: Option<Answer>,
-    /// What may still come behind the end of the reply, if that has come.
+    answer: Option<Answer>,
+    /// What may still arrive, once the reply has ended.
     late: Option<Late>,
-    /// What else the client is told of the answer.
+    /// The model server's headers for the client.
     headers: HeaderMap,
-    /// What is left to say when it has ended.
+    /// The result, once the reply has ended.
     ended: Option<Result<(), GatewayError>>,
     guard: RequestGuard,
 }
 
-/// What may still come behind the end of a reply: what it cost.
+/// The limits for what may follow the end of a reply, which is the usage.
 struct Late {
     wait: Duration,
-    /// How much is read, in bytes: comments need not take any time.
+    /// In bytes, since comments could arrive without a pause.
     bytes: usize,
 }
 
 impl Late {
-    /// The next piece, if it may come. How long the client takes to read does not count.
-    async fn piece(&mut self, given: &mut Answer) -> Result<Option<Bytes>, GatewayError> {
+    /// Returns the next piece within the limits. The time that the client needs to read does not count.
+    async fn piece(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, GatewayError> {
         if self.bytes == 0 {
             return Ok(None);
         }
         let started = Instant::now();
-        let piece = timeout(self.wait, given.piece())
+        let piece = timeout(self.wait, answer.piece())
             .await
             .unwrap_or(Ok(None))?;
         self.wait = self.wait.saturating_sub(started.elapsed());
@@ -73,7 +73,7 @@ impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
         ask: Ask,
-        asking: HeaderMap,
+        upstream_headers: HeaderMap,
         guard: RequestGuard,
     ) -> Self {
         let seed = shared.fresh.seed();
@@ -83,10 +83,10 @@ impl Run {
         Self {
             exchange: Exchange::new(reply, limits),
             shared,
-            request: *ask.kept,
+            request: *ask.request,
             body: Some(ask.body),
-            asking,
-            given: None,
+            upstream_headers,
+            answer: None,
             late: None,
             headers: HeaderMap::new(),
             ended: None,
@@ -94,7 +94,7 @@ impl Run {
         }
     }
 
-    /// The next bytes for the client, which may be none yet; `None` at the end.
+    /// Returns the next bytes for the client, which may be empty, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended.is_some() {
             return None;
@@ -120,31 +120,35 @@ impl Run {
     async fn step(&mut self) -> Result<(), GatewayError> {
         if let Some(body) = self.body.take() {
             self.guard.model_request(&body);
-            let given = self.shared.connection.complete(body, &self.asking).await?;
-            let mut given = given.readable()?;
-            // A later answer tells of limits that are nearer.
-            self.headers = std::mem::take(&mut given.headers);
-            if given.is_json() {
+            let answer = self
+                .shared
+                .connection
+                .complete(body, &self.upstream_headers)
+                .await?;
+            let mut answer = answer.readable()?;
+            // The latest answer has the current rate limits.
+            self.headers = std::mem::take(&mut answer.headers);
+            if answer.is_json() {
                 // A server that does not stream.
-                let body = given.whole(self.shared.config.limits.answer).await?;
+                let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
                 let completion: ChatCompletion<'_> = plaincall_wire::read(&body)
                     .map_err(|error| GatewayError::unreadable(&error))?;
                 let next = self.exchange.whole(&completion);
                 self.follow(next);
             } else {
-                self.given = Some(given);
+                self.answer = Some(answer);
             }
             return Ok(());
         }
-        let Some(given) = &mut self.given else {
+        let Some(answer) = &mut self.answer else {
             return Err(GatewayError::upstream("there is no answer"));
         };
         let piece = match &mut self.late {
-            None => given.piece().await?,
-            Some(late) => late.piece(given).await?,
+            None => answer.piece().await?,
+            Some(late) => late.piece(answer).await?,
         };
-        let is_over = match piece {
+        let has_ended = match piece {
             Some(piece) => {
                 self.guard.model_reply(&piece);
                 match self.exchange.feed(&piece) {
@@ -158,15 +162,15 @@ impl Run {
             }
             None => true,
         };
-        if is_over {
+        if has_ended {
             self.conclude(None);
         }
         Ok(())
     }
 
     fn conclude(&mut self, broken: Option<GatewayError>) {
-        // What still comes of it is not wanted.
-        self.given = None;
+        // Drops the rest of the answer.
+        self.answer = None;
         self.late = None;
         let next = self.exchange.end(broken);
         self.follow(next);
@@ -192,48 +196,48 @@ impl Run {
     }
 }
 
-/// The headers of an answer that has started, or why there is none.
-type Begun = Result<HeaderMap, GatewayError>;
+/// The headers of a response that has started, or the error.
+type Head = Result<HeaderMap, GatewayError>;
 
-/// Answers with a stream, once it has started. What fails before has a status of its own.
+/// Responds with a stream once it has started. Errors before that have their own status.
 pub(super) async fn stream(run: Run) -> Response {
     let (head, is_started) = oneshot::channel();
     let (sender, body) = pipe(run.shared.config.timeouts.idle);
     tokio::spawn(fill(run, head, sender));
     match is_started.await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
-        Ok(Err(error)) => response::refused(&error),
-        Err(_) => response::refused(&GatewayError::upstream("the response could not be created")),
+        Ok(Err(error)) => response::error(&error),
+        Err(_) => response::error(&GatewayError::upstream("the response could not be created")),
     }
 }
 
-/// Fills the body of an answer until it is complete or the client has gone.
-async fn fill(mut run: Run, head: oneshot::Sender<Begun>, sender: BodySender) {
+/// Fills the body of a response until it is complete or the client disconnects.
+async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
-    let mut silent_until = Instant::now() + keep_alive;
+    let mut next_heartbeat = Instant::now() + keep_alive;
     let mut comment = Vec::new();
     encode_comment("keep-alive", &mut comment);
     loop {
-        // What tells the client that it is not forgotten. A comment is not enough for those that wait for chunks.
-        let still_there = run.exchange.empty_delta();
-        let still_there = still_there.unwrap_or_else(|| comment.clone());
+        // Some clients time out unless they receive chunks; a comment is not enough for them.
+        let heartbeat = run.exchange.empty_delta();
+        let heartbeat = heartbeat.unwrap_or_else(|| comment.clone());
         let piece = {
             let mut next = pin!(run.next());
             loop {
                 tokio::select! {
                     biased;
-                    () = sleep_until(silent_until) => {
+                    () = sleep_until(next_heartbeat) => {
                         if let Some(head) = head.take() {
                             let _ = head.send(Ok(HeaderMap::new()));
                         }
-                        if !sender.send(still_there.clone().into()).await {
+                        if !sender.send(heartbeat.clone().into()).await {
                             return;
                         }
-                        silent_until = Instant::now() + keep_alive;
+                        next_heartbeat = Instant::now() + keep_alive;
                     }
                     piece = &mut next => break piece,
-                    // The client has gone: with this all that was asked for is dropped.
+                    // The client has disconnected; this drops the request to the model server.
                     () = sender.closed() => return,
                 }
             }
@@ -244,7 +248,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, sender: BodySender) {
         if let Some(head) = head.take() {
             if let (Some(Err(error)), false) = (&run.ended, run.exchange.has_begun()) {
                 let status = error.status;
-                // Who has gone at this very moment has not recorded of it.
+                // A client that disconnects at this moment does not receive the error.
                 if head.send(Err(error.clone())).is_ok() {
                     run.end(status);
                 }
@@ -261,6 +265,6 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, sender: BodySender) {
         if !sender.send(piece).await {
             return;
         }
-        silent_until = Instant::now() + keep_alive;
+        next_heartbeat = Instant::now() + keep_alive;
     }
 }

@@ -1,11 +1,11 @@
-//! A model server, asked over HTTP.
+//! A model server over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates};
 
@@ -13,20 +13,21 @@ use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
 use crate::server::upstream::failed;
 
-/// How long is waited until a connection is tried again: this, then twice as long, and so on.
+/// The pause before the first retry. It doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest of these waits.
+/// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// How many bytes a connection reads on, and the longest head of an answer: the fewest that `hyper` can be held to.
+/// The read buffer of a connection, and the longest response head: the minimum that `hyper` accepts, in bytes.
 const CONNECTION_BUFFER: usize = 8 << 10;
-/// A server that speaks the `OpenAI` API.
+
+/// A server with the `OpenAI` API.
 pub(crate) struct HttpServer {
     client: HttpClient,
-    /// The beginning of its addresses, without a slash at the end.
+    /// The base URL without a trailing slash.
     base: String,
     key: Option<HeaderValue>,
     retries: Retries,
-    /// How often a request was sent again.
+    /// The number of retries.
     retried: AtomicU64,
 }
 
@@ -62,7 +63,7 @@ impl HttpServer {
         })
     }
 
-    /// How often a request was sent again.
+    /// Returns the number of retries.
     pub(in crate::server) fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
@@ -110,7 +111,7 @@ impl HttpServer {
 }
 
 impl Retries {
-    /// How long the server wants to be left alone before it takes up the request, if that can be waited for.
+    /// Returns the delay that the server requests before a retry, if it is short enough.
     fn wait_for(&self, response: &Response<Incoming>) -> Option<Duration> {
         if !matches!(response.status().as_u16(), 429 | 503) {
             return None;
@@ -128,7 +129,7 @@ impl Retries {
     }
 }
 
-/// The beginning of the addresses of a server, without a slash at the end.
+/// Checks a base URL and removes trailing slashes.
 fn base(url: &str) -> Result<String, String> {
     check_address(url)?;
     let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
