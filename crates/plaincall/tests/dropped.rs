@@ -1,4 +1,4 @@
-//! Every future of a run, dropped at its first, second, … poll: nothing is left, and the run goes on.
+//! Every future of a run is dropped at its first, second, … poll: nothing is left behind, and the run continues.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! The log of a run: what is written is read back, and whatever happens to the file is noticed.
+//! The log of a run: everything that is written is read back, and every damage of the file is detected.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod damage;

@@ -98,7 +98,7 @@ async fn what_is_passed_on_is_limited() {
     // Calls that depend on nothing are given nothing.
     let results = play(limits(1, 1), 3, 1_000, 0).await;
     assert!(results.all_ok(), "{results:?}");
-    // The limits that hold if nothing is said: 18 MB are too much for one call.
+    // The default limits: 18 MB are too much for one call.
     let results = play(Policy::default(), 20, 900_000, 1).await;
     assert_eq!(rejected(&results, 20), [0], "{:?}", results.counts());
 }

@@ -1,4 +1,4 @@
-//! Runs that are cut off and taken up again.
+//! Interrupted runs that are resumed.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

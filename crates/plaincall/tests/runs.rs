@@ -1,4 +1,4 @@
-//! Runs on a clock that stands still unless everybody waits, so that times are exact.
+//! Runs on a clock that advances only when all tasks wait, so that times are exact.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod cut;

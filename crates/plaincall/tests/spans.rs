@@ -168,7 +168,7 @@ fn check_calls(calls: &str, expected: &str) -> Vec<Seen> {
 }
 
 #[test]
-fn a_span_says_what_was_run_and_nothing_of_what_was_said() {
+fn a_span_has_the_tool_but_no_texts() {
     let closed = check_calls(
         "fine:a",
         "execute_tool > inner\nplaincall.turn > execute_tool fine a 0 1\ncaller > plaincall.turn\n- > caller\n",
@@ -210,7 +210,7 @@ fn failures_say_of_which_kind_they_are() {
 }
 
 #[test]
-fn a_call_that_is_called_off_says_so() {
+fn a_cancelled_call_has_a_cancelled_span() {
     let cancel = |canceller: Canceller| {
         tokio::spawn(async move {
             sleep(Duration::from_secs(1)).await;
@@ -251,7 +251,7 @@ fn without_turns_the_spans_of_tools_lie_below_the_caller() {
 }
 
 #[test]
-fn nothing_happens_if_nobody_listens() {
+fn nothing_happens_without_a_subscriber() {
     let spans = Spans {
         hidden: "execute_tool",
         ..Spans::default()

@@ -51,7 +51,7 @@ fn builder(folder: &Path) -> RunBuilder {
 
 const REPLY: [&str; 3] = [
     "!!!GADGET_START:nap:a\n!!!GADGET_END\n!!!GADGET_START:cat:b:a\n!!!ARG:text\nx\n!!!GADGET_END\n",
-    "!!!GADGET_START:nap:c:b\n!!!GADGET_END\n!!!GADGET_START:nap:d:nobody\n!!!GADGET_END\n",
+    "!!!GADGET_START:nap:c:b\n!!!GADGET_END\n!!!GADGET_START:nap:d:missing\n!!!GADGET_END\n",
     "!!!GADGET_START:cat:e\n!!!ARG:text\ny",
 ];
 

@@ -1,4 +1,4 @@
-//! Whatever is changed in a log or cut off it is noticed, and what stands before it is not lost.
+//! Every change and truncation of a log is detected, and nothing before it is lost.
 
 use plaincall::{
     RunEvent,
@@ -39,7 +39,7 @@ fn every_change_of_a_byte_is_noticed() {
             changed[place] ^= change;
             let (record, _) =
                 noticed(&events, &changed).unwrap_or_else(|| panic!("byte {place} by {change}"));
-            // Nothing but the line of the byte and what stands after it is lost.
+            // Only the line of the byte and everything after it are lost.
             let before = bytes[..place].split(|byte| *byte == b'\n').count() - 1;
             assert_eq!(record.events.len(), before, "byte {place} by {change}");
         }
@@ -65,7 +65,7 @@ fn every_byte_too_few_or_too_many_is_noticed() {
 }
 
 #[test]
-fn a_log_cut_anywhere_is_what_stands_before_the_cut() {
+fn a_log_truncated_anywhere_keeps_what_precedes_the_cut() {
     let (events, bytes) = long_log();
     let ends: Vec<usize> = (1..=bytes.len())
         .filter(|end| bytes[end - 1] == b'\n')
@@ -91,7 +91,7 @@ fn a_log_cut_anywhere_is_what_stands_before_the_cut() {
 fn refused(lines: &[&str]) -> String {
     let bytes = lines.join("\n");
     let message = read_log(bytes.as_bytes()).unwrap_err().to_string();
-    let end = "; use a copy that is whole, since what was done after this line is not known";
+    let end = "; use an intact copy, because it is not known what happened after this line";
     message.strip_suffix(end).unwrap_or(&message).to_owned()
 }
 

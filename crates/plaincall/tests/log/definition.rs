@@ -89,7 +89,7 @@ fn examples_are_lines_as_they_are_written() {
 #[test]
 fn every_event_and_every_field_is_described() {
     let text = fs::read_to_string(document()).unwrap();
-    // Whoever reads a name that is no event says which there are.
+    // The error of an unknown event lists the known ones.
     let known = serde_json::from_str::<RunEvent>("{\"event\":\"?\"}")
         .unwrap_err()
         .to_string();

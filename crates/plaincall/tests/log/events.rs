@@ -151,8 +151,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
         id: format!("x_{call}").into(),
     };
     let mut events = vec![
-        heard(None),
-        heard(Some("!!!GADGET_START:copy\n")),
+        untrusted(None),
+        untrusted(Some("!!!GADGET_START:copy\n")),
         RunEvent::Message(Message {
             author: Author::User,
             text: "What?\n".into(),
@@ -222,7 +222,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             output: Some("a part".into()),
             whole_bytes: Some(u64::MAX),
             error: Some("it failed".into()),
-            note: Some("somebody changed the arguments".into()),
+            note: Some("a user edited the arguments".into()),
             untrusted: None,
             because: Some(Because {
                 link: Link::Dependency,
@@ -328,7 +328,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
     let call = 1;
     let (id, name): (Arc<str>, Arc<str>) = (text.into(), text.into());
     vec![
-        heard(Some(text)),
+        untrusted(Some(text)),
         RunEvent::Text(delta(text.as_bytes())),
         RunEvent::Call(Appeared {
             call,
@@ -371,7 +371,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
 }
 
 /// A text from outside, and what of it counts.
-fn heard(text: Option<&str>) -> RunEvent {
+fn untrusted(text: Option<&str>) -> RunEvent {
     RunEvent::Untrusted(UntrustedText {
         number: 0,
         name: text.unwrap_or("page").into(),

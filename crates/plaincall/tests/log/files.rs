@@ -68,7 +68,7 @@ fn a_log_belongs_to_one_run() {
 }
 
 #[test]
-fn a_log_is_taken_up_with_its_history() {
+fn a_log_is_resumed_with_its_history() {
     let (_directory, path) = place();
     let mut events = vec![begin()];
     events.extend(every_kind());
@@ -81,7 +81,7 @@ fn a_log_is_taken_up_with_its_history() {
 }
 
 #[test]
-fn a_torn_end_is_cut_off_the_file() {
+fn a_torn_end_is_removed_from_the_file() {
     let (_directory, path) = place();
     let whole = lines(&[begin()]);
     fs::write(&path, &whole).unwrap();
@@ -96,7 +96,7 @@ fn a_torn_end_is_cut_off_the_file() {
 }
 
 #[test]
-fn what_cannot_be_taken_up_is_left_alone() {
+fn an_unusable_file_is_not_changed() {
     let (_directory, path) = place();
     let whole = lines(&[begin(), begin()]);
     for bytes in ["", "{\"n\":0,", "{}\n", &whole] {
@@ -109,7 +109,7 @@ fn what_cannot_be_taken_up_is_left_alone() {
     assert_eq!(message(Log::resume(&path)), empty);
 }
 
-/// The message says what could not be done, and to which file.
+/// The message has the operation and the file.
 fn check(log: Result<Log, LogError>, path: &Path, what: &str) {
     let message = message(log);
     let begins = format!("the log `{}` could not be {what}: ", path.display());
@@ -117,7 +117,7 @@ fn check(log: Result<Log, LogError>, path: &Path, what: &str) {
 }
 
 #[test]
-fn what_the_system_refuses_is_told() {
+fn system_errors_are_reported() {
     let (directory, path) = place();
     check(Log::resume(&path), &path, "opened");
     check(Log::resume(directory.path()), directory.path(), "opened");
@@ -134,7 +134,7 @@ fn what_the_system_refuses_is_told() {
 #[test]
 fn a_log_is_opened_as_what_it_is() {
     let (_directory, path) = place();
-    // It is not there; nothing was written in it; a run is to be taken up again.
+    // The file does not exist, is empty, or has a run to resume.
     let log = Log::open(&path).unwrap();
     #[cfg(unix)]
     {
@@ -142,7 +142,7 @@ fn a_log_is_opened_as_what_it_is() {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    // That nothing was written yet lets nobody else in.
+    // An empty log is locked too.
     let in_use = format!(
         "another run is using the log `{}`: wait until it ends, or stop it",
         path.display()
@@ -166,7 +166,7 @@ fn a_log_is_opened_as_what_it_is() {
 fn a_log_that_is_removed_meanwhile_is_no_log_of_anybody() {
     let (_directory, path) = place();
     fs::write(&path, lines(&[begin()])).unwrap();
-    // Opens and removals, all at once: whoever has a log has the one that stands at the path.
+    // Concurrent opens and removals: an open log is always the file at the path.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

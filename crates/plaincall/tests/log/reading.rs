@@ -55,7 +55,7 @@ fn a_long_result_comes_back() {
 }
 
 #[test]
-fn a_line_is_what_the_definition_says() {
+fn a_line_is_as_defined() {
     let mut encoder = LineEncoder::default();
     let first = encoder.next_line(&begin());
     assert!(
@@ -87,7 +87,7 @@ fn checksum(text: &str) -> u32 {
     !rest
 }
 
-/// A whole line with a right checksum, from what stands before it.
+/// Returns a line with a correct checksum, from the text before the checksum.
 fn line(checked: &str) -> String {
     format!("{checked},\"crc\":\"{:08x}\"}}\n", checksum(checked))
 }
@@ -103,13 +103,10 @@ fn refused(bytes: impl AsRef<[u8]>) -> (String, usize) {
 
 #[test]
 fn other_versions_are_refused() {
-    let newer = "this log has version 2 and only version 1 is understood here: a newer Plaincall wrote it, use that one";
+    let newer = "this log has version 2, and this Plaincall reads only version 1; use the newer Plaincall that wrote it";
     let line_1 = line(r#"{"n":0,"event":"run","version":2,"tools":7"#);
     assert_eq!(refused(&line_1), (newer.to_owned(), 0));
-    assert_eq!(
-        refused(line_1 + "whatever comes then"),
-        (newer.to_owned(), 0)
-    );
+    assert_eq!(refused(line_1 + "any other text"), (newer.to_owned(), 0));
     let far = refused(line(
         r#"{"n":0,"event":"run","version":18446744073709551615"#,
     ))

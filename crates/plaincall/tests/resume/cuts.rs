@@ -1,4 +1,4 @@
-//! The log of one run, cut in many places within its records too: whatever a crash has left is gone on with.
+//! The log of one run, truncated in many places, also within a line: the run is resumed from each.
 
 use plaincall::Stop;
 

@@ -41,13 +41,13 @@ fn write_anew(path: &Path, log: &[u8]) {
     fs::write(path, log).unwrap();
 }
 
-/// Plays what is left, and says whether somebody was asked about the call.
+/// Resumes the run. Returns whether the gate was asked about the call.
 async fn is_asked(scene: &Scene, path: &Path, call: u32, at: &str) -> bool {
     let (seen, ends) = play(scene, Log::resume(path).unwrap(), words()[0].clone()).await;
     let is_asked = seen.settled().contains(&call);
     if is_asked {
         assert_eq!(seen.starts(call), 0, "{at}");
-        assert!(ends[&call].contains(" ok said "), "{at}: {ends:?}");
+        assert!(ends[&call].contains(" ok found "), "{at}: {ends:?}");
     }
     is_asked
 }
@@ -93,7 +93,7 @@ async fn starts_beside_each_other() {
     check(Scene::new([Reply::of("a=look b=send c=send<a")])).await;
 }
 
-/// A second start of the same call, after somebody has said that it is to be started again.
+/// A second start of the same call, after the gate decided to run it again.
 #[tokio::test(start_paused = true)]
 async fn a_start_again() {
     let scene = Scene::new([Reply::of("a=send")]);
@@ -144,7 +144,7 @@ async fn other_lines_are_torn_ends() {
     assert!(!read_log(&log).unwrap().torn.unwrap().may_be_start);
 }
 
-/// Where the line before a start is damaged too, nobody knows which call it was: the log is refused.
+/// If the line before a start is damaged too, the call is unknown, and the log is an error.
 #[tokio::test(start_paused = true)]
 async fn a_start_behind_a_damaged_line_is_damage() {
     let scene = Scene::new([Reply::of("a=send")]);

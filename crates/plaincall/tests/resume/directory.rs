@@ -76,7 +76,7 @@ async fn one_that_is_gone_is_missed() {
     assert!(error.contains(directory.to_str().unwrap()), "{error}");
 }
 
-/// A conversation that came to a clean end goes on, and its commands have a directory again.
+/// A completed conversation continues, and its commands have a directory again.
 #[tokio::test(start_paused = true)]
 async fn one_that_was_removed_at_the_end_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ async fn one_that_is_not_ours_stays() {
         assert!(named.is_dir(), "{named:?}");
         assert!(target.is_dir() && parent.is_dir());
     }
-    // The right one, but nobody said where runs make theirs.
+    // The right directory, but the builder has no parent directory.
     fs::write(&path, bytes).unwrap();
     let log = Log::resume(&path).unwrap();
     let builder = Scene::new([]).builder(&Seen::default(), log, words()[0].clone());
@@ -181,7 +181,7 @@ async fn those_that_are_made_are_private() {
     assert!(named.exists());
 }
 
-/// Somebody may have put something else in the place of the directory meanwhile.
+/// The directory may have been replaced in the meantime.
 #[tokio::test(start_paused = true)]
 async fn one_that_others_can_use_is_not_taken_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,9 +206,9 @@ async fn one_that_others_can_use_is_not_taken_again() {
         (0o1777, true),
     ] {
         fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
-        check(&temporary, "others can use it");
+        check(&temporary, "other users can use it");
         if is_refused_if_named {
-            check(&named, "others can use it");
+            check(&named, "other users can use it");
         }
     }
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();

@@ -28,12 +28,12 @@ impl Gate for Always {
     }
 }
 
-/// Its calls do not end by themselves, and take their time to stop.
+/// Its calls end only when they are cancelled, and take time to stop.
 fn toolbox(effect: Effect) -> Toolbox {
     telling_toolbox(effect, &Arc::default())
 }
 
-/// The same; each call says that it runs.
+/// The same. Each call reports that it runs.
 fn telling_toolbox(effect: Effect, running: &Arc<Notify>) -> Toolbox {
     let running = Arc::clone(running);
     let pending = move |(): (), _| {
@@ -81,22 +81,22 @@ fn ends(path: &Path) -> Vec<Status> {
     ends.collect()
 }
 
-/// `goes_on`: with the turn of the log, instead of a new one.
-async fn check(effect: Effect, goes_on: bool) {
+/// `is_resumed`: whether the turn of the log is resumed, or a new turn starts.
+async fn check(effect: Effect, is_resumed: bool) {
     let (_folder, log) = crashed(effect).await;
     let builder = Run::builder(toolbox(effect)).gate(Always);
     let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
-    let turn = if goes_on {
+    let turn = if is_resumed {
         run.resume_turn()
     } else {
         run.turn()
     };
     turn.finish(Stop::Natural).await;
     run.close().await.unwrap();
-    assert_eq!(ends(&log), [Status::Cancelled], "{effect:?} {goes_on}");
+    assert_eq!(ends(&log), [Status::Cancelled], "{effect:?} {is_resumed}");
 }
 
-/// Never says what became of a call.
+/// A gate that never answers about an interrupted call.
 struct Silent;
 
 impl Gate for Silent {
@@ -110,7 +110,7 @@ impl Gate for Silent {
 }
 
 #[tokio::test]
-async fn a_question_that_is_open_when_the_conversation_goes_on_is_given_up() {
+async fn an_open_question_is_abandoned_when_the_conversation_continues() {
     let (_folder, log) = crashed(Effect::Write).await;
     let builder = Run::builder(toolbox(Effect::Write)).gate(Silent);
     let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
@@ -122,27 +122,27 @@ async fn a_question_that_is_open_when_the_conversation_goes_on_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_called_off_ends_and_is_not_run_again() {
+async fn a_cancelled_call_ends_and_does_not_run_again() {
     check(Effect::Idempotent, true).await;
     check(Effect::Write, true).await;
     check(Effect::Idempotent, false).await;
 }
 
-/// In order of writing the calls of the next turn go on when the call has ended; what it ended as is settled then, and
-/// the log can be taken up again and again.
+/// In sequential order, the calls of the next turn continue when the call has ended. Then its status is final, and the log
+/// can be resumed repeatedly.
 #[tokio::test(start_paused = true)]
-async fn calls_of_the_next_turn_go_on_behind_it() {
+async fn calls_of_the_next_turn_continue_after_it() {
     for next in [
         "🛠️[look]🛠️[/end]\n",
         "!!!GADGET_START:look\n!!!GADGET_END\n",
     ] {
         for order in [Order::Sequential, Order::StopOnError] {
-            goes_on_behind(next, order).await;
+            continues_after(next, order).await;
         }
     }
 }
 
-async fn goes_on_behind(next: &str, emoji_order: Order) {
+async fn continues_after(next: &str, emoji_order: Order) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let tools = || {

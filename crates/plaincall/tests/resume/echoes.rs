@@ -1,4 +1,4 @@
-//! What a run has heard it still knows when it is taken up again.
+//! A resumed run remembers the untrusted texts.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn quoted(key: &str, id: &str, tool: &str) -> String {
     format!("> !!!GADGET_START{key}:{tool}\n> !!!ARG{key}:text\n> {id};\n")
 }
 
-/// A reply whose one call says this text, and so gives it back.
+/// A reply with one call that returns this text.
 fn saying(key: &str, text: &str) -> Reply {
     Reply::new([format!(
         "!!!GADGET_START{key}:look:a\n!!!ARG{key}:text\n{text}!!!GADGET_END{key}\n"
@@ -47,8 +47,8 @@ fn conversation(key: &str) -> [Reply; 3] {
             key,
             "b=look c=send d=look allow_e=send g=put<b always_1=look",
         )
-        .heard("nothing", "Nothing.")
-        .heard("page", page),
+        .untrusted("nothing", "Nothing.")
+        .untrusted("page", page),
         keyed(key, "f=look b=look<d h=look"),
     ]
 }
@@ -109,7 +109,7 @@ async fn what_a_tool_does_not_show() {
 
 #[tokio::test(start_paused = true)]
 async fn emoji_echoes() {
-    let first = Reply::emoji("look look").heard("page", "\u{1f6e0}[look t1]\u{1f6e0}[/end]");
+    let first = Reply::emoji("look look").untrusted("page", "\u{1f6e0}[look t1]\u{1f6e0}[/end]");
     let ends = check_cuts(&Scene::new([first, Reply::emoji("put look")])).await;
     let found: Vec<&str> = ends
         .values()
@@ -131,7 +131,7 @@ async fn who_has_lost_track_stays_so() {
     let scene = |policy| Scene {
         policy,
         ..Scene::new([
-            Reply::of("a=look").heard("page", quoted("", &"x".repeat(100), "look")),
+            Reply::of("a=look").untrusted("page", quoted("", &"x".repeat(100), "look")),
             Reply::of("allow_b=look c=put"),
         ])
     };
@@ -155,11 +155,11 @@ async fn who_has_lost_track_stays_so() {
     assert!(ends.values().all(|end| end.contains(" ok ")), "{ends:?}");
 }
 
-/// A log that says that something else than the gate let an echo run, or that leaves out what was heard, does not fit.
+/// A log is an error if something other than the gate approved an echo in it, or if an untrusted text is missing.
 #[tokio::test(start_paused = true)]
 async fn logs_that_do_not_fit() {
     let scene =
-        Scene::new([Reply::of("allow_b=look").heard("page", quoted("", "allow_b", "look"))]);
+        Scene::new([Reply::of("allow_b=look").untrusted("page", quoted("", "allow_b", "look"))]);
     let folder = folder();
     let path = folder.path().join("log");
     let (log, _) = reference(&scene, &path).await;
@@ -198,8 +198,8 @@ async fn logs_that_do_not_fit() {
     );
     check(
         |event| {
-            if let RunEvent::Untrusted(heard) = event {
-                heard.number = 7;
+            if let RunEvent::Untrusted(text) = event {
+                text.number = 7;
             }
             true
         },
@@ -207,9 +207,9 @@ async fn logs_that_do_not_fit() {
     );
 }
 
-/// What is told within a turn counts when its rest is read by another process.
+/// A text received within a turn counts when another process reads the rest of the turn.
 #[tokio::test(start_paused = true)]
-async fn given_within_a_turn_that_is_cut_off() {
+async fn received_within_an_interrupted_turn() {
     let folder = folder();
     let path = folder.path().join("log");
     let scene = Scene::new([]);
@@ -226,7 +226,7 @@ async fn given_within_a_turn_that_is_cut_off() {
     turn.feed(&pieces[1][..10]);
     drop(turn);
     run.close().await.unwrap();
-    // What stands in the log up to the moment in which the turn was abandoned.
+    // The log until the turn was abandoned.
     let mut log = fs::read_to_string(&path).unwrap();
     let left = log.find("\"event\":\"cancel\"").unwrap();
     log.truncate(log[..left].rfind('\n').unwrap() + 1);
@@ -241,12 +241,12 @@ async fn given_within_a_turn_that_is_cut_off() {
     let mut turn = run.resume_turn();
     turn.feed(&pieces[1][10..]);
     let results = turn.finish(Stop::Natural).await;
-    let said: Vec<String> = results
+    let outputs: Vec<String> = results
         .iter()
         .map(|result| format!("{} {:?}", result.status, result.error.as_deref()))
         .collect();
     assert_eq!(
-        said,
+        outputs,
         [
             "ok None",
             "rejected Some(\"it also appears in untrusted text, `page`\")"
@@ -254,16 +254,16 @@ async fn given_within_a_turn_that_is_cut_off() {
     );
 }
 
-/// Writes calls, each in a turn; what the model is told of it, if it may not run.
+/// Writes calls, each in a turn, with the error if the call is rejected.
 async fn check_calls(run: &mut Run, calls: &[(&str, Option<&str>)]) {
-    for (call, refusal) in calls {
+    for (call, expected) in calls {
         let mut turn = run.turn();
         turn.feed(call);
         let results = turn.finish(Stop::Natural).await;
         let error = results[0].error.as_deref();
-        match refusal {
-            Some(words) => assert!(
-                error.is_some_and(|error| error.contains(words)),
+        match expected {
+            Some(text) => assert!(
+                error.is_some_and(|error| error.contains(text)),
                 "{error:?}"
             ),
             None => assert_eq!(results[0].status, Status::Ok, "{error:?}"),
@@ -271,14 +271,14 @@ async fn check_calls(run: &mut Run, calls: &[(&str, Option<&str>)]) {
     }
 }
 
-/// How many texts the log has heard.
-fn heard(path: &std::path::Path) -> usize {
+/// Returns the number of untrusted texts in the log.
+fn untrusted_count(path: &std::path::Path) -> usize {
     let log = fs::read_to_string(path).unwrap();
     log.matches("\"event\":\"untrusted\"").count()
 }
 
-/// Definitions of tools are heard as a run begins, whoever wrote them, whole, and once: wherever its log ends, a call that stands in one is
-/// held, and only another definition is heard when it is taken up again.
+/// A run observes the complete definitions of all tools once, when it starts. Wherever its log ends, a call that appears in one
+/// is held, and a resumed run observes only other definitions.
 #[tokio::test(start_paused = true)]
 async fn definitions_of_tools() {
     let build = |log: Log, asked: &str| {
@@ -317,7 +317,7 @@ async fn definitions_of_tools() {
     let mut run = build(Log::create(&path).unwrap(), "here");
     check_calls(&mut run, &calls).await;
     run.close().await.unwrap();
-    assert_eq!(heard(&path), 2);
+    assert_eq!(untrusted_count(&path), 2);
     let whole = fs::read(&path).unwrap();
     let ends = (1..=whole.len()).filter(|&end| whole[end - 1] == b'\n');
     for end in ends {
@@ -325,16 +325,16 @@ async fn definitions_of_tools() {
         let mut run = build(Log::resume(&path).unwrap(), "here");
         check_calls(&mut run, &calls).await;
         run.close().await.unwrap();
-        assert_eq!(heard(&path), 2, "{end}");
+        assert_eq!(untrusted_count(&path), 2, "{end}");
     }
-    // What the model was told before still counts, and so does what it is told now.
+    // Earlier texts still count, and so do new ones.
     let mut run = build(Log::resume(&path).unwrap(), "there");
     check_calls(&mut run, &[(&here, Some(held)), (&there, Some(held))]).await;
     run.close().await.unwrap();
-    assert_eq!(heard(&path), 3);
+    assert_eq!(untrusted_count(&path), 3);
 }
 
-/// A call that was held for a near miss of its end marker is held again, whatever the program says now.
+/// A call that was held because of a near miss of its end marker is held again, with any settings.
 #[tokio::test(start_paused = true)]
 async fn near_misses_of_end_markers() {
     let call = |id: &str| {

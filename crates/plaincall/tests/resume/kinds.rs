@@ -71,7 +71,7 @@ async fn calls_in_order_of_writing() {
     .await;
     check(
         Scene {
-            // What comes before a wrong call may have been started when the text that tells is read.
+            // Calls before an invalid call may have started when its text arrives.
             same: Same::Nothing,
             ..scene(Order::StopOnError)
         },
@@ -111,7 +111,7 @@ async fn calls_that_are_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_gate_has_said() {
+async fn decisions_of_a_gate() {
     let reply = Reply::of(
         "edit_1=look deny_1=send a=look<edit_1,deny_1 always_1=send edit_2=put wrong_1=look",
     );

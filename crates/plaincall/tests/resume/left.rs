@@ -1,5 +1,5 @@
-//! Random conversations whose turns are left at any moment, so that calls of several turns are cut off together. Their log
-//! is cut, taken up, gone on with and cut again: it always fits, and no call has two results.
+//! Random conversations whose turns are dropped at random moments, so that calls of several turns are interrupted together.
+//! Their log is truncated and resumed repeatedly: this always works, and no call has two results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,13 +19,13 @@ use tokio::time::{sleep, timeout};
 use crate::resume::play::edges;
 use crate::resume::random::Random;
 
-/// How often a log is taken up.
+/// The number of times a log is resumed.
 const TIMES: usize = 6;
 
 /// Longer than anything here takes.
 const FOREVER: Duration = Duration::from_hours(24);
 
-/// Says different things of different calls.
+/// A gate with different answers for different calls.
 struct Moody(u32);
 
 impl Gate for Moody {
@@ -43,11 +43,11 @@ impl Gate for Moody {
     fn recover<'a>(&'a self, request: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             sleep(Duration::from_millis(3)).await;
-            let said = String::from("said");
+            let text = String::from("text");
             Ok(match (self.0 + request.call) % 4 {
                 0 => Recovery::RunAgain,
-                1 => Recovery::Done { output: said },
-                2 => Recovery::NotDone { reason: said },
+                1 => Recovery::Done { output: text },
+                2 => Recovery::NotDone { reason: text },
                 _ => Recovery::Unknown,
             })
         })

@@ -32,7 +32,7 @@ fn shown(result: &CallResult) -> String {
 }
 
 /// Plays what is left of the scene.
-pub(crate) async fn play(scene: &Scene, log: Log, settlement: Recovery) -> (Seen, Ends) {
+pub(crate) async fn play(scene: &Scene, log: Log, recovery: Recovery) -> (Seen, Ends) {
     let seen = Seen::default();
     let history = log.history();
     let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
@@ -41,15 +41,15 @@ pub(crate) async fn play(scene: &Scene, log: Log, settlement: Recovery) -> (Seen
     let was_cancelled = history[last..]
         .iter()
         .any(|event| matches!(event, RunEvent::Cancel(_)));
-    let mut run = scene.builder(&seen, log, settlement).build().unwrap();
+    let mut run = scene.builder(&seen, log, recovery).build().unwrap();
     let unfinished = run.unfinished().cloned();
     let first = turns - usize::from(unfinished.is_some());
     let mut ends = Ends::new();
     for (number, reply) in scene.replies.iter().enumerate().skip(first) {
         let again = unfinished.as_ref().filter(|_| number == first);
         let read = again.map_or(0, |again| again.text.len());
-        // What was given before a turn stands before it in the log.
-        for (name, text) in reply.heard.iter().filter(|_| again.is_none()) {
+        // Texts received before a turn precede it in the log.
+        for (name, text) in reply.untrusted.iter().filter(|_| again.is_none()) {
             run.observe_untrusted(name, &Untrusted::new(text.as_str()));
         }
         let mut turn = if again.is_some() {
@@ -82,7 +82,7 @@ pub(crate) async fn play(scene: &Scene, log: Log, settlement: Recovery) -> (Seen
     (seen, ends)
 }
 
-/// What a log says of one call.
+/// The events of one call in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoggedCall {
     is_write: bool,
@@ -93,7 +93,7 @@ pub(crate) struct LoggedCall {
 }
 
 impl LoggedCall {
-    pub(crate) fn is_cut_off_write(self) -> bool {
+    pub(crate) fn is_interrupted_write(self) -> bool {
         self.is_write && self.starts > 0 && self.ends == 0
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn edges(log: &[u8]) -> Vec<usize> {
 pub(crate) fn words() -> [Recovery; 4] {
     [
         Recovery::Done {
-            output: "said".to_owned(),
+            output: "found".to_owned(),
         },
         Recovery::NotDone {
             reason: "it was not".to_owned(),
@@ -168,7 +168,7 @@ pub(crate) fn words() -> [Recovery; 4] {
 }
 
 /// Cuts the log of the scene at the edges of its records, and takes it up again with every word there is about calls
-/// that were cut off.
+/// that were interrupted.
 pub(crate) async fn check_cuts(scene: &Scene) -> Ends {
     let directory = folder();
     let (whole, expected) = reference(scene, &directory.path().join("whole")).await;
@@ -188,16 +188,18 @@ pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: 
         Err(error) => panic!("cut at {}: {error}", log.len()),
     };
     let logged_before = logged(&before);
-    let is_cut_off = logged_before.values().any(|call| call.is_cut_off_write());
+    let is_interrupted = logged_before
+        .values()
+        .any(|call| call.is_interrupted_write());
     for word in words() {
-        if !is_cut_off && word != Recovery::Unknown {
+        if !is_interrupted && word != Recovery::Unknown {
             continue;
         }
         let at = format!("cut at {} with {word:?}", log.len());
         fs::write(path, &before).unwrap();
         let (seen, ends) = play(scene, Log::resume(path).unwrap(), word.clone()).await;
         check_starts(&logged_before, &seen, &word, &at);
-        for (call, end) in ends.iter().filter(|_| !is_cut_off) {
+        for (call, end) in ends.iter().filter(|_| !is_interrupted) {
             let output = |end: &str| end.split(" | ").next().unwrap().to_owned();
             match scene.same {
                 Same::Ends => assert_eq!(end, &expected[call], "{at}"),
@@ -205,20 +207,22 @@ pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: 
                 Same::Nothing => {}
             }
         }
-        let told_after = logged(&fs::read(path).unwrap());
-        assert_eq!(told_after.len(), expected.len(), "{at}");
-        // Of a call of which nobody knows the log says nothing, nor of those that were skipped because of it.
-        let is_open = told_after.values().any(|call| call.is_cut_off_write());
+        let logged_after = logged(&fs::read(path).unwrap());
+        assert_eq!(logged_after.len(), expected.len(), "{at}");
+        // The log has no result for a call with unknown outcome, nor for calls that were skipped because of it.
+        let is_open = logged_after
+            .values()
+            .any(|call| call.is_interrupted_write());
         let is_asked_in_vain = word == Recovery::Unknown
-            || told_after
-                .iter()
-                .any(|(call, logged)| logged.is_cut_off_write() && !seen.settled().contains(call));
+            || logged_after.iter().any(|(call, logged)| {
+                logged.is_interrupted_write() && !seen.settled().contains(call)
+            });
         assert!(!is_open || is_asked_in_vain, "{at}");
-        for (call, logged) in &told_after {
-            let is_told = logged.ends == 1 || (is_open && logged.ends == 0);
-            assert!(is_told, "{at}: call {call}, {logged:?}");
+        for (call, logged) in &logged_after {
+            let is_logged = logged.ends == 1 || (is_open && logged.ends == 0);
+            assert!(is_logged, "{at}: call {call}, {logged:?}");
         }
-        check_again(scene, path, &told_after, &at).await;
+        check_again(scene, path, &logged_after, &at).await;
     }
 }
 
@@ -228,7 +232,7 @@ fn check_starts(logged: &BTreeMap<u32, LoggedCall>, seen: &Seen, word: &Recovery
         let starts = seen.starts(*call);
         let most = match logged {
             logged if logged.ends > 0 => 0,
-            logged if logged.is_cut_off_write() => u32::from(*word == Recovery::RunAgain),
+            logged if logged.is_interrupted_write() => u32::from(*word == Recovery::RunAgain),
             logged if logged.is_write => 1,
             _ => 3,
         };
@@ -243,14 +247,13 @@ fn check_starts(logged: &BTreeMap<u32, LoggedCall>, seen: &Seen, word: &Recovery
         );
         let is_settled = seen.settled().contains(call);
         assert!(
-            !is_settled || logged.is_cut_off_write(),
+            !is_settled || logged.is_interrupted_write(),
             "{at}: call {call}"
         );
     }
 }
 
-/// What was written is a whole log. Nothing is done when it is taken up once more, but for the calls of which nobody
-/// knew: somebody may know now.
+/// The log is complete. Resuming it once more runs nothing, except for calls whose outcome was unknown.
 async fn check_again(
     scene: &Scene,
     path: &Path,
@@ -261,7 +264,7 @@ async fn check_again(
     assert!(read_log(&log).unwrap().torn.is_none(), "{at}");
     let open: Vec<u32> = logged_before
         .iter()
-        .filter(|(_, call)| call.is_cut_off_write())
+        .filter(|(_, call)| call.is_interrupted_write())
         .map(|(call, _)| *call)
         .collect();
     let mut word = words()[0].clone();

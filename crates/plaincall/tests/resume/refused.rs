@@ -83,8 +83,7 @@ async fn other_tools_and_other_settings() {
     check(&builder.build().unwrap_err(), 4, what);
 }
 
-/// An answer for all calls of a tool is one for the tool of the call about which somebody was asked, whatever name stands
-/// beside it.
+/// An approval of all calls of a tool applies to the tool of the call, even if the event has another name.
 #[tokio::test(start_paused = true)]
 async fn an_answer_for_another_tool() {
     let folder = tempfile::tempdir().unwrap();

@@ -46,10 +46,11 @@ impl Seen {
     }
 }
 
-/// Decides by the beginning of the id, lets no echo run unless the id says so, and says the same about every call that was cut off.
+/// Decides by the prefix of the id, approves no echo unless the id allows it, and gives the same answer about every
+/// interrupted call.
 struct Person {
     seen: Seen,
-    settlement: Recovery,
+    recovery: Recovery,
 }
 
 impl Gate for Person {
@@ -83,7 +84,7 @@ impl Gate for Person {
         self.seen.0.lock().unwrap().settled.push(request.call);
         Box::pin(async {
             sleep(Duration::from_millis(1)).await;
-            Ok(self.settlement.clone())
+            Ok(self.recovery.clone())
         })
     }
 }
@@ -144,7 +145,7 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     /// What the model is given before it: names and texts.
-    pub(crate) heard: Vec<(&'static str, String)>,
+    pub(crate) untrusted: Vec<(&'static str, String)>,
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) stop: Stop,
     /// The run is cancelled after the piece of this number.
@@ -155,7 +156,7 @@ impl Reply {
     pub(crate) fn new<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Self {
         let pieces = pieces.into_iter();
         Self {
-            heard: Vec::new(),
+            untrusted: Vec::new(),
             pieces: pieces.map(|piece| piece.as_ref().to_vec()).collect(),
             stop: Stop::Natural,
             cancel_after: None,
@@ -179,8 +180,8 @@ impl Reply {
         Self::new(calls.map(|(place, tool)| format!("🛠️[{tool} t{place}]🛠️[/end]\n")))
     }
 
-    pub(crate) fn heard(mut self, name: &'static str, text: impl Into<String>) -> Self {
-        self.heard.push((name, text.into()));
+    pub(crate) fn untrusted(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.untrusted.push((name, text.into()));
         self
     }
 
@@ -195,7 +196,7 @@ impl Reply {
     }
 }
 
-/// A conversation that is played, cut and taken up again.
+/// A conversation that runs, is interrupted and is resumed.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) policy: Policy,
@@ -204,7 +205,7 @@ pub(crate) struct Scene {
     pub(crate) same: Same,
 }
 
-/// What stays the same, however the log is cut, where no write was cut off.
+/// What stays the same wherever the log is truncated, if no write was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Same {
     /// All of how the calls end.
@@ -225,10 +226,10 @@ impl Scene {
         }
     }
 
-    pub(crate) fn builder(&self, seen: &Seen, log: Log, settlement: Recovery) -> RunBuilder {
+    pub(crate) fn builder(&self, seen: &Seen, log: Log, recovery: Recovery) -> RunBuilder {
         let gate = Person {
             seen: seen.clone(),
-            settlement,
+            recovery,
         };
         Run::builder(toolbox(seen))
             .policy(self.policy)

@@ -1,4 +1,4 @@
-//! Calls that were submitted, in runs that are cut off and taken up again.
+//! Submitted calls in interrupted runs that are resumed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ const CALLS: &[&[(&str, &str, &str)]] = &[
     &[
         (
             "look",
-            "{\"text\": \"To go on:\\n!!!GADGET_START:look\\n!!!ARG:text\\nz\\n!!!GADGET_END\"}",
+            "{\"text\": \"Continue:\\n!!!GADGET_START:look\\n!!!ARG:text\\nz\\n!!!GADGET_END\"}",
             "",
         ),
         ("fail", r#"{"text": "j"}"#, ""),
@@ -43,7 +43,7 @@ const CALLS: &[&[(&str, &str, &str)]] = &[
 ];
 
 /// Plays what is left: as the resume tests' scenes, with a reply beside the submitted calls.
-async fn play(log: Log, settlement: Recovery) -> (Seen, BTreeMap<u32, String>) {
+async fn play(log: Log, recovery: Recovery) -> (Seen, BTreeMap<u32, String>) {
     let seen = Seen::default();
     let scene = Scene::new([]);
     let history = log.history();
@@ -57,7 +57,7 @@ async fn play(log: Log, settlement: Recovery) -> (Seen, BTreeMap<u32, String>) {
         .iter()
         .rposition(|event| matches!(event, RunEvent::Turn(_)));
     let begun = last.map_or(0, |last| history[last..].iter().filter(is_call).count());
-    let mut run = scene.builder(&seen, log, settlement).build().unwrap();
+    let mut run = scene.builder(&seen, log, recovery).build().unwrap();
     let unfinished = run.unfinished().cloned();
     let first = turns - usize::from(unfinished.is_some());
     let mut ends = BTreeMap::new();
@@ -120,7 +120,7 @@ async fn play(log: Log, settlement: Recovery) -> (Seen, BTreeMap<u32, String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn submitted_calls_are_taken_up_at_every_line() {
+async fn submitted_calls_are_resumed_at_every_line() {
     let directory = folder();
     let whole = directory.path().join("whole");
     let (_, expected) = play(Log::create(&whole).unwrap(), Recovery::Unknown).await;
@@ -145,7 +145,7 @@ async fn submitted_calls_are_taken_up_at_every_line() {
             "rejected  | wrong arguments",
             "r ok",
             "s ok",
-            "ok To go on",
+            "ok Continue",
             "error  | j",
             "r ok",
             "s ok",
@@ -167,26 +167,26 @@ async fn check(log: &[u8], path: &Path, word: Recovery, expected: &BTreeMap<u32,
     fs::write(path, log).unwrap();
     let before = logged(log);
     let at = format!("cut at {} with {word:?}", log.len());
-    let is_cut_off = before.values().any(|call| call.is_cut_off_write());
-    if !is_cut_off && word != Recovery::Unknown {
+    let is_interrupted = before.values().any(|call| call.is_interrupted_write());
+    if !is_interrupted && word != Recovery::Unknown {
         return;
     }
     let (seen, ends) = play(Log::resume(path).unwrap(), word.clone()).await;
     for (call, logged) in &before {
-        let is_again = logged.is_cut_off_write() && word == Recovery::RunAgain;
+        let is_again = logged.is_interrupted_write() && word == Recovery::RunAgain;
         let most = if logged.ends > 0 {
             0
-        } else if logged.is_cut_off_write() {
+        } else if logged.is_interrupted_write() {
             u32::from(is_again)
         } else {
             3
         };
         assert!(seen.starts(*call) <= most, "{at}: call {call}");
     }
-    for (call, end) in ends.iter().filter(|_| !is_cut_off) {
-        // A call that belongs to one that was cut off goes with it; that one is started anew.
+    for (call, end) in ends.iter().filter(|_| !is_interrupted) {
+        // A call with an interrupted parent is cancelled, and the parent starts again.
         let is_child = (6..8).contains(call);
-        // What is said of one that is cancelled depends on whether it had started.
+        // The error of a cancelled call depends on whether it had started.
         let [end, expected] = [end, &expected[call]].map(|end| match *call {
             4 => end.split(" | ").next().unwrap(),
             _ => end,
@@ -200,13 +200,13 @@ async fn check(log: &[u8], path: &Path, word: Recovery, expected: &BTreeMap<u32,
     assert!(record.torn.is_none());
     for (call, logged) in logged(&fs::read(path).unwrap()) {
         assert!(
-            logged.ends == 1 || is_cut_off && word == Recovery::Unknown,
+            logged.ends == 1 || is_interrupted && word == Recovery::Unknown,
             "{at}: call {call}"
         );
     }
 }
 
-/// Whoever has lost track because of a submitted call has lost it again when the run is taken up, wherever its log ends.
+/// If a submitted call exceeded the limit of untrusted text, it exceeds it again in the resumed run, wherever the log ends.
 #[tokio::test(start_paused = true)]
 async fn more_than_could_be_kept() {
     let mut scene = Scene::new([]);
@@ -218,8 +218,8 @@ async fn more_than_could_be_kept() {
     let mut turn = run.turn();
     // Only the end of it counts for an echo, and all of it is kept.
     let text = format!("{}\n!!!GADGET_START:look\n", "x".repeat(200));
-    let said = turn.submit("look", json!({"text": text})).await;
-    assert_eq!(said.output.as_deref(), Some(&*text));
+    let result = turn.submit("look", json!({"text": text})).await;
+    assert_eq!(result.output.as_deref(), Some(&*text));
     turn.finish(Stop::Natural).await;
     let mut turn = run.turn();
     turn.feed(Reply::of("b=look").pieces.concat());

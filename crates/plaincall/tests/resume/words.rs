@@ -1,4 +1,4 @@
-//! What somebody says about a call that was cut off, and what comes of it.
+//! Answers of the gate about interrupted calls, and their effects.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn scene() -> Scene {
 async fn words_and_ends() {
     let ends_by_word = [
         [
-            "a ok said |  | the run was interrupted while the call was running; a user confirmed that it completed",
+            "a ok found |  | the run was interrupted while the call was running; a user confirmed that it completed",
             "b ok saidb; |  | ",
             "c ok saidc; |  | ",
         ],
@@ -57,7 +57,7 @@ async fn words_and_ends() {
         cut_behind(&scene(), &path, starts(0)).await;
         let (_, ends) = play(&scene(), Log::resume(&path).unwrap(), word).await;
         assert_eq!(ends.values().collect::<Vec<_>>(), expected);
-        // The conversation has gone on; nobody is asked any more.
+        // The conversation has continued, so the gate is not asked again.
         let log = Log::resume(&path).unwrap();
         let (seen, _) = play(&scene(), log, Recovery::RunAgain).await;
         assert_eq!((seen.settled(), seen.all_starts()), (vec![], 0));
@@ -80,7 +80,7 @@ impl Gate for Clueless {
     fn recover<'a>(&'a self, _: &'a Request) -> RecoveryFuture<'a> {
         Box::pin(async move {
             match self {
-                Self::Fails => Err::<Recovery, BoxError>("nobody is there".into()),
+                Self::Fails => Err::<Recovery, BoxError>("no user is there".into()),
                 Self::Panics => panic!("it is all too much"),
                 Self::IsSilent => std::future::pending().await,
             }
@@ -89,9 +89,9 @@ impl Gate for Clueless {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_can_say_it() {
+async fn the_gate_cannot_answer() {
     let cases = [
-        (Some(Clueless::Fails), " (nobody is there)"),
+        (Some(Clueless::Fails), " (no user is there)"),
         (Some(Clueless::Panics), " (it is all too much)"),
         (Some(Clueless::IsSilent), " (no answer within 7 s)"),
         (None, ""),
@@ -118,11 +118,11 @@ async fn nobody_can_say_it() {
         let log = Log::resume(&path).unwrap();
         let (seen, ends) = play(&scene, log, words()[0].clone()).await;
         assert_eq!(seen.settled(), [0], "{gate:?}");
-        assert!(ends[&0].starts_with("a ok said"), "{ends:?}");
+        assert!(ends[&0].starts_with("a ok found"), "{ends:?}");
     }
 }
 
-/// The run ends while somebody is asked.
+/// The run ends while the gate is asked.
 #[tokio::test(start_paused = true)]
 async fn a_question_survives_the_end_of_the_run() {
     #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,11 @@ async fn a_question_survives_the_end_of_the_run() {
                     let results = turn.finish(Stop::Natural).await;
                     assert_eq!(results[0].status.as_str(), "unknown", "{end:?}");
                     let ended = results[0].times.ended;
-                    assert_eq!(ended.as_millis(), 1000, "the time of the turn goes on");
+                    assert_eq!(
+                        ended.as_millis(),
+                        1000,
+                        "the time limit of the turn continues"
+                    );
                 }
                 End::DropFinish => {
                     let finish = turn.finish(Stop::Natural);
@@ -173,14 +177,14 @@ async fn a_question_survives_the_end_of_the_run() {
             let log = Log::resume(&path).unwrap();
             let (seen, ends) = play(&scene, log, words()[0].clone()).await;
             assert_eq!(seen.settled(), [0], "{end:?}");
-            assert!(ends[&0].contains(" ok said"), "{end:?}: {ends:?}");
+            assert!(ends[&0].contains(" ok found"), "{end:?}: {ends:?}");
             assert!(ends[&1].contains(" cancelled "), "{end:?}: {ends:?}");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_go_on_where_they_were() {
+async fn retry_delays_continue() {
     let scene = Scene {
         policy: Policy::default(),
         ..Scene::new([Reply::of("a=flaky")])
@@ -211,7 +215,7 @@ async fn waits_go_on_where_they_were() {
     );
 }
 
-/// Whoever does not go on with the turn of the log, and begins another, has given that turn up.
+/// Starting another turn instead of resuming the turn of the log abandons that turn.
 #[tokio::test(start_paused = true)]
 async fn another_turn_gives_up_the_one_of_the_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,7 +248,7 @@ async fn another_turn_gives_up_the_one_of_the_log() {
     run.close().await.unwrap();
 }
 
-/// A rule that is new denies what was let pass before the crash; what it does not name goes on.
+/// A new rule denies a call that was approved before the crash. Other calls continue.
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_is_new_is_heeded() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Whatever happens, every call ends exactly once, everybody hears the same, and nothing is left.
+//! Every call ends exactly once, all subscribers get the same events, and nothing is left behind.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -67,7 +67,7 @@ impl Gate for Moody {
             sleep(Duration::from_millis(random.below(30))).await;
             Ok(match random.below(12) {
                 0 => Decision::deny("no"),
-                1 => return Err("nobody knows".into()),
+                1 => return Err("unknown error".into()),
                 2 => panic!("off its hinges"),
                 3 => std::future::pending().await,
                 4 => Decision::Always,
@@ -152,7 +152,7 @@ fn rounds() -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_ends_once_whatever_happens() {
+async fn every_call_ends_once() {
     let mut seen = BTreeMap::<&str, u32>::new();
     for round in 0..rounds() {
         let mut random = Random::new(round + 7);
@@ -214,11 +214,11 @@ async fn every_call_ends_once_whatever_happens() {
         run.close().await.unwrap();
         let metrics = tokio::runtime::Handle::current().metrics();
         assert_eq!(metrics.num_alive_tasks(), 0, "{round}");
-        let mut told = Vec::new();
+        let mut events_seen = Vec::new();
         while let Some(event) = events.next().await {
-            told.push(event);
+            events_seen.push(event);
         }
-        check(&told, &ends, round);
+        check(&events_seen, &ends, round);
         if has_log {
             let record = read_log(&memory.0.lock().unwrap()).unwrap();
             check(&record.events, &ends, round);

@@ -1,5 +1,5 @@
-//! A log that fails at its first, second, … operation: nothing is done without a trace, nobody hears of what is not
-//! written down, and everybody hears of the failure.
+//! A log that fails at its first, second, … operation: nothing that is not logged runs or is delivered, and every subscriber
+//! gets the failure.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,9 +22,9 @@ enum Fault {
     Full,
     /// Half of a write goes through, and the next operation fails.
     Half,
-    /// A write says that it has taken no bytes.
+    /// A write returns 0 bytes.
     Nothing,
-    /// A write says that it has taken more bytes than it was given.
+    /// A write returns more bytes than it got.
     TooMany,
     Panic,
     /// A signal, which is no failure.
@@ -32,7 +32,7 @@ enum Fault {
 }
 
 impl Fault {
-    /// What the log says of it.
+    /// The error in the log.
     fn error(self) -> &'static str {
         match self {
             Self::Full | Self::Half | Self::Interrupted => "no space left",
@@ -87,7 +87,7 @@ impl Disk {
         self.0.lock().unwrap()
     }
 
-    /// Begins an operation, and says what goes wrong with it.
+    /// Starts an operation. Returns its failure, if any.
     fn operate(&self, is_write: bool) -> io::Result<(MutexGuard<'_, State>, Option<Fault>)> {
         let mut state = self.state();
         state.used_after_failure |= state.has_failed;
@@ -206,7 +206,7 @@ async fn play(disk: &Disk, scenes: &[&str]) -> (Vec<TurnResults>, Vec<RunEvent>)
     (turns, all)
 }
 
-/// Whether the line of an event has to outlive a loss of power before anybody hears of it.
+/// Returns whether the line of an event must survive a power failure before the event is delivered.
 fn must_be_synced(event: &RunEvent) -> bool {
     match event {
         RunEvent::Run(_) | RunEvent::TurnEnd(_) => true,
@@ -226,16 +226,16 @@ async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
     assert_eq!(state.untraced, [""; 0], "{place}");
     let is_failure = |event: &&RunEvent| matches!(event, RunEvent::LogFailed(_));
     let mut lines = LineEncoder::default();
-    let (mut told, mut to_sync) = (String::new(), 0);
+    let (mut logged, mut to_sync) = (String::new(), 0);
     for event in events.iter().take_while(|event| !is_failure(event)) {
-        told.push_str(&lines.next_line(event));
+        logged.push_str(&lines.next_line(event));
         if must_be_synced(event) {
-            to_sync = told.len();
+            to_sync = logged.len();
         }
     }
     let flushed = &state.bytes[..state.flushed];
-    assert!(flushed.starts_with(told.as_bytes()), "{place}: {told}");
-    assert!(to_sync <= state.synced, "{place}: {told}");
+    assert!(flushed.starts_with(logged.as_bytes()), "{place}: {logged}");
+    assert!(to_sync <= state.synced, "{place}: {logged}");
     let mut ends = BTreeMap::new();
     let mut failed_at = None;
     for event in &events {
@@ -276,7 +276,7 @@ async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
         assert_eq!(turns[1].counts().ok, 2);
         return state.operations > at;
     }
-    // The last operations belong to the end of the run, when nobody hears of it any more.
+    // The last operations belong to the end of the run, after the last event.
     let failure = turns[1].log_failure();
     assert_eq!(has_failed, failure.is_some(), "{place}: {events:?}");
     assert!(failure.is_none_or(|error| error.contains(fault.error())));
@@ -332,7 +332,7 @@ async fn what_needs_no_sync_has_none() {
 
 #[tokio::test(start_paused = true)]
 #[cfg(target_os = "linux")]
-async fn a_full_disk_is_told_by_its_own_words() {
+async fn a_full_disk_is_reported_with_its_message() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     let log = Log::to(DevFull(full.unwrap()));
     let builder = Run::builder(Toolbox::default()).log(log);

@@ -9,10 +9,10 @@ use std::time::Duration;
 use plaincall::{AllowAll, Effect, Log, Run, RunEvent, Status, Stop, Tool, Toolbox, log::Storage};
 use tokio::time::sleep;
 
-/// The first sync of a new log is that of its beginning; the second one waits until somebody lets it go on.
+/// The first sync of a new log is that of its beginning; the second one waits until the test lets it proceed.
 struct Disk {
     syncs: u32,
-    go_on: Receiver<()>,
+    proceed: Receiver<()>,
 }
 
 impl Storage for Disk {
@@ -27,7 +27,7 @@ impl Storage for Disk {
     fn sync(&mut self) -> io::Result<()> {
         self.syncs += 1;
         if self.syncs == 2 {
-            let _ = self.go_on.recv();
+            let _ = self.proceed.recv();
         }
         Ok(())
     }
@@ -44,10 +44,10 @@ async fn a_disk_that_hangs_holds_no_call_longer_than_its_time() {
     let send = send
         .effect(Effect::Write)
         .timeout(Duration::from_millis(50));
-    let (release, go_on) = channel();
+    let (release, proceed) = channel();
     let mut run = Run::builder(Toolbox::new([send]).unwrap())
         .gate(AllowAll)
-        .log(Log::to(Disk { syncs: 0, go_on }))
+        .log(Log::to(Disk { syncs: 0, proceed }))
         .build()
         .unwrap();
     let mut turn = run.turn();
@@ -68,15 +68,15 @@ async fn a_disk_that_hangs_holds_no_call_longer_than_its_time() {
     run.close().await.unwrap();
 }
 
-/// A storage that begins each write when somebody lets it.
+/// A storage that starts each write when the test lets it.
 struct Gated {
     lines: Arc<Mutex<Vec<usize>>>,
-    go_on: Receiver<()>,
+    proceed: Receiver<()>,
 }
 
 impl Storage for Gated {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.go_on.recv().map_err(io::Error::other)?;
+        self.proceed.recv().map_err(io::Error::other)?;
         let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
         self.lines.lock().unwrap().push(lines);
         Ok(bytes.len())
@@ -94,10 +94,10 @@ impl Storage for Gated {
 #[tokio::test]
 async fn lines_gather_while_a_batch_is_on_its_way() {
     let lines = Arc::default();
-    let (open, go_on) = channel();
+    let (open, proceed) = channel();
     let log = Log::to(Gated {
         lines: Arc::clone(&lines),
-        go_on,
+        proceed,
     });
     let builder = Run::builder(Toolbox::default()).log(log);
     let mut run = builder.build().unwrap();
@@ -112,7 +112,7 @@ async fn lines_gather_while_a_batch_is_on_its_way() {
     assert!(matches!(events.next().await, Some(RunEvent::Run(_))));
     assert!(
         events.try_next().is_none(),
-        "nobody hears what is not written"
+        "events are delivered only after they are logged"
     );
     open.send(()).unwrap();
     for _ in 0..21 {

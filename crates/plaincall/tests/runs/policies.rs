@@ -1,4 +1,4 @@
-//! What tools and runs can say about how calls end, and what those hear who depend on them.
+//! Policies of tools and runs about how calls end, and what dependents get.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -78,14 +78,14 @@ async fn waits_between_the_starts_of_a_call() {
             assert!((least..=most).contains(&waited), "{waited:?} of {whole} ms");
         }
         run.close().await.unwrap();
-        let mut told = Vec::new();
+        let mut texts = Vec::new();
         while let Some(event) = events.next().await {
             match event {
                 RunEvent::Start(event) if event.call == 0 => {
-                    told.push(format!("start {}", event.attempt));
+                    texts.push(format!("start {}", event.attempt));
                 }
-                RunEvent::BackOff(event) => told.push(event.error.to_string()),
-                RunEvent::Retry(_) => told.push("again".to_owned()),
+                RunEvent::BackOff(event) => texts.push(event.error.to_string()),
+                RunEvent::Retry(_) => texts.push("again".to_owned()),
                 _ => {}
             }
         }
@@ -97,7 +97,7 @@ async fn waits_between_the_starts_of_a_call() {
             ]
         });
         let expected: Vec<String> = expected.chain(["start 6".to_owned()]).collect();
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 }
 
@@ -130,7 +130,7 @@ async fn starts_that_help_and_starts_that_are_not_made() {
         (errors(&results), starts.lock().unwrap().len()),
         (vec!["timed out after 5 ms"], 2)
     );
-    // Called off while it waits, or while it runs.
+    // Cancelled while it waits, or while it runs.
     for (at, end) in [
         (100, "while the call waited for a retry"),
         (5, "while the call was running"),
@@ -152,21 +152,22 @@ async fn starts_that_help_and_starts_that_are_not_made() {
 
 #[tokio::test(start_paused = true)]
 async fn what_dependents_see_of_a_failure() {
-    let tell = Tool::new("tell", |(): (), context: Context| async move {
+    let report = Tool::new("report", |(): (), context: Context| async move {
         let results = context.dependencies().iter();
-        let told =
+        let texts =
             results.map(|one| format!("{} {} {} {:?}", one.id, one.status, one.output, one.error));
-        Ok(told.collect::<Vec<_>>().join(", "))
+        Ok(texts.collect::<Vec<_>>().join(", "))
     });
     let fails =
         |name, dependents| sleeper(name, |_, _| Err("failed".into())).dependents(dependents);
     let tools = [
-        tell.effect(Effect::Read),
+        report.effect(Effect::Read),
         fails("run", Dependents::Run),
         fails("guess", Dependents::Fallback("a guess".to_owned())),
     ];
     let mut run = with(tools).build().unwrap();
-    let scene = "a=run,5 b=tell<a c=guess,5 d=tell<c e=fail,5 f=tell<e,a g=guess,x h=tell<g";
+    let scene =
+        "a=run,5 b=report<a c=guess,5 d=report<c e=fail,5 f=report<e,a g=guess,x h=report<g";
     let results = play(&mut run, &written(scene, false), 0).await;
     assert_eq!(
         shown(&results),
@@ -182,7 +183,7 @@ async fn what_dependents_see_of_a_failure() {
     );
     // The model reads what has happened, not the guess.
     assert_eq!(results[2].output, None);
-    let results = play(&mut run, &written("i=tell<c", false), 0).await;
+    let results = play(&mut run, &written("i=report<c", false), 0).await;
     assert_eq!(
         results[0].output.as_deref(),
         Some("c error a guess Some(\"failed\")")
@@ -376,13 +377,13 @@ async fn rules_come_before_always_and_always_before_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_hears_what_was_changed() {
+async fn transformed_texts_reach_everyone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let tell = sleeper("tell", |_, _| Ok("the secret word".to_owned()));
+    let report = sleeper("report", |_, _| Ok("the secret word".to_owned()));
     let spill = sleeper("spill", |_, _| Err("no secret".into()));
     let break_down = sleeper("break-down", |_, _| panic!("a secret broke it"));
-    let builder = with([tell, spill.dependents(Dependents::Run), break_down]);
+    let builder = with([report, spill.dependents(Dependents::Run), break_down]);
     let builder = builder
         .log(Log::create(&path).unwrap())
         .transform(|name, text| match name {
@@ -393,11 +394,11 @@ async fn everybody_hears_what_was_changed() {
     let mut events = run.events();
     let results = play(
         &mut run,
-        &written("a=tell,1 b=spill,1 c=before,1<a,b d=break-down,1", false),
+        &written("a=report,1 b=spill,1 c=before,1<a,b d=break-down,1", false),
         0,
     )
     .await;
-    let told = |results: &TurnResults| {
+    let texts = |results: &TurnResults| {
         let one =
             |result: &plaincall::CallResult| result.output.clone().or_else(|| result.error.clone());
         results
@@ -407,7 +408,7 @@ async fn everybody_hears_what_was_changed() {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        told(&results),
+        texts(&results),
         [
             "the … word",
             "no …",
@@ -416,12 +417,12 @@ async fn everybody_hears_what_was_changed() {
         ]
     );
     run.close().await.unwrap();
-    let mut heard = String::new();
+    let mut events_as_json = String::new();
     while let Some(event) = events.next().await {
-        heard.push_str(&serde_json::to_string(&event).unwrap());
+        events_as_json.push_str(&serde_json::to_string(&event).unwrap());
     }
     let log = std::fs::read_to_string(&path).unwrap();
-    for record in [heard, log] {
+    for record in [events_as_json, log] {
         assert!(
             record.contains("the … word") && !record.contains("secret"),
             "{record}"
@@ -461,8 +462,8 @@ async fn long_results_are_cut_for_the_model_alone() {
         (Some(790), None)
     );
     assert_eq!(results[1].output.as_deref(), Some("790"));
-    let told = results.message(&Dialect::auto()).unwrap();
-    assert!(told.text().starts_with(
+    let texts = results.message(&Dialect::auto()).unwrap();
+    assert!(texts.text().starts_with(
         "Result 1 of 3: tool long, id a, status ok\nOutput, truncated from 790 bytes:\n```\nline 0\n"
     ));
     let read = "!!!GADGET_START:read_result\n!!!ARG:id\na\n!!!ARG:from\n198\n!!!ARG:bytes\n16\n!!!GADGET_END\n";

@@ -9,15 +9,15 @@ use plaincall::{Effect, Policy, Run, RunEvent, RunEvents, Stop, Tool, Toolbox};
 struct Reader {
     run: Run,
     events: RunEvents,
-    said: Arc<Mutex<String>>,
+    output_text: Arc<Mutex<String>>,
 }
 
 impl Reader {
     fn new(limit: usize) -> Self {
-        let said = Arc::new(Mutex::new(String::new()));
-        let saying = Arc::clone(&said);
+        let output_text = Arc::new(Mutex::new(String::new()));
+        let tool_output = Arc::clone(&output_text);
         let say = Tool::new("say", move |(): (), _| {
-            let text = saying.lock().unwrap().clone();
+            let text = tool_output.lock().unwrap().clone();
             async { Ok(text) }
         });
         let tools = [say.effect(Effect::Read), Tool::read_result()];
@@ -28,7 +28,11 @@ impl Reader {
         let builder = Run::builder(Toolbox::new(tools).unwrap());
         let run = builder.policy(policy).build().unwrap();
         let events = run.events();
-        Self { run, events, said }
+        Self {
+            run,
+            events,
+            output_text,
+        }
     }
 
     /// The whole output of one call, or its error.
@@ -45,7 +49,7 @@ impl Reader {
     }
 
     async fn say(&mut self, id: &str, output: &str) {
-        output.clone_into(&mut self.said.lock().unwrap());
+        output.clone_into(&mut self.output_text.lock().unwrap());
         let call = format!("!!!GADGET_START:say:{id}\n!!!GADGET_END\n");
         assert_eq!(self.call(call).await, output);
     }
@@ -151,7 +155,7 @@ async fn a_short_limit() {
     }
 }
 
-/// Whoever follows the last lines gets the whole.
+/// Following the last lines yields the complete output.
 #[tokio::test]
 async fn reading_on_comes_to_the_end() {
     let whole = "wörter 🛠 und\nZeilen\n".repeat(9_000);

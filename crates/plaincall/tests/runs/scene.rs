@@ -13,7 +13,7 @@ pub(crate) struct Milliseconds {
     pub(crate) ms: u64,
 }
 
-/// A tool that takes its time and then does what `end` says.
+/// A tool that waits and then ends with `end`.
 pub(crate) fn sleeper(name: &str, end: fn(u64, &Context) -> ToolResult) -> Tool {
     Tool::new(name, move |Milliseconds { ms }, context| async move {
         sleep(Duration::from_millis(ms)).await;

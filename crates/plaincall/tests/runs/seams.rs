@@ -80,7 +80,7 @@ async fn events_are_the_record() {
     let scene = "a=sleep,20 b=fail,5<a c=sleep,1<b d=sleep,1<c";
     play(&mut run, &written(scene, false), 0).await;
     drop(run);
-    // How a run begins is said elsewhere: it holds the time of day.
+    // The first event is omitted, because it contains the time of day.
     assert!(matches!(
         events.next().await,
         Some(plaincall::RunEvent::Run(_))

@@ -1,4 +1,4 @@
-//! How calls end, and what the model hears of it.
+//! How calls end, and the messages to the model.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn failures_and_what_they_skip() {
 
 /// Every call once, in call order, whenever and however it ended.
 #[tokio::test(start_paused = true)]
-async fn results_as_the_model_is_told_them() {
+async fn messages_with_results() {
     let results = check(
         "a=sleep,20 b=fail,10 c=sleep,5<b d=gone,1 a=sleep,1 e=before,0<a",
         "a ok 0-20, b error 0-10, c skipped -10, d rejected -0, a rejected -0, e ok 20-20",
@@ -92,7 +92,7 @@ async fn calls_that_are_wrong() {
     )
     .await;
     check_errors(
-        "a=sleep b=sleep,x c=sleep,1<c d=sleep,1<e e=sleep,1<d f=sleep,1<nobody g=write,1",
+        "a=sleep b=sleep,x c=sleep,1<c d=sleep,1<e e=sleep,1<d f=sleep,1<missing g=write,1",
         "a rejected -0, b rejected -0, c rejected -0, d rejected -0, e rejected -0, f rejected -0, g rejected -0",
         &[
             "wrong arguments: missing required parameter `ms`",
@@ -100,7 +100,7 @@ async fn calls_that_are_wrong() {
             "the call depends on itself (`c`)",
             "these calls wait for each other: `d`, `e`",
             "these calls wait for each other: `d`, `e`",
-            "no call has the id `nobody`",
+            "no call has the id `missing`",
             "the tool `write` may change something, and this run does not allow changes",
         ],
     )
@@ -132,7 +132,7 @@ async fn all_problems_of_a_call_are_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_problems_is_told_in_short() {
+async fn many_problems_are_shortened() {
     let wrong = (0..10_000).map(|number| format!("!!!ARG:wrong{number}\n1\n"));
     let text = format!(
         "!!!GADGET_START:sleep:a\n{}!!!GADGET_END\n",
@@ -286,16 +286,22 @@ async fn later_turns_know_the_earlier_ones() {
     assert_eq!(shown(&fourth), "call_1 ok 15-16, call_2 ok 16-17");
 }
 
-#[tokio::test]
-async fn a_run_whose_runtime_went_down_still_answers() {
+/// Builds a run on another runtime.
+fn on_another_runtime() -> (tokio::runtime::Runtime, Run) {
     let other = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .unwrap();
-    let mut run = {
-        let _inside = other.enter();
+    let run = {
+        let _guard = other.enter();
         builder().build().unwrap()
     };
+    (other, run)
+}
+
+#[tokio::test]
+async fn a_run_whose_runtime_has_shut_down_returns_results() {
+    let (other, mut run) = on_another_runtime();
     let mut turn = run.turn();
     turn.feed(written("a=panic-at-once b=slep", false).concat());
     other.shutdown_background();
@@ -309,17 +315,10 @@ async fn a_run_whose_runtime_went_down_still_answers() {
     );
 }
 
-/// Nobody is left who could wake whoever waits for the next event.
+/// No task is left to wake the one that waits for the next event.
 #[tokio::test]
-async fn the_stream_of_a_run_whose_runtime_went_down_ends() {
-    let other = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let mut run = {
-        let _inside = other.enter();
-        builder().build().unwrap()
-    };
+async fn the_stream_of_a_run_whose_runtime_has_shut_down_ends() {
+    let (other, mut run) = on_another_runtime();
     run.listen();
     let mut turn = run.turn();
     other.shutdown_background();

@@ -206,7 +206,7 @@ async fn a_turn_that_is_forgotten_is_over_when_the_next_begins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_hears_that_it_is_to_stop() {
+async fn a_tool_observes_its_cancellation() {
     let tool = |grace: u64| {
         Tool::new("stop", |(), context: Context| async move {
             context.cancellation().cancelled().await;
@@ -259,7 +259,7 @@ async fn after_its_call(mut run: Run) -> Run {
 }
 
 #[tokio::test]
-async fn closing_removes_the_directory_and_lets_others_go_on() {
+async fn closing_removes_the_directory_and_others_continue() {
     let run = leaving(|directory| {
         for number in 0..2000 {
             std::fs::write(directory.join(number.to_string()), "x").unwrap();
@@ -290,7 +290,7 @@ async fn closing_removes_the_directory_and_lets_others_go_on() {
 }
 
 #[tokio::test]
-async fn closing_tells_what_it_leaves_behind() {
+async fn closing_reports_removed_files() {
     let run = leaving(|directory| {
         std::fs::remove_dir(directory).unwrap();
         std::fs::write(directory, "no directory any more").unwrap();
@@ -308,7 +308,7 @@ async fn closing_tells_what_it_leaves_behind() {
     assert_eq!(removed, None);
 }
 
-/// Nobody is told what goes with a run that is dropped, so nothing does.
+/// Dropping a run removes no files, because it could not report them.
 #[tokio::test]
 async fn dropping_removes_no_files() {
     for (leave, is_kept) in [

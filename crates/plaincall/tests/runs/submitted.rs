@@ -58,16 +58,16 @@ fn wait(ms: u64) -> Value {
     json!({"ms": ms, "text": "done"})
 }
 
-fn told(result: &CallResult) -> String {
-    let said = result.error.as_deref().or(result.output.as_deref());
-    format!("{} {}", result.status, said.unwrap_or_default())
+fn shown(result: &CallResult) -> String {
+    let text = result.error.as_deref().or(result.output.as_deref());
+    format!("{} {}", result.status, text.unwrap_or_default())
 }
 
 async fn ends(run: &mut Run, name: &str, arguments: impl Into<SubmittedArguments>) -> String {
     let mut turn = run.turn();
     let result = turn.submit(name, arguments).await;
     assert!(turn.finish(Stop::Natural).await.is_empty());
-    told(&result)
+    shown(&result)
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,17 +294,17 @@ async fn one_call_is_cancelled() {
     sleep(Duration::from_millis(1)).await;
     waiting.cancel();
     assert_eq!(
-        told(&waiting.await),
+        shown(&waiting.await),
         "cancelled the caller cancelled it before the call was started"
     );
     running.cancel();
     running.cancel();
     assert_eq!(
-        told(&running.await),
+        shown(&running.await),
         "cancelled the caller cancelled it while the call was running"
     );
     drop(dropped);
-    assert_eq!(told(&kept.await), "ok done");
+    assert_eq!(shown(&kept.await), "ok done");
     timeout(Duration::from_millis(5), turn.finish(Stop::Natural))
         .await
         .unwrap();
@@ -330,7 +330,7 @@ async fn the_whole_turn_is_cancelled_or_dropped() {
     drop(turn);
     let call = run.turn().submit("wait", wait(1000));
     assert_eq!(
-        told(&call.await),
+        shown(&call.await),
         "cancelled the run was cancelled while the call was running"
     );
     let call = run.turn().submit("wait", wait(1000));
@@ -340,7 +340,7 @@ async fn the_whole_turn_is_cancelled_or_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn they_stand_beside_the_reply() {
-    // Not in the order of writing, whatever the reply's order is.
+    // Not in written order, with any order of the reply.
     for order in [Order::Graph, Order::Sequential, Order::StopOnError] {
         let mut run = run_with(Policy {
             block_order: order,
@@ -376,16 +376,16 @@ async fn a_tool_that_calls_others() {
     let mut turn = run.turn();
     let orphan = turn.submit_from(7, "wait", wait(1));
     assert_eq!(
-        told(&orphan.await),
+        shown(&orphan.await),
         "rejected its parent call is not running"
     );
     let parent = turn.submit("wait", wait(20));
     let number = parent.call();
     let child = turn.submit_from(number, "wait", wait(10));
     let slow = turn.submit_from(number, "wait", wait(1000));
-    assert_eq!(told(&child.await), "ok done");
-    assert_eq!(told(&parent.await), "ok done");
-    let slow = told(&slow.await);
+    assert_eq!(shown(&child.await), "ok done");
+    assert_eq!(shown(&parent.await), "ok done");
+    let slow = shown(&slow.await);
     assert_eq!(
         slow,
         "cancelled its parent call ended while the call was running"

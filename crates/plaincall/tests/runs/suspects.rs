@@ -8,7 +8,7 @@ use plaincall::{
     rules::Rule,
 };
 
-/// A call for each syntax that probably ended at `end`, and what is said of it.
+/// A call for each syntax that probably ended at `end`, and the reason in its error.
 const CALLS: [(&str, &str); 3] = [
     (
         "!!!GADGET_START:save\n!!!ARG:text\nhello\n!!!GADGT_END\nprose\n!!!GADGET_END\n",
@@ -30,7 +30,7 @@ struct Text {
 }
 
 fn builder(effect: Effect) -> RunBuilder {
-    // What it says mentions no call.
+    // Its text mentions no call.
     let save = Tool::new("save", |arguments: Text, _| async move {
         Ok(arguments.text.len().to_string())
     });
@@ -44,8 +44,8 @@ async fn end(builder: RunBuilder, reply: &str) -> String {
     let mut turn = run.turn();
     turn.feed(reply);
     let results = turn.finish(Stop::Natural).await;
-    let said = results[0].output.as_ref().or(results[0].error.as_ref());
-    format!("{} {}", results[0].status, said.unwrap())
+    let text = results[0].output.as_ref().or(results[0].error.as_ref());
+    format!("{} {}", results[0].status, text.unwrap())
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +58,7 @@ async fn what_was_decided_beforehand_is_not_enough() {
             unclosed: Unclosed::Run,
             ..Policy::default()
         };
-        for (call, said) in CALLS {
+        for (call, reason) in CALLS {
             for builder in [
                 builder(),
                 builder().gate(ReadOnly),
@@ -68,7 +68,7 @@ async fn what_was_decided_beforehand_is_not_enough() {
                 builder().gate(AllowAll).policy(ignored),
             ] {
                 let end = end(builder, call).await;
-                let expected = format!("rejected {said}. Such a call runs only with approval");
+                let expected = format!("rejected {reason}. Such a call runs only with approval");
                 assert!(end.starts_with(&expected), "{end}");
                 assert!(
                     end.contains("no one can be asked. Otherwise write"),
@@ -79,7 +79,7 @@ async fn what_was_decided_beforehand_is_not_enough() {
     }
 }
 
-/// Always says yes to all calls of the tool, and remembers what it was asked.
+/// Approves all calls of the tool, and records the requests.
 #[derive(Clone, Default)]
 struct Person(Arc<Mutex<Vec<Option<HeldReason>>>>);
 
@@ -92,7 +92,7 @@ impl Gate for Person {
 
 #[tokio::test(start_paused = true)]
 async fn the_gate_decides_about_this_very_call() {
-    for (call, said) in CALLS {
+    for (call, reason) in CALLS {
         let person = Person::default();
         let mut run = builder(Effect::Read).gate(person.clone()).build().unwrap();
         for _ in 0..2 {
@@ -105,6 +105,6 @@ async fn the_gate_decides_about_this_very_call() {
             .iter()
             .map(|held| format!("this call {}", held.as_ref().unwrap()))
             .collect();
-        assert_eq!(asked, [said, said]);
+        assert_eq!(asked, [reason, reason]);
     }
 }

@@ -74,7 +74,7 @@ async fn check(run: &mut Run, reply: &str, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_function_gets_what_its_type_says() {
+async fn a_function_gets_arguments_of_its_type() {
     // A function with a name is one too.
     let tool = || Tool::new("order", order).effect(Effect::Read);
     assert_eq!(tool().spec().description, "Orders something.");
@@ -118,7 +118,7 @@ fn a_type_that_is_no_object_is_refused_with_the_toolbox() {
     );
 }
 
-/// What a server says of its own tools opens no gate.
+/// The annotations of a server approve no calls.
 #[tokio::test]
 async fn hints_relax_nothing() {
     let definitions =
@@ -134,6 +134,6 @@ async fn hints_relax_nothing() {
     let builder = || Run::builder(Toolbox::new([wipe()]).unwrap());
     check(&mut gated(builder().gate(ReadOnly)), call, &[refused]).await;
     check(&mut gated(builder().gate(AllowAll)), call, &["wiped"]).await;
-    // It takes the word of whoever writes the program.
+    // The program's own setting counts.
     check(&mut run(wipe().effect(Effect::Read)), call, &["wiped"]).await;
 }

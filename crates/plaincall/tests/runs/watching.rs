@@ -22,7 +22,7 @@ impl Observer for Late {
 
 /// It is blocked for good until the run is over; the run does not notice.
 #[tokio::test(start_paused = true)]
-async fn a_slow_observer_holds_nobody_up() {
+async fn a_slow_observer_delays_no_one() {
     let (give, sign) = channel();
     let (seen, all) = channel();
     let mut run = builder().observer(Late { sign, seen }).build().unwrap();
@@ -32,11 +32,11 @@ async fn a_slow_observer_holds_nobody_up() {
     assert_eq!(shown(&results), "a ok 0-20, b error 20-25, c skipped -25");
     drop(give);
     run.close().await.unwrap();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = events.next().await {
-        told.push(event);
+        received.push(event);
     }
-    assert_eq!(all.iter().collect::<Vec<_>>(), told);
+    assert_eq!(all.iter().collect::<Vec<_>>(), received);
 }
 
 /// Panics at the first event, or at a later one.
@@ -73,9 +73,9 @@ async fn feed(run: &mut Run, pieces: usize) {
     turn.finish(Stop::Natural).await;
 }
 
-/// How many events come, how many are said to be missed, and the place where that is said.
-fn counted(told: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
-    let missed = told
+/// Returns the number of events, and the numbers of lost events with their positions.
+fn counted(received: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
+    let missed = received
         .iter()
         .enumerate()
         .filter_map(|(place, event)| match event {
@@ -83,7 +83,7 @@ fn counted(told: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
             _ => None,
         });
     let missed: Vec<_> = missed.collect();
-    (told.len() - missed.len(), missed)
+    (received.len() - missed.len(), missed)
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,37 +97,37 @@ async fn what_is_missed_is_counted() {
         let mut run = builder().build().unwrap();
         let mut events = run.events();
         feed(&mut run, pieces).await;
-        // Some room again, and the news is told before the next event.
-        let mut told = Vec::new();
+        // There is room again, and the loss is reported before the next event.
+        let mut received = Vec::new();
         for _ in 0..10 {
-            told.push(events.next().await.unwrap());
+            received.push(events.next().await.unwrap());
         }
         feed(&mut run, 2).await;
         run.close().await.unwrap();
         while let Some(event) = events.next().await {
-            told.push(event);
+            received.push(event);
         }
         let expected = match missed {
             0 => vec![],
             count => vec![(EVENT_QUEUE, count)],
         };
         let all = 1 + pieces + 3 + 5 - usize::try_from(missed).unwrap();
-        assert_eq!(counted(&told), (all, expected), "{pieces}");
+        assert_eq!(counted(&received), (all, expected), "{pieces}");
     }
     // The end of the run is missed too.
     let mut run = builder().build().unwrap();
     let mut events = run.events();
     feed(&mut run, EVENT_QUEUE + 100).await;
     run.close().await.unwrap();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = events.next().await {
-        told.push(event);
+        received.push(event);
     }
-    assert_eq!(counted(&told), (EVENT_QUEUE, vec![(EVENT_QUEUE, 104)]));
+    assert_eq!(counted(&received), (EVENT_QUEUE, vec![(EVENT_QUEUE, 104)]));
     assert!(events.next().await.is_none() && events.try_next().is_none());
 }
 
-/// Whoever listens hears of all text that is fed from then on, however the threads run.
+/// A subscriber gets all text that is fed after it subscribed, in any thread interleaving.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_text_is_lost_to_who_listens() {
     for round in 0..300 {
