@@ -262,10 +262,7 @@ async fn check_calls(run: &mut Run, calls: &[(&str, Option<&str>)]) {
         let results = turn.finish(Stop::Natural).await;
         let error = results[0].error.as_deref();
         match expected {
-            Some(text) => assert!(
-                error.is_some_and(|error| error.contains(text)),
-                "{error:?}"
-            ),
+            Some(text) => assert!(error.is_some_and(|error| error.contains(text)), "{error:?}"),
             None => assert_eq!(results[0].status, Status::Ok, "{error:?}"),
         }
     }
