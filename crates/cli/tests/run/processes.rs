@@ -42,6 +42,7 @@ fn tools() -> String {
         ("stubborn", "300ms", STUBBORN),
         ("patient", "1000s", STUBBORN),
         ("leaver", "60s", LEAVER),
+        ("flood", "60s", "seq 1 20000"),
     ]
     .map(tool)
     .concat()
@@ -118,7 +119,7 @@ fn nothing_is_left_of_what_a_tool_leaves_behind() {
 }
 
 #[test]
-fn signals_call_the_run_off() {
+fn signals_cancel_the_run() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         if signal == Signal::HUP && is_hangup_ignored() {
             continue;
@@ -229,7 +230,22 @@ fn one_signal_ends_it_while_the_output_is_not_read() {
     let mut child = start(&scene, &["--full"]);
     let mut first = [0; 10];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    // By now the pipe is full, and the command waits for a reader.
+    assert_one_signal_ends(child);
+}
+
+#[test]
+fn one_signal_ends_a_running_call_while_the_output_is_not_read() {
+    let reply = [call("flood:f", &[]), call("patient:t", &[])].concat();
+    let scene = Scene::with_tools(reply, tools());
+    let child = start(&scene, &["--json"]);
+    let processes = processes(&scene);
+    assert_one_signal_ends(child);
+    assert_all_gone(&processes, 3);
+}
+
+/// Interrupts a command whose standard output is a full pipe.
+fn assert_one_signal_ends(mut child: Child) {
+    // The pipe is full by now, and the command blocks.
     pause(std::time::Duration::from_millis(700));
     send(&child, Signal::INT);
     wait_until("the command has ended", || {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plaincall::{CallResult, Run, RunEvent, Stop, TurnEvent, TurnResults};
 use plaincall_call::{
     CallError, Limits, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, ToolSet, Unclosed,
 };
+use tokio::time::{sleep_until, timeout};
 
 use crate::commands::run::RunOptions;
 use crate::commands::run::beginning::Beginning;
@@ -23,6 +24,9 @@ use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
 use crate::text::diagnostics::near_misses_outside_calls;
 use crate::text::input::stop_at_end;
+
+/// How long a display that blocks delays the end of an interrupted run.
+const DISPLAY_GRACE: Duration = Duration::from_secs(2);
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -140,6 +144,9 @@ pub(super) async fn play(
         ..Received::default()
     };
     let display = displays.events.clone();
+    // After an interrupt, how long the display may take for its next event.
+    let mut deadline = None;
+    let mut is_blocked = false;
     loop {
         tokio::select! {
             biased;
@@ -150,6 +157,7 @@ pub(super) async fn play(
                 }
                 let is_last = first.is_some() || received.is_complete || interrupt.is_urgent();
                 first.get_or_insert(interrupt);
+                deadline = tokio::time::Instant::now().checked_add(DISPLAY_GRACE);
                 canceller.cancel();
                 post(&display, UiEvent::Stopping);
                 if is_last {
@@ -164,14 +172,24 @@ pub(super) async fn play(
                 if let (Ok(place), Some(event)) = (place, event) {
                     place.send(event);
                 }
+                deadline = deadline.and_then(|_| tokio::time::Instant::now().checked_add(DISPLAY_GRACE));
                 // The start of a resumed run is shown before any question.
                 if received.may_ask && waiting.is_empty() {
                     displays.prompter.open();
                 }
             }
+            () = sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() && !waiting.is_empty() => {
+                is_blocked = true;
+                waiting.clear();
+            }
             event = turn.next(), if waiting.is_empty() => match event {
                 None => break,
-                Some(event) => received.take(event, displays.is_live, &mut waiting),
+                Some(event) => {
+                    received.take(event, displays.is_live, &mut waiting);
+                    if is_blocked {
+                        waiting.clear();
+                    }
+                }
             },
             () = ticks.next() => displays.tick(),
             piece = reply.next(), if ending.is_none() && waiting.is_empty() => match piece {
@@ -191,7 +209,7 @@ pub(super) async fn play(
         }
     }
     let results = turn.finish(Stop::Broken).await;
-    let written = match close(&mut displays, run, interrupts).await {
+    let written = match close(&mut displays, run, interrupts, first).await {
         Ok(written) => written,
         Err(interrupt) => {
             let status = status(first.or(Some(interrupt)), Some(&results));
@@ -216,18 +234,30 @@ pub(super) async fn play(
     }
 }
 
-/// Closes the displays and the run, unless a signal arrives first: standard output may block. Returns the error of the
-/// displays.
+/// Closes the displays and the run. Returns the error of the displays.
+///
+/// # Errors
+/// Returns the signal, if the standard output blocks and a signal arrives or has arrived.
 async fn close(
     displays: &mut Displays,
     run: Run,
     interrupts: &mut Interrupts,
+    first: Option<Interrupt>,
 ) -> Result<Option<Failure>, Interrupt> {
-    let last = async { (displays.close().await, run.close().await) };
+    let last = async {
+        let written = match first {
+            None => Ok(displays.close().await),
+            Some(interrupt) => {
+                let written = timeout(DISPLAY_GRACE, displays.close()).await;
+                written.map_err(|_| interrupt)
+            }
+        };
+        (written, run.close().await)
+    };
     tokio::select! {
         (written, closed) = last => {
             report_removed_files(closed, "to keep files, use `--run-directory DIR`");
-            Ok(written)
+            written
         }
         interrupt = interrupts.next() => Err(interrupt),
     }
