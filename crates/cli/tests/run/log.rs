@@ -88,7 +88,7 @@ fn invalid_logs_are_not_resumed() {
         ("empty", "", "the log is empty"),
         ("text", "Some text.\n", "is not the log of a run"),
         ("damaged", &damaged, "line 2 of the log is damaged"),
-        ("newer", &newer, "a newer Plaincall"),
+        ("newer", &newer, "the newer Plaincall"),
         ("other", &other, "was not written by `plaincall run`"),
         (
             "note",
