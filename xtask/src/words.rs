@@ -75,6 +75,7 @@ const CLEAN: &[&str] = &[
     "conformance",
     "crates/agent/src",
     "crates/agent/tests",
+    "crates/call",
     "crates/cli/tests",
     "crates/config/src",
     "crates/config/tests",

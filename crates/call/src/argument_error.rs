@@ -1,4 +1,4 @@
-//! What does not fit a type that arguments are read as.
+//! Errors of converting arguments to a type.
 
 use std::fmt;
 
@@ -8,14 +8,15 @@ use serde_json::Value;
 
 use crate::pointer::escape;
 
-/// What does not fit, and where.
+/// A value that cannot be converted to the requested type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArgumentError {
-    /// The pointer to what is wrong; empty for the arguments as a whole.
+    /// The pointer to the value; empty for the arguments as a whole.
     pub pointer: String,
-    /// Where it stands in the input, if it stands there. For a part that is missing: where its surroundings stand.
+    /// The location in the input, if it is known. For a missing value, the location of what should contain it.
     pub span: Option<Span>,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
 }
 
@@ -28,7 +29,7 @@ impl ArgumentError {
         }
     }
 
-    /// The same, seen from the surroundings of the place where it came about.
+    /// Prefixes the pointer with `key`, and sets the span if it is not known yet.
     pub(crate) fn inside(mut self, key: &str, span: Option<Span>) -> Self {
         if !self.pointer.is_empty() {
             self.pointer.insert(0, '/');
@@ -53,7 +54,7 @@ impl std::error::Error for ArgumentError {}
 
 impl de::Error for ArgumentError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::at("", own_words(message.to_string()))
+        Self::at("", reworded(message.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -84,15 +85,15 @@ impl de::Error for ArgumentError {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::at(&escape(field), "it is missing".to_owned())
+        Self::at(&escape(field), "missing".to_owned())
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::at(&escape(field), "it is given twice".to_owned())
+        Self::at(&escape(field), "duplicate".to_owned())
     }
 }
 
-/// A text as it stands in a message: in backticks, its beginning only if it is long.
+/// Returns a text in backticks, shortened if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 40;
     let line = text.lines().next().unwrap_or_default();
@@ -107,7 +108,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// `one of a, b and c`.
+/// Returns `one of a, b and c`.
 fn list(names: &[&str]) -> String {
     match names.len() {
         0 => "nothing".to_owned(),
@@ -116,13 +117,13 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// `a, b and c`, each in backticks.
+/// Returns `a, b and c`, each in backticks.
 pub(crate) fn enumerated(names: &[impl fmt::Display]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     joined(&names, "and")
 }
 
-/// `a, b and c`, with this word before the last.
+/// Joins words with commas, and the last with `before_last`.
 pub(crate) fn joined(words: &[String], before_last: &str) -> String {
     match words.split_last() {
         Some((last, others)) if !others.is_empty() => {
@@ -132,7 +133,7 @@ pub(crate) fn joined(words: &[String], before_last: &str) -> String {
     }
 }
 
-/// A JSON value as it stands in a message.
+/// Returns a JSON value as text for a message.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -140,10 +141,10 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// What a type expects, without the type's name.
+/// Returns the expectation of a type without the type's name.
 fn expected_in_words(expected: &dyn Expected) -> String {
     let text = expected.to_string();
-    // Some leave the type's name out.
+    // Some expectations end without the type's name.
     let named = format!("{text} ");
     for (kind, words) in KINDS_OF_TYPES {
         if let Some(rest) = named.strip_prefix(kind) {
@@ -189,16 +190,16 @@ const KINDS_OF_TYPES: [(&str, &str); 16] = [
     ("unit variant ", "null"),
     ("newtype struct ", "a value"),
     ("newtype variant ", "a value"),
-    ("enum ", "one of the names it knows"),
-    ("variant of enum ", "one of the names it knows"),
-    ("variant i", "one of the names it knows"),
+    ("enum ", "a known name"),
+    ("variant of enum ", "a known name"),
+    ("variant i", "a known name"),
     ("field i", "a name"),
-    ("internally tagged enum ", "an object that names its form"),
-    ("adjacently tagged enum ", "an object that names its form"),
+    ("internally tagged enum ", "a tagged object"),
+    ("adjacently tagged enum ", "a tagged object"),
     ("a nonzero ", "an integer other than 0"),
 ];
 
-/// The length in `2`, and in `Pair with 2 elements`.
+/// Returns the length in `2` and in `Pair with 2 elements`.
 fn length(text: &str) -> Option<usize> {
     let text = text.trim_end();
     let counted = text
@@ -226,14 +227,14 @@ fn range(name: &str) -> Option<(i128, i128)> {
     })
 }
 
-/// A message of a type's own code. What derived code says there names types.
-fn own_words(message: String) -> String {
+/// Rewrites a message of derived code that names types.
+fn reworded(message: String) -> String {
     if message.starts_with("data did not match any variant of untagged enum ") {
         "it matches none of the allowed forms".to_owned()
     } else if message.starts_with("no variant of enum ")
         && message.ends_with(" found in flattened data")
     {
-        "none of the names that say its form is there".to_owned()
+        "none of the allowed names is present".to_owned()
     } else {
         message
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call: the text of every value, and where it goes.
+//! The arguments of a call: the text of each value, and its pointer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::tree::{Node, NodeIndex, ROOT, Tree};
 
 /// The arguments of a call.
 ///
-/// They keep the text of every value as it was written; what it means is decided by who asks.
+/// Each value keeps its text as written; the requested type decides how the text is parsed.
 ///
 /// ```
 /// use plaincall_call::Arguments;
@@ -35,13 +35,13 @@ use crate::tree::{Node, NodeIndex, ROOT, Tree};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// The source text of the call, in which most values lie.
+    /// The source text of the call, which contains most values.
     pub(crate) source: Arc<String>,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) tree: Tree,
-    /// Values whose places a schema may allow, each with the number of leaves before it.
+    /// Values that only a schema can place, each with the number of leaves before it.
     pub(crate) unplaced: Vec<(usize, Leaf)>,
-    /// Where the pointers stand that no schema mends, and what they are.
+    /// The locations and pointers of arguments that no schema can place.
     pub(crate) refused: Vec<(Span, Box<str>)>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    /// A value that stands in no text.
+    /// Creates a value that is not part of a source text.
     pub(crate) fn own(pointer: &str, text: &str) -> Self {
         Self {
             pointer: pointer.into(),
@@ -69,31 +69,32 @@ impl Leaf {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Text {
-    /// A stretch of the call's source.
+    /// A range of the call's source.
     Source(Range<usize>),
-    /// A text of its own, where the source has something between its parts.
+    /// A separate text, for a value that is not contiguous in the source.
     Own(Box<str>),
 }
 
-/// One argument as it was written.
+/// An argument as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Argument<'a> {
-    /// Where it goes: trimmed, without a leading `/`, with the escapes `~0` and `~1` as written.
+    /// The pointer: trimmed, without a leading `/`, with the escapes `~0` and `~1` as written.
     pub pointer: &'a str,
-    /// Where the pointer stands: the argument marker's line in the block syntax.
+    /// The location of the pointer: the argument marker's line in the block syntax.
     pub pointer_span: Span,
-    /// The value's text, exactly as written.
+    /// The text of the value, exactly as written.
     pub text: &'a str,
-    /// Where the value stands; empty for an empty value.
+    /// The location of the value; empty for an empty value.
     pub span: Span,
 }
 
 impl Arguments {
-    /// Arguments from pairs of pointer and text.
+    /// Creates arguments from pairs of pointer and text.
     ///
     /// # Errors
-    /// Refuses what an argument of a call may not be either: a pointer twice, a gap in an array and so on, with the
-    /// same words (`spec/block.md` 7.9).
+    /// Returns an error for pointers that a call may not have either, such as a duplicate or a gap in an array, with
+    /// the same message (`spec/block.md` 7.9).
     pub fn from_pairs<'t>(
         pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
     ) -> Result<Self, ArgumentError> {
@@ -108,22 +109,22 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty()
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.leaves.len()
     }
 
-    /// The text of the value at `pointer`, exactly as written.
+    /// Returns the text of the value at `pointer`, exactly as written.
     pub fn get(&self, pointer: &str) -> Option<&str> {
         self.argument(pointer).map(|argument| argument.text)
     }
 
-    /// The argument at `pointer`.
+    /// Returns the argument at `pointer`.
     pub fn argument(&self, pointer: &str) -> Option<Argument<'_>> {
         let pointer = Pointer::lenient(pointer);
         let node = self.tree.find(&pointer)?;
@@ -133,15 +134,14 @@ impl Arguments {
         }
     }
 
-    /// The arguments in the order in which they were written.
+    /// Returns the arguments in the order in which they were written.
     pub fn iter(&self) -> impl Iterator<Item = Argument<'_>> {
         self.leaves.iter().map(|leaf| self.view(leaf))
     }
 
-    /// The arguments as one JSON object.
+    /// Converts the arguments to one JSON object.
     ///
-    /// Each value is what [`coerce`](crate::json::coerce) makes of it; after [`bind`](crate::bind), what its parameter is
-    /// declared to be.
+    /// [`coerce`](crate::json::coerce) converts each value; after [`bind`](crate::bind), its parameter's type decides.
     pub fn to_value(&self) -> Value {
         self.value_of(ROOT)
     }
@@ -181,7 +181,7 @@ impl Arguments {
         self.tree.find(&Pointer::member(key, key)).is_some()
     }
 
-    /// The number of the value that stands under a key of the root.
+    /// Returns the index of the leaf at a key of the root.
     pub(crate) fn leaf_of_member(&self, key: &str) -> Option<usize> {
         let node = self.tree.find(&Pointer::member(key, key))?;
         match self.tree.node(node)? {
@@ -190,7 +190,7 @@ impl Arguments {
         }
     }
 
-    /// What is wrong with a value that is too long: first with its place.
+    /// Records a value over the size limit, and returns the error.
     pub(crate) fn refuse_too_long(&mut self, leaf: &Leaf, depth: usize) -> PointerError {
         let placed = Pointer::parse(&leaf.pointer, depth)
             .and_then(|pointer| self.tree.locate(&pointer).map(drop));
@@ -206,7 +206,7 @@ impl Arguments {
         self.refused.push((leaf.pointer_span, pointer));
     }
 
-    /// Adds a value whose pointer is already trimmed. One that a schema may place is kept apart.
+    /// Adds a value whose pointer is already trimmed. A value that a schema may still place is kept separately.
     pub(crate) fn place(&mut self, leaf: Leaf, depth: usize) -> Result<(), PointerError> {
         let number = self.leaves.len();
         let placed = Pointer::parse(&leaf.pointer, depth)
@@ -225,15 +225,15 @@ impl Arguments {
         self.unplaced.iter().map(|(_, leaf)| &*leaf.pointer)
     }
 
-    /// The pointer of the value that could not be placed, and may be by a schema, and whose pointer stands here.
+    /// Returns the pointer at this location if its value could not be placed and a schema may still place it.
     pub(crate) fn unplaced_at(&self, span: Span) -> Option<&str> {
-        // They are kept in the order of the text.
+        // They are in text order.
         let behind = |(_, leaf): &(usize, Leaf)| leaf.pointer_span.start < span.start;
         let (_, leaf) = self.unplaced.get(self.unplaced.partition_point(behind))?;
         (leaf.pointer_span == span).then_some(&*leaf.pointer)
     }
 
-    /// The pointer of the value that could not be placed and whose pointer stands here.
+    /// Returns the pointer at this location if its value could not be placed.
     pub(crate) fn misplaced_at(&self, span: Span) -> Option<&str> {
         let refused = || {
             let behind = |(at, _): &(Span, Box<str>)| at.start < span.start;
@@ -255,7 +255,7 @@ impl Arguments {
         })
     }
 
-    /// Where the longest beginning of a pointer that leads to something stands in the input; `None` for the root.
+    /// Returns the location of the longest prefix of a pointer that leads to a value; `None` for the root.
     pub(crate) fn span_near(&self, pointer: &str) -> Option<Span> {
         let mut node = ROOT;
         for segment in pointer.split('/') {
@@ -280,7 +280,7 @@ impl Arguments {
         })
     }
 
-    /// Adds a value as a member of the root, whatever its name is.
+    /// Adds a value as a member of the root; the name is not parsed as a pointer.
     pub(crate) fn place_member(&mut self, name: &str, leaf: Leaf) -> Result<(), PointerError> {
         self.tree
             .insert(&Pointer::member(name, &leaf.pointer), self.leaves.len())?;
@@ -294,7 +294,7 @@ impl Arguments {
     }
 }
 
-/// Two are equal if the same texts stand at the same places in the same order, wherever they came from.
+/// Arguments are equal if they have the same texts at the same pointers in the same order. Locations do not count.
 impl PartialEq for Arguments {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
@@ -307,7 +307,7 @@ impl PartialEq for Arguments {
 
 impl Eq for Arguments {}
 
-/// One JSON object, as [`to_value`](Arguments::to_value) makes it.
+/// Serializes one JSON object, like [`to_value`](Arguments::to_value).
 impl Serialize for Arguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         View {

@@ -1,4 +1,4 @@
-//! A call held against the definition of its tool.
+//! Validation of a call against the definition of its tool.
 
 pub(crate) mod block;
 pub(crate) mod emoji;
@@ -21,11 +21,11 @@ use crate::schema::TypeError;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
 
-/// Holds a call against the definition of its tool, and returns its arguments as the tool is to get them.
+/// Validates a call against the definition of its tool, and returns the arguments for the tool.
 ///
-/// In the block syntax every argument must be declared, every required one there, and each fit what it is declared
-/// as. In the emoji syntax the definition also says what the line and the body are (`spec/emoji.md`, binding to named
-/// parameters; [`ToolSpec::usage`]). The texts stay as they were written.
+/// In the block syntax, each argument must be declared and valid, and each required argument present. In the emoji
+/// syntax, the definition also decides how the line and the body are read ([`ToolSpec::usage`]; `spec/emoji.md`,
+/// binding to named parameters). The texts stay as written.
 ///
 /// ```
 /// use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind};
@@ -48,20 +48,20 @@ use crate::tree::NodeIndex;
 /// ```
 ///
 /// # Errors
-/// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
-/// nothing is reported of what is missing. Whether the call may run at all is another
-/// question: [`crate::ReplyCheck::may_run`].
+/// Returns all errors at once: errors of the text first, missing arguments last. If part of the call could not be read,
+/// missing arguments are not reported. This does not decide whether the call may run; [`crate::ReplyCheck::may_run`]
+/// does.
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);
     problems.into_result(arguments)
 }
 
-/// Binds what is written, and adds all that is wrong to `problems`.
+/// Binds the arguments, and adds all errors to `problems`.
 pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
     let (written, spoiled) = call.placed_for(tool);
     let count = spoiled.len();
-    // What is missing, and what is wrong with the whole, shows only if all that was written is known.
+    // Missing arguments and errors of the whole are known only if the whole text could be read.
     problems.is_unrecoverable = spoiled.iter().any(|problem| problem.pointer.is_empty());
     problems.found = spoiled;
     let arguments = match call.syntax {
@@ -69,7 +69,7 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
         Syntax::Emoji => bind_emoji(tool, call, problems),
     };
     if call.syntax == Syntax::Emoji && count > 0 {
-        // Its text is not all there, so nothing more can be said of it.
+        // Its text is incomplete, so further errors would be misleading.
         problems.found.truncate(count);
         problems.inside.clear();
         return arguments;
@@ -78,12 +78,11 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
     arguments
 }
 
-/// Holds arguments that stand in no text against the definition of a tool, such as those of a call that somebody has
-/// changed. It checks what [`bind`] checks of a call in the block syntax, in the same way.
+/// Validates arguments without a source text, such as those of an edited call, against the definition of a tool. The
+/// checks are those of [`bind`] for a block call.
 ///
 /// # Errors
-/// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
-/// none.
+/// Returns all errors at once, missing arguments last. Their spans are those of the arguments, or empty.
 pub fn bind_arguments(
     tool: &ToolSpec,
     arguments: &Arguments,
@@ -97,11 +96,11 @@ pub fn bind_arguments(
 #[derive(Default)]
 pub(crate) struct Problems {
     found: Vec<ReplyDiagnostic>,
-    /// Wrong parts of lists and objects that stand as JSON: what validates says it better.
+    /// Errors inside lists and objects written as JSON: validation has better messages for them.
     inside: Vec<ReplyDiagnostic>,
-    /// Lists and objects with more parts than there is room for: validation may say it too, but need not be there.
+    /// Lists and objects with too many parts: validation may report them too, but is optional.
     too_many: Vec<ReplyDiagnostic>,
-    /// Whether there is nothing that the rest of the checks could look at.
+    /// Whether the arguments could not be read at all.
     is_unrecoverable: bool,
 }
 
@@ -115,7 +114,7 @@ impl Problems {
             expected, found, ..
         } = type_error;
         let message = format!("`{pointer}`: expected {expected}, found {found}");
-        let problem = ReplyDiagnostic::new("wrong_type", pointer, span, message);
+        let problem = ReplyDiagnostic::of_definition("wrong_type", pointer, span, message);
         if type_error.is_inside {
             self.inside.push(problem);
         } else {
@@ -135,7 +134,7 @@ impl Problems {
         self.found.first()
     }
 
-    /// The arguments could not be read at all.
+    /// Adds an error after which the arguments cannot be read at all.
     pub(crate) fn unrecoverable(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
         self.is_unrecoverable = true;
@@ -195,13 +194,13 @@ impl Problems {
                     Syntax::Emoji => format!("; usage: `{}`", tool.usage()),
                 };
                 let message = format!("missing required parameter `{pointer}`{usage}");
-                ReplyDiagnostic::new("missing_argument", &pointer, header_span, message)
+                ReplyDiagnostic::of_definition("missing_argument", &pointer, header_span, message)
             })
             .collect();
         self.found.extend(found);
     }
 
-    /// Adds what validation finds, where nothing is reported yet.
+    /// Adds the errors of validation for pointers without an error.
     fn validated(&mut self, tool: &ToolSpec, header_span: Span, arguments: &Arguments) {
         let violations = match tool
             .validator()
@@ -214,17 +213,24 @@ impl Problems {
             }
             Err(error) => {
                 let message = format!(
-                    "{} cannot be called, since its schema cannot be used: {error}",
+                    "{} cannot be called because its schema is invalid: {error}",
                     tool.name
                 );
                 let code = "unusable_schema";
-                self.push(ReplyDiagnostic::new(code, "", header_span, message));
+                self.push(ReplyDiagnostic::of_definition(
+                    code,
+                    "",
+                    header_span,
+                    message,
+                ));
                 return;
             }
         };
         let reported: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
-        let reported_below: HashSet<&str> =
-            reported.iter().flat_map(|one| beginnings(one)).collect();
+        let reported_below: HashSet<&str> = reported
+            .iter()
+            .flat_map(|one| proper_prefixes(one))
+            .collect();
         let found: Vec<ReplyDiagnostic> = violations
             .into_iter()
             .filter(|violation| {
@@ -233,7 +239,7 @@ impl Problems {
                 !is_reported
                     && !reported.contains(pointer)
                     && !reported_below.contains(pointer)
-                    && !beginnings(pointer).any(|beginning| reported.contains(beginning))
+                    && !proper_prefixes(pointer).any(|beginning| reported.contains(beginning))
             })
             .map(|one| {
                 let span = arguments.span_near(&one.pointer).unwrap_or(header_span);
@@ -242,24 +248,24 @@ impl Problems {
                     (false, "") => ("wrong_value", one.message),
                     (false, pointer) => ("wrong_value", format!("`{pointer}`: {}", one.message)),
                 };
-                ReplyDiagnostic::new(code, &one.pointer, span, message)
+                ReplyDiagnostic::of_definition(code, &one.pointer, span, message)
             })
             .collect();
         self.found.extend(found);
     }
 }
 
-/// The pointers to what a pointer passes through.
-pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
+/// Returns the proper prefixes of a pointer.
+pub(crate) fn proper_prefixes(pointer: &str) -> impl Iterator<Item = &str> {
     pointer
         .match_indices('/')
         .filter_map(|(at, _)| pointer.get(..at))
 }
 
-/// For how many unknown arguments of a call a parameter is suggested.
+/// The number of unknown arguments of a call for which a parameter is suggested.
 const SUGGESTED: usize = 5;
 
-/// The arguments that a tool does not take. What it does take is reported with the first: there may be thousands.
+/// Reports arguments that a tool does not declare. Only the first report lists the parameters: there may be thousands.
 pub(crate) struct Undeclared<'s> {
     tool: &'s ToolSpec,
     count: usize,
@@ -284,7 +290,7 @@ impl<'s> Undeclared<'s> {
             message.push_str(&takes(self.tool));
         }
         self.count += 1;
-        ReplyDiagnostic::new("undeclared_argument", pointer, span, message)
+        ReplyDiagnostic::of_definition("undeclared_argument", pointer, span, message)
     }
 }
 
@@ -297,7 +303,7 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
     }
 }
 
-/// The first pointer that leads to a place or below it.
+/// Returns the first pointer that leads to a node or below it.
 pub(crate) fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
     let leaf = arguments
         .tree

@@ -1,4 +1,4 @@
-//! A tool call that has been read whole.
+//! A complete tool call.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,42 +12,43 @@ use crate::pointer::PointerError;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
 
-/// A tool call as it was written, with everything found about it.
+/// A tool call as written, with its diagnostics.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ToolCall {
-    /// Its place in the order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector) reads.
+    /// The index in order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector)
+    /// reads.
     pub index: usize,
-    /// The syntax it is written in.
+    /// The syntax.
     pub syntax: Syntax,
     /// The name of the tool, as written.
     #[doc(alias = "gadgetName")]
     pub name: String,
-    /// Its id, written or given.
+    /// The id, written or assigned.
     #[doc(alias = "invocationId")]
     pub id: String,
-    /// Whether the id was given, not written.
+    /// Whether the id was assigned, not written.
     pub is_id_automatic: bool,
     /// Whether an earlier call of the same turn has the same id.
     pub is_duplicate: bool,
     /// The ids it depends on, each once, in the order written.
     pub dependencies: Vec<String>,
-    /// The arguments of a block call, as far as they could be placed. Those of an emoji call come from
-    /// [`bind`](crate::bind).
+    /// The arguments of a block call, as far as they could be placed. For an emoji call, use [`bind`](crate::bind).
     pub arguments: Arguments,
-    /// How it ended.
+    /// How the call ended.
     pub termination: Termination,
-    /// From its start marker to its end.
+    /// The location, from the start marker to the end.
     pub span: Span,
-    /// The start marker and the header.
+    /// The location of the start marker and the header.
     pub header_span: Span,
-    /// Everything found inside it, in the order in which the diagnostics' spans end.
+    /// Diagnostics inside the call, ordered by the ends of their spans.
     pub diagnostics: Vec<ReplyDiagnostic>,
-    /// The first error of its arguments in text order (`spec/block.md` 7.6). A call that has one is never run.
+    /// The first error of the arguments in text order (`spec/block.md` 7.6). A call with such an error never runs.
     pub parse_error: Option<String>,
-    /// Whether a whole marker stands in it as content. If the call was cut off too, it may have swallowed others.
+    /// Whether a value contains a whole marker. If the call is also truncated, it may contain other calls.
     pub marker_in_value: bool,
-    /// Warnings that were counted and not kept, because there were more than the limit.
-    pub warnings_left_out: usize,
+    /// The number of warnings over the limit, which were counted and not kept.
+    pub omitted_warnings: usize,
     pub(crate) text: CallText,
 }
 
@@ -55,11 +56,11 @@ pub struct ToolCall {
 pub(crate) struct CallText {
     pub(crate) source: Arc<String>,
     /// Whether the source lacks parts that were over a limit.
-    pub(crate) is_cut: bool,
-    /// What stands between header and end marker.
+    pub(crate) is_incomplete: bool,
+    /// The range between header and end marker.
     pub(crate) inside: Range<usize>,
     pub(crate) raw_args: Option<String>,
-    /// Where the raw arguments stand in the input.
+    /// The location of the raw arguments in the input.
     pub(crate) raw_args_span: Span,
     pub(crate) body: Option<Body>,
 }
@@ -71,18 +72,21 @@ pub(crate) struct Body {
 }
 
 impl ToolCall {
-    /// Whether the call ended by its own end marker or by the start of the next call, not by the end of the text.
+    /// Returns `true` if its own end marker or the start of the next call ended it, not the end of the text.
     pub fn is_closed(&self) -> bool {
         self.termination != Termination::EndOfStream
     }
 
-    /// Whether it has an error that no schema can mend.
+    /// Returns `true` if it has an error that no schema can fix.
     pub(crate) fn has_lasting_error(&self) -> bool {
-        let mut errors = self.diagnostics.iter().filter(|one| one.spoils_arguments());
+        let mut errors = self
+            .diagnostics
+            .iter()
+            .filter(|one| one.is_argument_error());
         errors.any(|error| !PointerError::is_fixable(error.code))
     }
 
-    /// The arguments as far as they can be placed for a tool, and what is wrong with the text of the call.
+    /// Returns the arguments placed for a tool as far as possible, and the errors in the text of the call.
     pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<ReplyDiagnostic>) {
         let lasting =
             |problem: &ReplyDiagnostic| self.arguments.unplaced_at(problem.span).is_none();
@@ -90,28 +94,28 @@ impl ToolCall {
         if problems.is_empty() && self.arguments.unplaced.is_empty() {
             return (Cow::Borrowed(&self.arguments), problems);
         }
-        // Deeper pointers than the limit have an error that no schema mends.
+        // Pointers over the limit of depth have an error that no schema can fix.
         let (placed, misplaced) = self.arguments.placed_for(tool, DEEPEST);
         problems.extend(misplaced.into_iter().map(|(leaf, error)| {
             let pointer = before_blank(error.code, &leaf.pointer);
-            ReplyDiagnostic::new(error.code, pointer, leaf.pointer_span, error.message)
+            ReplyDiagnostic::of_definition(error.code, pointer, leaf.pointer_span, error.message)
         }));
         problems.sort_by_key(|problem| problem.span.end);
         (Cow::Owned(placed), problems)
     }
 
-    /// The arguments as the schema of the tool places them, if that mends all errors that the call has.
+    /// Returns the arguments placed by the schema of the tool, if that fixes all errors of the call.
     pub(crate) fn fixed(&self, tool: &ToolSpec) -> Option<Arguments> {
         let (placed, problems) = self.placed_for(tool);
         problems.is_empty().then(|| placed.into_owned())
     }
 
-    /// The exact text of the call, markers included; `None` if parts of it were over a limit and not kept.
+    /// Returns the exact text of the call with its markers; `None` if parts were over a limit and not kept.
     pub fn source(&self) -> Option<&str> {
-        Some(self.text.source.as_str()).filter(|_| !self.text.is_cut)
+        Some(self.text.source.as_str()).filter(|_| !self.text.is_incomplete)
     }
 
-    /// The source between the header and the end of the call, less what was over a limit.
+    /// Returns the source between the header and the end of the call, without parts over a limit.
     #[doc(alias = "parametersRaw")]
     pub fn raw(&self) -> &str {
         self.text
@@ -120,12 +124,12 @@ impl ToolCall {
             .unwrap_or_default()
     }
 
-    /// What stands behind the name in the header of an emoji call, verbatim; `None` in the block syntax.
+    /// Returns the text after the name in the header of an emoji call, verbatim; `None` in the block syntax.
     pub fn raw_args(&self) -> Option<&str> {
         self.text.raw_args.as_deref()
     }
 
-    /// The body of an emoji call; `None` in the block syntax.
+    /// Returns the body of an emoji call; `None` in the block syntax.
     pub fn body(&self) -> Option<&str> {
         match (&self.text.body, self.syntax) {
             (Some(body), _) => Some(self.text.get(&body.text)),
@@ -134,12 +138,12 @@ impl ToolCall {
         }
     }
 
-    /// Where the body stands in the input.
+    /// Returns the location of the body.
     pub fn body_span(&self) -> Option<Span> {
         self.text.body.as_ref().map(|body| body.span)
     }
 
-    /// Where the raw arguments of an emoji call stand in the input.
+    /// Returns the location of the raw arguments of an emoji call.
     pub fn raw_args_span(&self) -> Option<Span> {
         self.text.raw_args.as_ref().map(|_| self.text.raw_args_span)
     }
@@ -154,18 +158,21 @@ impl CallText {
     }
 }
 
-/// What is wrong with a call before any definition is looked at.
+/// Returns the errors of a call that do not depend on a definition.
 pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = ReplyDiagnostic> {
-    let spoiled = call.diagnostics.iter().filter(|one| one.spoils_arguments());
+    let spoiled = call
+        .diagnostics
+        .iter()
+        .filter(|one| one.is_argument_error());
     spoiled.map(|diagnostic| {
         let pointer = call.arguments.misplaced_at(diagnostic.span);
         let pointer = before_blank(diagnostic.code, pointer.unwrap_or_default());
         let (code, message) = (diagnostic.code, diagnostic.message.clone());
-        ReplyDiagnostic::new(code, pointer, diagnostic.span, message)
+        ReplyDiagnostic::of_definition(code, pointer, diagnostic.span, message)
     })
 }
 
-/// The pointer of a problem; what stands behind a blank on a pointer line is none.
+/// Returns the pointer of an error; text after a blank on a pointer line is not part of it.
 fn before_blank<'p>(code: &str, pointer: &'p str) -> &'p str {
     let end = pointer
         .find(is_blank)

@@ -1,67 +1,69 @@
-//! What is wrong with a call.
+//! Reasons why a call is rejected.
 
 use std::fmt;
 
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::suspect_marker::SuspectMarker;
 
-/// How many wrong arguments of a call its sentence names.
+/// The number of invalid arguments that the message names.
 const NAMED_IN_A_SENTENCE: usize = 8;
 
-/// Why a call is rejected because of what was written. Its `Display` is a sentence for the model, which says what is wrong
-/// and what to do; [`repair`](crate::repair::repair) is the whole message.
+/// The reason why a call is rejected. `Display` writes one sentence for the model: the problem and the fix.
+/// [`repair`](crate::repair::repair()) writes the complete message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No tool has its name; the sentence that names the tools there are.
+    /// No tool has this name; the message lists the available tools.
     UnknownTool(String),
-    /// Its arguments cannot be read; the first error of the text.
+    /// The arguments cannot be read; the first error in the text.
     Malformed(String),
     /// An earlier call of the reply has this id.
     DuplicateId(String),
-    /// It has no end marker, or an earlier call has none.
+    /// The call, or an earlier one, has no end marker.
     NotClosed {
-        /// Why it is not run without one.
+        /// Why the call needs an end marker.
         why: MissingEnd,
-        /// The end marker of its syntax.
+        /// The end marker of the syntax.
         end_marker: String,
     },
-    /// It has an end marker, but a value contains what was probably meant as one, and nobody can be asked.
+    /// The call has an end marker, but a value contains text that was probably meant as one, and there is no gate to
+    /// ask.
     SuspectEnd {
-        /// What a value contains.
+        /// The text in the value.
         marker: SuspectMarker,
-        /// The end marker of its syntax.
+        /// The end marker of the syntax.
         end_marker: String,
     },
-    /// This reasoning close marker follows it, and nothing opened the reasoning (`spec/common.md` 5.2).
+    /// This reasoning close marker follows the call, and no marker opened the reasoning (`spec/common.md` 5.2).
     MaybeReasoning(String),
-    /// Its arguments do not fit its tool: all that [`bind`](crate::bind) found.
+    /// The arguments do not match the tool: all errors that [`bind`](crate::bind()) found.
     Arguments(Vec<ReplyDiagnostic>),
-    /// It names dependencies where there are no ids.
+    /// The call has dependencies, but ids are not supported.
     NoDependencies,
-    /// It depends on itself or on calls that wait for it: the sentence that says so.
+    /// The call depends on itself or on calls that wait for it; the message.
     Dependencies(String),
-    /// It depends on ids that no call has: the sentence that says so.
+    /// The call depends on ids that no call has; the message.
     UnknownIds(String),
 }
 
-/// Why a call without an end marker is not run.
+/// The reason why a call without an end marker does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum MissingEnd {
-    /// The text ended before its end marker, and is not known to be complete.
+    /// The text ended before the end marker, and it is not known to be complete.
     Truncated,
     /// The emoji syntax always requires an end marker.
     NoEndMarker,
     /// The next call began before its end marker.
     EndedByNextCall,
-    /// An earlier call of the reply has no end marker, so this one may be a quotation in it.
+    /// An earlier call of the reply has no end marker, so this call may be part of its text.
     AfterUnclosed,
-    /// A value contains a marker or a near miss of one.
+    /// A value contains a marker or a near miss.
     MarkerInside,
 }
 
 impl CallError {
-    /// Whether it is not known where the last value of the call ends.
+    /// Returns `true` if the end of the call's last value is not known.
     pub(crate) fn is_about_its_end(&self) -> bool {
         match self {
             Self::NotClosed { why, .. } => *why != MissingEnd::AfterUnclosed,

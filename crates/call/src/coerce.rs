@@ -1,13 +1,13 @@
-//! What a value means where no schema says it.
+//! Conversion of values without a schema.
 
 use plaincall_syntax::is_blank;
 use serde_json::Value;
 
 use crate::decimal::{Decimal, Notation};
 
-/// What a value is without a schema (`spec/block.md` 7.7): a boolean, a number, else a string as written.
+/// Converts a value without a schema (`spec/block.md` 7.7): to a boolean, a number, or else a string as written.
 ///
-/// No digit of a number is ever lost: what a 64-bit integer or float cannot hold stays a string.
+/// Numbers keep all digits: one that a 64-bit integer or float cannot hold stays a string.
 ///
 /// ```
 /// use plaincall_call::json::coerce;

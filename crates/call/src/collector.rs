@@ -18,9 +18,9 @@ use crate::pointer::{PointerError, shown};
 use crate::reading::Reading;
 use crate::reply_diagnostic::ReplyDiagnostic;
 
-/// Puts tool calls together from the parser's events, one event after another.
+/// Assembles tool calls from parser events.
 ///
-/// It gives ids, assembles the arguments and keeps what was found. It holds one call at a time.
+/// It assigns ids, places the arguments and keeps diagnostics. It holds one call at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     limits: Limits,
@@ -29,27 +29,29 @@ pub struct Collector {
     open: Option<Open>,
 }
 
-/// What an event added to the calls.
+/// A new or finished call.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Collected {
-    /// A call has begun: its header is known.
+    /// A call begins: its header is known.
     Started(Started),
     /// A call is complete.
     Finished(Box<ToolCall>),
 }
 
-/// The header of a call that is still being written.
+/// The header of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Started {
-    /// Its place in the order of appearance, from 0.
+    /// The index in order of appearance, from 0.
     pub index: usize,
-    /// The syntax it is written in.
+    /// The syntax.
     pub syntax: Syntax,
     /// The name of the tool, as written.
     pub name: String,
-    /// Its id, written or given.
+    /// The id, written or assigned.
     pub id: String,
-    /// Whether the id was given, not written.
+    /// Whether the id was assigned, not written.
     pub is_id_automatic: bool,
     /// Whether an earlier call of the same turn has the same id.
     pub is_duplicate: bool,
@@ -57,7 +59,7 @@ pub struct Started {
     pub dependencies: Vec<String>,
     /// The rest of the line of an emoji call, as written.
     pub raw_args: Option<String>,
-    /// The start marker and the header.
+    /// The location of the start marker and the header.
     pub span: Span,
 }
 
@@ -66,31 +68,31 @@ struct Open {
     limits: Limits,
     started: Started,
     source: String,
-    is_cut: bool,
+    is_incomplete: bool,
     header_len: usize,
     raw_args_span: Span,
     arguments: Arguments,
-    /// How many arguments have begun, wrong ones included.
+    /// The number of arguments, including invalid ones.
     begun: usize,
     value: Option<OpenValue>,
     body: Option<Body>,
     diagnostics: Vec<ReplyDiagnostic>,
     warnings: usize,
-    warnings_left_out: usize,
+    omitted_warnings: usize,
     marker_in_value: bool,
-    /// Bytes of the source that belong to no value and no line that is limited elsewhere.
+    /// Bytes of the source outside values and outside lines with limits of their own.
     loose: usize,
 }
 
 #[derive(Clone, Debug)]
 struct OpenValue {
-    /// As shown; `None` for a body.
+    /// The pointer as shown in messages; `None` for a body.
     pointer: Option<Box<str>>,
     line: Span,
     text: OpenText,
     span: Span,
     len: usize,
-    /// Whether it has an error already, so that it is not placed.
+    /// Whether it already has an error, so that it is not placed.
     is_wrong: bool,
 }
 
@@ -101,7 +103,7 @@ enum OpenText {
 }
 
 impl Collector {
-    /// A collector for one conversation.
+    /// Creates a collector for one conversation.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -109,20 +111,20 @@ impl Collector {
         }
     }
 
-    /// Begins the next turn of the conversation: ids may be used again, numbering goes on.
+    /// Begins the next turn of the conversation: ids may be used again, numbering continues.
     ///
-    /// A call that was left open, because the turn before was never finished, is dropped.
+    /// Drops a call that the previous turn left open.
     pub fn begin_turn(&mut self) {
         self.ids.begin_turn();
         self.open = None;
     }
 
-    /// How many calls have begun, over all turns.
+    /// Returns the number of calls that have begun, over all turns.
     pub fn calls(&self) -> usize {
         self.calls
     }
 
-    /// Takes the parser's next event.
+    /// Processes the parser's next event.
     pub fn push(&mut self, event: &Event<'_>) -> Option<Collected> {
         if let EventKind::CallStart(header) = &event.kind {
             return Some(Collected::Started(self.start(header, event.span)));
@@ -151,7 +153,7 @@ impl Collector {
         } = self.ids.assign(header.syntax(), header.id());
         let mut diagnostics = Vec::new();
         if is_duplicate {
-            let message = format!("an earlier call has the id `{id}` too; the id means that one");
+            let message = format!("an earlier call has the id `{id}`; the id refers to that call");
             let (code, section) = (ReplyDiagnostic::DUPLICATE_ID, Section::Ids);
             diagnostics.push(ReplyDiagnostic::error(code, section, span, message));
         }
@@ -199,7 +201,7 @@ impl Open {
         let raw_args_span = header.raw_args().map_or(Span::default(), |raw| {
             let source = header.source();
             let at = raw.as_ptr() as usize - source.as_ptr() as usize;
-            // Where bytes that are not UTF-8 were replaced, places inside the header are not known.
+            // If bytes that are not UTF-8 were replaced, locations inside the header are not known.
             if source.len() == span.len() {
                 Span::new(span.start + at, span.start + at + raw.len())
             } else {
@@ -208,7 +210,7 @@ impl Open {
         });
         Self {
             source: header.source().to_owned(),
-            is_cut: false,
+            is_incomplete: false,
             header_len: header.source().len(),
             raw_args_span,
             arguments: Arguments::default(),
@@ -217,7 +219,7 @@ impl Open {
             body: None,
             diagnostics,
             warnings: 0,
-            warnings_left_out: 0,
+            omitted_warnings: 0,
             marker_in_value: false,
             loose: 0,
             started,
@@ -234,7 +236,7 @@ impl Open {
                 self.begun += 1;
                 let is_over = self.begun > self.limits.arguments;
                 if is_over && self.begun == self.limits.arguments.saturating_add(1) {
-                    // Once is enough: no further argument is kept.
+                    // One report is enough: no further argument is kept.
                     let message = "Too many arguments".to_owned();
                     ReplyDiagnostic::error("too_many_arguments", Section::Limits, line, message)
                         .insert(&mut self.diagnostics);
@@ -252,7 +254,7 @@ impl Open {
             }
         };
         if is_wrong {
-            self.is_cut = true;
+            self.is_incomplete = true;
         } else {
             self.source.push_str(event.source());
         }
@@ -281,7 +283,7 @@ impl Open {
         let is_too_long = self.limits.value_bytes.is_some_and(|most| value.len > most);
         let is_not_kept = value.pointer.is_some() && self.begun > self.limits.arguments;
         if is_too_long || is_not_kept {
-            self.is_cut = true;
+            self.is_incomplete = true;
             return;
         }
         let at = self.source.len();
@@ -294,7 +296,7 @@ impl Open {
                 if *end == at {
                     *end += piece.len();
                 } else {
-                    // Something ignored stands in between, so the value needs a text of its own.
+                    // Ignored text is in between, so the value needs a separate text.
                     let mut own = self.source.get(*start..*end).unwrap_or_default().to_owned();
                     own.push_str(piece);
                     value.text = OpenText::Own(own);
@@ -351,7 +353,7 @@ impl Open {
         }
     }
 
-    /// Source text that is neither marker nor value.
+    /// Processes source text that is neither marker nor value.
     fn ignore(&mut self, piece: &str, span: Span) {
         self.loose = self.loose.saturating_add(piece.len());
         if self
@@ -359,7 +361,7 @@ impl Open {
             .value_bytes
             .is_some_and(|most| self.loose > most)
         {
-            self.is_cut = true;
+            self.is_incomplete = true;
         } else {
             self.source.push_str(piece);
         }
@@ -395,7 +397,7 @@ impl Open {
             .warnings
             .is_some_and(|most| self.warnings >= most)
         {
-            self.warnings_left_out += 1;
+            self.omitted_warnings += 1;
         } else {
             self.warnings += 1;
             diagnostic.insert(&mut self.diagnostics);
@@ -409,7 +411,7 @@ impl Open {
         let parse_error = self
             .diagnostics
             .iter()
-            .find(|diagnostic| diagnostic.spoils_arguments())
+            .find(|diagnostic| diagnostic.is_argument_error())
             .map(|diagnostic| diagnostic.message.clone());
         let header_span = self.started.span;
         ToolCall {
@@ -427,10 +429,10 @@ impl Open {
             diagnostics: self.diagnostics,
             parse_error,
             marker_in_value: self.marker_in_value,
-            warnings_left_out: self.warnings_left_out,
+            omitted_warnings: self.omitted_warnings,
             text: CallText {
                 source,
-                is_cut: self.is_cut,
+                is_incomplete: self.is_incomplete,
                 inside,
                 raw_args: self.started.raw_args,
                 raw_args_span: self.raw_args_span,

@@ -1,19 +1,19 @@
-//! Decimal numbers as they are written, compared and converted without losing a digit.
+//! Decimal numbers, compared and converted without losing a digit.
 
 use serde_json::{Number, Value};
 
-/// More significant digits than any number that is kept: 64-bit floats need 17, 128-bit integers 39.
+/// More significant digits than any supported number has: 64-bit floats need 17, 128-bit integers 39.
 const MOST_DIGITS: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
-    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: what counts as a number without a schema.
+    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: numbers without a schema.
     Plain,
-    /// Also a leading `+`, leading zeros, a point at either end and an exponent: what counts where a number is asked for.
+    /// Also a leading `+`, leading zeros, a point at either end and an exponent: for parameters that are numbers.
     Free,
 }
 
-/// A decimal number: `digits` times ten to the power of `exponent`.
+/// The decimal number `digits` times ten to the power of `exponent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     pub(crate) negative: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a number; `None` if the text is none, or has more digits than any kind of number keeps.
+    /// Parses a number; `None` if the text is not a number or has more digits than any supported type.
     pub(crate) fn parse(text: &str, notation: Notation) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -42,7 +42,7 @@ impl Decimal {
         let is_number = match (notation, fraction) {
             (_, None) => is_digits(whole),
             (Notation::Plain, Some(fraction)) => is_digits(whole) && is_digits(fraction),
-            // One side of the point may be empty.
+            // Either side of the point may be empty.
             (Notation::Free, Some(fraction)) => {
                 (is_digits(whole) || whole.is_empty())
                     && (is_digits(fraction) || fraction.is_empty())
@@ -95,7 +95,7 @@ impl Decimal {
         self.exponent >= 0 || self.is_zero()
     }
 
-    /// The number as an integer of 64 bits with its sign.
+    /// Returns the number as a signed or unsigned 64-bit integer.
     pub(crate) fn integer(&self) -> Option<Number> {
         let magnitude = self.magnitude()?;
         if self.negative {
@@ -105,16 +105,16 @@ impl Decimal {
         u64::try_from(magnitude).ok().map(Number::from)
     }
 
-    /// The 64-bit float that is this number: in JSON it is written with exactly these digits.
+    /// Returns the 64-bit float that JSON writes with exactly these digits.
     ///
-    /// Of two shortest forms that read back as the same float (`600000000000000.2` and `.3`) that is one only, and not
-    /// the one that `format!` takes.
+    /// If two shortest forms parse to the same float (`600000000000000.2` and `.3`), JSON writes only one of them, and
+    /// not the one that `format!` writes.
     pub(crate) fn float(&self) -> Option<f64> {
         self.nearest_float()
             .filter(|float| self.is_written(&Value::from(*float).to_string()))
     }
 
-    /// The 64-bit float that is this number where it is not written as JSON: any of its shortest forms will do.
+    /// Returns the 64-bit float that has this number as one of its shortest forms.
     pub(crate) fn float_in_memory(&self) -> Option<f64> {
         let shortest = |float: &f64| self.is_written(&format!("{float:e}"));
         self.float()
@@ -131,13 +131,13 @@ impl Decimal {
         text.parse().ok().filter(|float: &f64| float.is_finite())
     }
 
-    /// Whether a text has just these digits.
+    /// Returns `true` if a text has exactly these digits.
     fn is_written(&self, text: &str) -> bool {
         Self::parse(text, Notation::Free)
             .is_some_and(|one| one.digits == self.digits && one.exponent == self.exponent)
     }
 
-    /// The number with a point and without an exponent.
+    /// Returns the number with a point and without an exponent.
     pub(crate) fn plain_text(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
@@ -162,7 +162,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The significant digits of `whole.fraction`, and the exponent of the last of them.
+/// Returns the significant digits of `whole.fraction`, and the exponent of the last one.
 fn significant(whole: &str, fraction: &str) -> Option<(String, i64)> {
     let places = |text: &str| i64::try_from(text.len()).ok();
     let kept = fraction.trim_end_matches('0');
@@ -186,7 +186,7 @@ fn significant(whole: &str, fraction: &str) -> Option<(String, i64)> {
     Some((digits, exponent))
 }
 
-/// The text of a scalar: numbers without an exponent.
+/// Returns the text of a scalar; numbers have no exponent.
 pub(crate) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -18,7 +18,7 @@ use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
 use crate::reply_diagnostic::ReplyDiagnostic;
 
-/// A text with its calls: what `plaincall parse` prints (`spec/common.md` 11).
+/// A complete text and its calls: the output of `plaincall parse` (`spec/common.md` 11).
 ///
 /// ```
 /// use plaincall_call::Document;
@@ -33,28 +33,30 @@ use crate::reply_diagnostic::ReplyDiagnostic;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Document {
-    /// The syntax of the dialect; in the automatic dialect that of the first call, or `None` without one.
+    /// The syntax of the dialect; in the automatic dialect that of the first call, or `None` if there is no call.
     pub syntax: Option<Syntax>,
-    /// The parts of the text, in order. Their spans tile it.
+    /// The parts of the text, in order. Their spans cover it without gaps.
     pub segments: Vec<Segment>,
-    /// Everything found, in the order in which the diagnostics' spans end.
+    /// All diagnostics, ordered by the ends of their spans.
     pub diagnostics: Vec<ReplyDiagnostic>,
 }
 
 /// A part of a [`Document`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Segment {
-    /// Text outside calls; two never follow each other.
+    /// Text outside calls. Adjacent pieces are joined.
     Text {
-        /// Where it stands.
+        /// The location.
         span: Span,
-        /// The text; an escape's backslash lies in the span and not in the text.
+        /// The text. The backslash of an escape is in the span but not in the text.
         text: String,
     },
-    /// Reasoning; two never follow each other.
+    /// Reasoning. Adjacent pieces are joined.
     Reasoning {
-        /// Where it stands, its markers included.
+        /// The location, including the markers.
         span: Span,
         /// The text between the markers.
         text: String,
@@ -64,10 +66,10 @@ pub enum Segment {
 }
 
 impl Document {
-    /// Reads a whole text.
+    /// Parses a complete text.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work. No text is ever refused.
+    /// Returns an error for an invalid dialect. Any text can be parsed.
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
         let mut parser = Parser::new(dialect)?;
         let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
@@ -80,7 +82,7 @@ impl Document {
         Ok(builder.finish())
     }
 
-    /// The calls, in order.
+    /// Returns the calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Call(call) => Some(&**call),
@@ -88,11 +90,11 @@ impl Document {
         })
     }
 
-    /// The near misses in `text`, of which this is the document (`spec/common.md` 9): without those in reasoning, and without
-    /// calls in other formats that are content of a call which ended explicitly.
+    /// Returns the near misses in `text`, which must be the text of this document (`spec/common.md` 9). Reasoning is
+    /// skipped, and so are calls in other formats inside a call that has an end marker.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error for an invalid dialect.
     pub fn near_misses(
         &self,
         text: &str,
@@ -121,7 +123,7 @@ impl Document {
 }
 
 impl Segment {
-    /// Where it stands in the input.
+    /// Returns the location.
     pub fn span(&self) -> Span {
         match self {
             Self::Text { span, .. } | Self::Reasoning { span, .. } => *span,
@@ -130,7 +132,7 @@ impl Segment {
     }
 }
 
-/// Puts a [`Document`] together from the parser's events.
+/// Assembles a [`Document`] from parser events.
 #[derive(Clone, Debug)]
 pub struct DocumentBuilder {
     collector: Collector,
@@ -140,7 +142,7 @@ pub struct DocumentBuilder {
 }
 
 impl DocumentBuilder {
-    /// A builder for one text in `dialect`.
+    /// Creates a builder for one text in `dialect`.
     pub fn new(dialect: &Dialect, limits: Limits) -> Self {
         Self {
             collector: Collector::new(limits),
@@ -154,7 +156,7 @@ impl DocumentBuilder {
         }
     }
 
-    /// Takes the parser's next event.
+    /// Processes the parser's next event.
     pub fn push(&mut self, event: &Event<'_>) {
         let in_reasoning = self.leading.push(event);
         self.document.diagnostics.extend(in_reasoning);
@@ -178,7 +180,7 @@ impl DocumentBuilder {
         match &event.kind {
             EventKind::Text(piece) => self.text(event.span, piece),
             EventKind::Reasoning(piece) => self.reasoning(event.span, piece),
-            // Outside calls the escape ignores a backslash, and no marker holds one.
+            // Outside calls only an escape ignores a backslash, and markers contain none.
             EventKind::Ignored(piece) if piece.contains('\\') => self.text(event.span, ""),
             EventKind::Ignored(_) => self.reasoning(event.span, ""),
             EventKind::Diagnostic(diagnostic) => {
@@ -190,7 +192,7 @@ impl DocumentBuilder {
         }
     }
 
-    /// Ends the text.
+    /// Finishes the document.
     pub fn finish(self) -> Document {
         let mut document = self.document;
         document
@@ -238,7 +240,7 @@ impl Serialize for Segment {
     }
 }
 
-/// A segment in JSON, a call perhaps with what its tool's definition makes of it.
+/// A segment in JSON; for a call, optionally with its bound arguments.
 pub(crate) struct SegmentLine<'s>(pub(crate) &'s Segment, pub(crate) Option<&'s BoundCall<'s>>);
 
 impl Serialize for SegmentLine<'_> {
@@ -269,7 +271,7 @@ impl Serialize for SegmentLine<'_> {
     }
 }
 
-/// The keys of `spec/block.md` 8 or `spec/emoji.md`, wire form.
+/// Writes the keys of `spec/block.md` 8 or `spec/emoji.md`, wire form.
 impl Serialize for ToolCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let error = self.parse_error.as_deref();
@@ -289,7 +291,7 @@ pub(crate) enum Field<'c> {
 }
 
 impl ToolCall {
-    /// Its keys in the wire form, with its arguments as far as they are known and what is wrong with them.
+    /// Writes the keys of the wire form, with the known arguments and their errors.
     pub(crate) fn fields<'c>(
         &'c self,
         arguments: Option<&'c Arguments>,

@@ -1,4 +1,4 @@
-//! A JSON object as arguments to write.
+//! A JSON object as pointers and texts.
 
 use serde_json::{Map, Value};
 
@@ -13,13 +13,13 @@ use crate::schema::{Kinds, Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
-/// The schema of arguments of which nothing is known.
+/// The schema that allows any arguments.
 static OPEN: Value = Value::Bool(true);
 
-/// A JSON object as pairs of pointer and text, in order, to be rendered as a block call (`spec/block.md` 9).
+/// Converts a JSON object to pairs of pointer and text, in order, for a block call (`spec/block.md` 9).
 ///
-/// Without a tool's definition the arguments must come back the same by coercion alone; with one, by its schema: a
-/// declared string may be any text, and what pointers cannot spell, such as an empty list, stands as JSON text.
+/// The pairs must parse to the same arguments: by coercion without a tool, by its schema with one. With a schema, a
+/// declared string may be any text, and a value without pointers, such as an empty list, is written as JSON.
 ///
 /// ```
 /// use plaincall_call::render::flatten;
@@ -35,8 +35,8 @@ static OPEN: Value = Value::Bool(true);
 /// ```
 ///
 /// # Errors
-/// Refuses, naming the pointer, what would come back different: a string that reads as something else, null, an empty
-/// list or object, and keys that a pointer cannot spell.
+/// Returns an error, with the pointer, for a value that would change: a string that parses as another type, null, an
+/// empty list or object, or a key that a pointer cannot express.
 pub fn flatten(
     object: &Map<String, Value>,
     tool: Option<&ToolSpec>,
@@ -60,7 +60,7 @@ pub fn flatten(
     let Some(tool) = tool else {
         return Ok(pairs);
     };
-    // Which alternative is meant is decided by all the texts together, so only reading them shows it.
+    // All texts together decide which alternative they match, so they must be parsed.
     let borrowed = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
     let written = Arguments::from_pairs_for(tool, borrowed)?;
     let mut problems = Problems::default();
@@ -80,11 +80,11 @@ pub fn flatten(
     }
 }
 
-/// As [`flatten`] for a call of the tool, with all that is wrong with the arguments in one message, as binding says it of
-/// a call that was written: unknown and missing arguments too.
+/// Converts arguments like [`flatten`], for a call of the tool. The error reports all problems in one message, as
+/// binding does, including unknown and missing arguments.
 ///
 /// # Errors
-/// What [`flatten`] refuses, and what is wrong with the rest.
+/// Returns the errors of [`flatten`] and of validation.
 pub fn flatten_call(
     object: &Map<String, Value>,
     tool: &ToolSpec,
@@ -118,7 +118,7 @@ struct Writer<'w, 's> {
 }
 
 impl<'s> Writer<'_, 's> {
-    /// Adds a value; recurses as deep as a pointer may be.
+    /// Adds a value. Recurses as deep as a pointer may be.
     fn add(
         &mut self,
         pointer: &str,
@@ -144,7 +144,7 @@ impl<'s> Writer<'_, 's> {
         if is_unknown {
             return Err(error);
         }
-        // What pointers cannot spell may stand as JSON text.
+        // A value that pointers cannot express may be written as JSON.
         self.pairs.truncate(before);
         self.text(pointer, value, place).map_err(|_| error)
     }

@@ -1,4 +1,4 @@
-//! An earlier turn of the model, told again (`spec/history.md` 1).
+//! Earlier turns of the model, rendered for the prompt (`spec/history.md` 1).
 
 mod in_json;
 pub(crate) mod invented;
@@ -20,19 +20,20 @@ use crate::tool::ToolSpec;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 use crate::untrusted::{ModelText, Trusted, Untrusted};
 
-/// A part of an earlier turn of the model.
+/// Part of an earlier turn of the model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TurnPart<'t> {
-    /// What the model wrote in this conversation, calls and all. It goes in byte for byte.
+    /// Text that the model wrote in this conversation, including calls. It is added byte for byte.
     Written(ModelText<'t>),
-    /// Text that an outside party attributes to the model, without its calls. It goes in escaped, so that no call
-    /// comes of it; read in the escaped dialect, it is this text again.
+    /// Text that an outside party attributes to the model, without its calls. It is escaped, so it contains no call;
+    /// the escaped dialect parses it to the same text.
     Claimed(Untrusted<'t>),
-    /// A call of which somebody says that the model made it. It goes in as a call, on lines of its own.
+    /// A call that an outside party attributes to the model. It is rendered as a call, on separate lines.
     Called(PastCall<'t>),
 }
 
-/// A call of an earlier turn whose exact text is not known.
+/// A call of an earlier turn, without its original text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastCall<'t> {
     name: Untrusted<'t>,
@@ -44,18 +45,18 @@ pub struct PastCall<'t> {
 #[derive(Clone, Debug, PartialEq)]
 enum PastArguments<'t> {
     Object(&'t Map<String, Value>),
-    /// A text that should be a JSON object.
+    /// Text that should be a JSON object.
     Text(Untrusted<'t>),
 }
 
 impl<'t> PastCall<'t> {
-    /// A call with these arguments.
+    /// Creates a call with these arguments.
     pub fn new(name: Untrusted<'t>, arguments: &'t Map<String, Value>) -> Self {
         Self::with(name, PastArguments::Object(arguments))
     }
 
-    /// A call whose arguments are a text that should be a JSON object, as in the messages of other programs. It may be
-    /// no JSON at all, and is then told as it is. A blank text means no arguments.
+    /// Creates a call from arguments as text, as in the messages of other programs. The text should be a JSON object;
+    /// other text is rendered as is, and blank text means no arguments.
     pub fn from_text(name: Untrusted<'t>, arguments: Untrusted<'t>) -> Self {
         Self::with(name, PastArguments::Text(arguments))
     }
@@ -69,13 +70,13 @@ impl<'t> PastCall<'t> {
         }
     }
 
-    /// Sets the id. The emoji syntax has no room for it: there only the results tell it.
+    /// Sets the id. The emoji syntax cannot express it: only the results contain it.
     pub fn id(mut self, id: Untrusted<'t>) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// Sets the ids of the calls that it depends on.
+    /// Sets the ids of the calls that this call depends on.
     pub fn depends_on(mut self, ids: impl IntoIterator<Item = Untrusted<'t>>) -> Self {
         self.dependencies = ids.into_iter().collect();
         self
@@ -95,13 +96,13 @@ impl PastArguments<'_> {
     }
 }
 
-/// Tells an earlier turn of the model again, as text for the model (`spec/history.md` 1 and 2).
+/// Renders an earlier turn of the model as text for the model (`spec/history.md` 1 and 2).
 ///
-/// What the model wrote goes in byte for byte. Other calls are rendered in the dialect, by the schema of their tool if
-/// `find_tool` knows it, and are read back: in the turn's text the parser finds these calls with these arguments. What
-/// cannot be rendered so stands as JSON, escaped, in the same place. Nothing is left out.
+/// Text that the model wrote is added byte for byte. Other calls are rendered in the dialect, by the schema of their
+/// tool if `find_tool` returns one, and parsed to verify that they come back with the same arguments. A call that
+/// cannot be rendered is written as escaped JSON. Nothing is omitted.
 ///
-/// A dialect that leaves the syntax open writes the block syntax ([`Dialect::for_syntax`] chooses).
+/// A dialect for both syntaxes writes the block syntax; [`Dialect::for_syntax`] chooses.
 ///
 /// ```
 /// use plaincall_call::{Untrusted, history::{PastCall, TurnPart, history}};
@@ -119,7 +120,7 @@ impl PastArguments<'_> {
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work; never a call.
+/// Returns an error for an invalid dialect; never for a call.
 pub fn history<'s>(
     turn: &[TurnPart<'_>],
     dialect: &Dialect,
@@ -128,7 +129,7 @@ pub fn history<'s>(
     let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let syntax = dialect.syntax().unwrap_or(Syntax::Block);
     let written = dialect.for_syntax(syntax);
-    // What stands before may have settled the syntax otherwise; then markers of the other one count in a rendered call.
+    // Text before may have selected the other syntax; then markers of the other syntax count in a rendered call.
     let other = match dialect.syntax() {
         Some(_) => None,
         None => Some(Escaper::new(&dialect.for_syntax(Syntax::Emoji))?),
@@ -144,15 +145,15 @@ pub fn history<'s>(
             TurnPart::Called(call) => {
                 built.begin_line();
                 let tool = find_tool(call.name.raw());
-                tell(call, &written, other.as_ref(), tool, &mut built);
+                add_call(call, &written, other.as_ref(), tool, &mut built);
             }
         }
     }
     Ok(built.finish())
 }
 
-/// Adds one call, as a call or as JSON. As a call it holds no marker of `other`.
-fn tell(
+/// Adds one call, as a call or as JSON. As a call it contains no marker of `other`.
+fn add_call(
     call: &PastCall<'_>,
     dialect: &Dialect,
     other: Option<&Escaper>,
@@ -161,18 +162,15 @@ fn tell(
 ) {
     let object = call.arguments.object();
     let text = object.as_deref().and_then(|arguments| {
-        let call = JsonCall {
-            name: call.name.raw(),
-            id: call.id.as_ref().map(Untrusted::raw),
-            dependencies: call.dependencies.iter().map(Untrusted::raw).collect(),
-            arguments,
-        };
-        let text = render_call(&call, tool, dialect).ok()?;
+        let mut rendered = JsonCall::new(call.name.raw(), arguments);
+        rendered.id = call.id.as_ref().map(Untrusted::raw);
+        rendered.dependencies = call.dependencies.iter().map(Untrusted::raw).collect();
+        let text = render_call(&rendered, tool, dialect).ok()?;
         let is_free = other.is_none_or(|other| other.escape(&text) == text);
         is_free.then_some(text)
     });
     if let Some(text) = text {
-        // Its markers are meant. Its values went through the escape, or hold no marker that would count.
+        // Its markers are intended. Its values are escaped, or contain no marker that counts.
         built.trusted(Trusted::assert(text));
     } else {
         built.untrusted(&Untrusted::new(in_json(call, object.as_deref())));

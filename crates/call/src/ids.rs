@@ -1,13 +1,13 @@
-//! The ids of calls, over a conversation.
+//! The ids of calls in a conversation.
 
 use std::collections::{BTreeSet, HashSet};
 
 use plaincall_syntax::Syntax;
 
-/// Gives ids to calls that have none and finds ids that are used twice (`spec/block.md` 7.10).
+/// Assigns ids to calls without one, and detects duplicates (`spec/block.md` 7.10).
 ///
-/// One value serves a whole conversation: numbers go on over its turns, and a number that a model wrote in an id of
-/// its own is never given.
+/// Use one value for a whole conversation: numbering continues over its turns, and a number that the model wrote in an
+/// id is never assigned.
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
     block: Numbers,
@@ -24,12 +24,13 @@ struct Numbers {
 
 /// The id of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assigned {
-    /// The id, as written or given.
+    /// The id, written or assigned.
     pub id: String,
-    /// Whether it was given, not written.
+    /// Whether it was assigned, not written.
     pub is_automatic: bool,
-    /// Whether an earlier call of the same turn has it too.
+    /// Whether an earlier call of the same turn has the same id.
     pub is_duplicate: bool,
 }
 
@@ -39,7 +40,7 @@ impl Ids {
         self.turn.clear();
     }
 
-    /// The id of the next call: the one that is written, or the next free number.
+    /// Returns the id of the next call: the written one, or the next free number.
     pub fn assign(&mut self, syntax: Syntax, written: Option<&str>) -> Assigned {
         let id = if let Some(id) = written {
             for kind in [Syntax::Block, Syntax::Emoji] {

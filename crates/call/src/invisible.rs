@@ -1,7 +1,7 @@
-//! Characters that nobody sees.
+//! Invisible characters.
 
-/// Whether a character has no width, or only changes how others are shown. In a name it deceives people, and where texts are
-/// compared it does not count. Control characters are another matter.
+/// Returns `true` for characters that have no width or only change how others are shown. Names must not contain them,
+/// and comparisons of texts skip them. Control characters are not included.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
@@ -10,7 +10,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{FFF0}'..='\u{FFF8}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// The error for a name that holds such a character.
+/// Returns the error for a name with such a character.
 pub(crate) fn in_name(name: &str) -> Option<String> {
     let found = name.chars().find(|c| is_invisible(*c))?;
     Some(format!(

@@ -1,6 +1,6 @@
-//! The arguments of a call as JSON text, while they are being written (`spec/json-stream.md`).
+//! The arguments of a call as JSON text, while the model writes them (`spec/json-stream.md`).
 //!
-//! Results of writing are dropped: a text in memory takes whatever it is given.
+//! Results of `write!` are ignored: writing to a `String` cannot fail.
 
 mod doubt;
 mod shape;
@@ -24,17 +24,17 @@ use crate::schema::{ExpectedParts, ExpectedValue};
 use crate::tool::ToolSpec;
 use crate::tree::Tree;
 
-/// Turns the parser's events of one call into deltas of the JSON text of its arguments (`spec/json-stream.md`).
+/// Converts the parser's events of one call to deltas of the JSON text of its arguments (`spec/json-stream.md`).
 ///
-/// It is given every event of the call, from its start on. Strings are written as they come, other values when they
-/// are complete. When the model goes on elsewhere before a list or object is known to be complete, nothing more is
-/// written until the call has ended. Then [`close`](Self::close) writes all that is missing.
+/// It needs each event of the call from its start. Strings are written as they arrive, other values when they are
+/// complete. If the model continues elsewhere before a list or object is known to be complete, nothing more is written
+/// until the call has ended; then [`close`](Self::close) writes the rest.
 ///
-/// All deltas together are exactly the text that `serde_json` writes for the bound arguments. A call that proves wrong
-/// leaves a text that is not closed, and so is no JSON.
+/// The deltas together are exactly the text that `serde_json` writes for the bound arguments. If the call is invalid,
+/// the text is never closed, so it is not valid JSON.
 ///
-/// It holds the keys of the call, and of its values only the text of one that is in doubt or not complete. Its time
-/// is linear in the call, however it is cut.
+/// It keeps the keys of the call, and the text of only the value that is in doubt or incomplete. Its time is linear in
+/// the call, however the input is split.
 #[derive(Clone, Debug)]
 pub struct JsonStream<T> {
     tool: T,
@@ -44,7 +44,7 @@ pub struct JsonStream<T> {
     tree: Tree,
     begun: usize,
     members: usize,
-    /// The lists and objects below the root that are open in the text, from the outside in.
+    /// The lists and objects below the root that are open in the text, outermost first.
     open: Vec<Open>,
     value: OpenValue,
     body: Option<EmojiBody>,
@@ -55,11 +55,11 @@ pub struct JsonStream<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     Before,
-    /// The text can go on.
+    /// The text can continue.
     Writing,
-    /// The text goes on when the call has ended.
+    /// The text continues when the call has ended.
     Held,
-    /// Nothing more is written.
+    /// Nothing more is written: the call is invalid.
     Wrong(String),
     Ended,
 }
@@ -72,16 +72,16 @@ struct Open {
     most: Option<usize>,
 }
 
-/// What becomes of the value that is being written by the model.
+/// The state of the value that the model is writing.
 #[derive(Clone, Debug)]
 enum OpenValue {
-    /// Nothing, for now.
+    /// Nothing is written yet.
     Unwritten,
-    /// A string, which is open in the text.
+    /// A string that is open in the text.
     String,
-    /// An optional body, which is a string once there is anything in it.
+    /// An optional body, which becomes a string when it has content.
     Body(String),
-    /// Its text is held: until it is known to be a string, or, without a doubt, until it is complete.
+    /// The text is held until it is known to be a string or, without a doubt, until it is complete.
     Waiting {
         doubt: Option<Doubt>,
         text: String,
@@ -89,13 +89,13 @@ enum OpenValue {
     },
 }
 
-/// Why a JSON text was not closed.
+/// The reason why a JSON text was not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotClosed {
-    /// The call is wrong; the first error.
+    /// The call is invalid; the first error.
     Wrong(String),
-    /// The arguments are not those whose beginning has been written: they were changed, or bound by other rules.
+    /// The arguments are not those whose beginning was written: they were changed, or bound to another tool.
     Different,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for NotClosed {
         match self {
             Self::Wrong(error) => write!(formatter, "invalid call: {error}"),
             Self::Different => formatter.write_str(
-                "the arguments differ from what has been written of them: give those of this call, bound to the tool that the text was begun for",
+                "the arguments differ from the text already written: pass those of this call, bound to the tool of this stream",
             ),
         }
     }
@@ -113,7 +113,7 @@ impl fmt::Display for NotClosed {
 impl std::error::Error for NotClosed {}
 
 impl<T: Borrow<ToolSpec>> JsonStream<T> {
-    /// A stream for one call of the tool. The limits are those of the collector.
+    /// Creates a stream for one call of the tool. Use the limits of the collector.
     pub fn new(tool: T, limits: Limits) -> Self {
         Self {
             tool,
@@ -131,46 +131,46 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
     }
 
-    /// Takes the next event, and appends to `out` what can be written now.
+    /// Processes the next event, and appends to `out` what can be written now.
     ///
-    /// It does not look at what is in `out`, so the caller may take each delta away.
-    /// Events before the call's start and after its end change nothing.
+    /// It does not read `out`, so you may take each delta out. Events before the call's start and after its end change
+    /// nothing.
     pub fn push(&mut self, event: &Event<'_>, out: &mut String) {
         let from = out.len();
-        if let Err(fault) = self.take(event, out) {
-            self.stage = Stage::Wrong(fault);
+        if let Err(error) = self.take(event, out) {
+            self.stage = Stage::Wrong(error);
             self.value = OpenValue::Unwritten;
         }
         self.count(out, from);
     }
 
-    /// What is wrong with the call, as far as it shows already. From then on nothing more is written.
+    /// Returns the first error of the call that is known so far. After an error, nothing more is written.
     ///
-    /// A call without a fault may still be wrong: binding has the last word.
-    pub fn fault(&self) -> Option<&str> {
+    /// A call without an error so far may still be invalid: binding decides.
+    pub fn error(&self) -> Option<&str> {
         match &self.stage {
-            Stage::Wrong(fault) => Some(fault),
+            Stage::Wrong(error) => Some(error),
             _ => None,
         }
     }
 
     /// Appends the rest of the text to `out`, once the call has ended and its arguments are bound.
     ///
-    /// Whether the text should be closed is for the caller to say: not, for instance, if the call
-    /// [may not be run](crate::ReplyCheck::may_run). Closing a second time writes nothing.
+    /// Do not close the text of a call that [may not run](crate::ReplyCheck::may_run). A second close writes nothing.
     ///
     /// # Errors
-    /// Writes nothing if the call is wrong, or if the text of the arguments does not begin with what has been written.
+    /// Returns an error and writes nothing if the call is invalid, or if the text of the arguments does not begin with
+    /// the written text.
     pub fn close(
         &mut self,
         call: &ToolCall,
         arguments: &Arguments,
         out: &mut String,
     ) -> Result<(), NotClosed> {
-        // What a schema mends is no error of the arguments that it gave.
+        // An error that the schema resolves is not an error of these arguments.
         let error = call.parse_error.as_deref();
         let error = error.filter(|_| call.has_lasting_error() || !arguments.unplaced.is_empty());
-        if let Some(error) = error.or(self.fault()) {
+        if let Some(error) = error.or(self.error()) {
             return Err(NotClosed::Wrong(error.to_owned()));
         }
         let text = serde_json::to_string(arguments).map_err(|_| NotClosed::Different)?;
@@ -208,7 +208,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
     }
 
-    /// Notes what has been written: what stands in `out` from a place on.
+    /// Records the text in `out` from this position as written.
     fn count(&mut self, out: &str, from: usize) {
         self.written.add(out.get(from..).unwrap_or_default());
     }
@@ -267,7 +267,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         let on_way = self.open.iter().zip(&place);
         let shared = on_way.take_while(|(open, key)| *open.key == ***key).count();
         if known > shared {
-            // It was closed, because nothing more could come.
+            // It was closed, because nothing more could follow.
             return Err(nothing_at(text));
         }
         if self
@@ -298,7 +298,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         Ok(())
     }
 
-    /// Opens what lies on the way to a place, behind the first `known` segments, and begins the member itself.
+    /// Opens the containers on the way to a value after the first `known` segments, and begins the member.
     fn enter(
         &mut self,
         place: &[&str],
@@ -336,7 +336,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         Ok(())
     }
 
-    /// Writes what stands before a value: a comma, and in an object the key.
+    /// Writes what precedes a value: a comma, and in an object the key.
     fn begin_member(&mut self, key: &str, out: &mut String) {
         let (members, is_list) = if let Some(open) = self.open.last_mut() {
             (&mut open.members, open.is_list)
@@ -421,7 +421,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                 let Some(value) = shape::read(self.tool.borrow(), &place, &text) else {
                     let found = quoted(&text);
                     let pointer = &self.pointer;
-                    return Err(format!("`{pointer}`: found {found}, which does not fit"));
+                    return Err(format!("`{pointer}`: unexpected {found}"));
                 };
                 let _ = write!(out, "{value}");
             }

@@ -1,4 +1,4 @@
-//! JSON written as a value or body: read without losing a digit or a member. And JSON for a line of its own.
+//! JSON in values and bodies, parsed without losing a digit or a member, and JSON on one line.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::decimal::{Decimal, Notation};
 
-/// Reads a JSON text without losing a digit or a member.
+/// Parses JSON without losing a digit or a member.
 ///
 /// ```
 /// use plaincall_call::json::parse as parse_json;
@@ -19,15 +19,16 @@ use crate::decimal::{Decimal, Notation};
 /// ```
 ///
 /// # Errors
-/// Says in a phrase what is wrong: no JSON, a key twice in one object, a number with more digits than are kept.
+/// Returns a message for invalid JSON, for a duplicate key in an object, and for a number with more digits than are
+/// kept.
 pub fn parse(text: &str) -> Result<Value, String> {
-    parse_placed(text).map_err(|fault| fault.to_string())
+    parse_placed(text).map_err(|error| error.to_string())
 }
 
-pub(crate) fn parse_placed(text: &str) -> Result<Value, Fault> {
-    let Unique(value) = serde_json::from_str(text).map_err(|error| Fault::of(&error))?;
+pub(crate) fn parse_placed(text: &str) -> Result<Value, JsonError> {
+    let Unique(value) = serde_json::from_str(text).map_err(|error| JsonError::of(&error))?;
     match numbers(text).find(|number| !is_kept(number)) {
-        Some(number) => Err(Fault {
+        Some(number) => Err(JsonError {
             message: format!("the number {number} has too many digits"),
             place: None,
         }),
@@ -35,15 +36,15 @@ pub(crate) fn parse_placed(text: &str) -> Result<Value, Fault> {
     }
 }
 
-/// Why a text cannot be read as JSON. It shows itself as a phrase with the place.
+/// The reason why a text cannot be parsed as JSON. `Display` adds the position.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct JsonError {
     pub(crate) message: String,
-    /// Line and column from 1, the column in bytes, if the place is known.
+    /// Line and column from 1, the column in bytes, if the position is known.
     pub(crate) place: Option<(usize, usize)>,
 }
 
-impl Fault {
+impl JsonError {
     fn of(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -63,7 +64,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JsonError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)?;
         match self.place {
@@ -73,15 +74,15 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The message of an error of the JSON reader, its place in words.
+/// Returns the message of an error of the JSON parser, with its position in words.
 pub(crate) fn phrase(error: &serde_json::Error) -> String {
-    Fault::of(error).to_string()
+    JsonError::of(error).to_string()
 }
 
-/// A value as JSON on one line, whatever counts as a line end to its reader.
+/// Writes a value as JSON on one line, without any character that a reader may take for a line end.
 pub(crate) fn on_one_line(value: &Value) -> String {
     let text = value.to_string();
-    // `serde_json` leaves these as they are; they stand in strings only.
+    // `serde_json` does not escape these; they occur in strings only.
     let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if !text.contains(is_break) {
         return text;
@@ -104,7 +105,7 @@ fn is_kept(number: &str) -> bool {
     })
 }
 
-/// The numbers in a text that is known to be JSON.
+/// Returns the numbers in a text that is valid JSON.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
     let mut in_string = false;
     let mut is_escaped = false;
@@ -118,11 +119,11 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
             !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')
         }
     })
-    // `true` and `false` hold an `e`.
+    // `true` and `false` contain an `e`.
     .filter(|piece| piece.contains(|character: char| character.is_ascii_digit()))
 }
 
-/// A JSON value in whose objects every key stands once.
+/// A JSON value in whose objects each key is unique.
 struct Unique(Value);
 
 struct UniqueVisitor;

@@ -1,24 +1,24 @@
-//! Calls that a run would take for reasoning, found by a reader that has reasoning off (`spec/common.md` 5.3).
+//! Calls that a run would treat as reasoning, found by a reader without reasoning (`spec/common.md` 5.3).
 
 use plaincall_syntax::floor_char_boundary;
 use plaincall_syntax::{Dialect, Event, EventKind, Section, Severity};
 
 use crate::reply_diagnostic::ReplyDiagnostic;
 
-/// Reports each call between a leading open marker and the first close marker.
+/// Warns about each call between a leading open marker and the first close marker.
 #[derive(Clone, Debug)]
 pub(crate) struct LeadingReasoning {
     place: Place,
-    /// What was read of a marker that may go on in the next event.
+    /// The text read so far of a marker that may continue in the next event.
     begun: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Nothing but blanks and line ends, and perhaps a beginning of the open marker.
+    /// Only blanks and line ends so far, and perhaps the beginning of the open marker.
     Before,
     Inside,
-    /// Nothing is looked for any more.
+    /// The search is over.
     Behind,
 }
 
@@ -34,7 +34,7 @@ impl LeadingReasoning {
         }
     }
 
-    /// Takes the next event. Returns the warning about the call that it starts.
+    /// Processes the next event. Returns the warning about the call that it starts.
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<ReplyDiagnostic> {
         let [open, close] = Dialect::THINK;
         if self.place == Place::Behind || matches!(event.kind, EventKind::Diagnostic(_)) {
@@ -65,7 +65,7 @@ impl LeadingReasoning {
         if self.place == Place::Inside && self.begun.contains(close) {
             self.place = Place::Behind;
         }
-        // Of a close marker that is not whole yet, at most this much has come.
+        // An incomplete close marker has at most this length.
         let kept = self.begun.len().saturating_sub(close.len());
         self.begun.drain(..floor_char_boundary(&self.begun, kept));
         found

@@ -1,20 +1,53 @@
-//! Tools and tool calls as data: definitions, arguments, validation, prompts and repair messages. This crate runs
-//! nothing and does no I/O.
+//! Tools and tool calls as data: definitions, arguments, validation, prompts and repair messages. This crate executes
+//! no tools and does no I/O.
 //!
-//! `plaincall-syntax` turns a model's text into events; this crate turns the events into calls.
+//! Define your tools, add [`prompt`](prompt::prompt) to the system prompt, and read the reply with a [`ReplyReader`]:
 //!
-//! - [`ReplyReader`] reads a reply chunk by chunk and returns text, reasoning and validated calls.
-//! - [`Document`] reads a complete text; [`collector`] assembles calls from parser events.
-//! - [`ToolSpec`] defines a tool, with the [`Schema`] of its arguments; [`bind`](bind()) validates a call against it.
-//!   [`definitions`] reads the tool definitions of other programs.
-//! - [`Arguments`] holds the text of each value and converts it to the requested type.
-//! - [`Untrusted`] is text from outside. It enters a prompt only through [`PromptTextBuilder`], which escapes it.
+//! ```
+//! use plaincall_call::{
+//!     Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
+//!     prompt::{PromptOptions, prompt},
+//! };
+//! use plaincall_syntax::Dialect;
+//!
+//! let tools = ToolSet::new([ToolSpec::new("read-file")
+//!     .describe("Reads a file.")
+//!     .parameter(Parameter::new("path", ParameterKind::String))])?;
+//! let dialect = Dialect::block();
+//! let system = prompt(tools.iter(), &dialect, &PromptOptions::new())?;
+//! assert!(system.text().contains("## read-file"));
+//!
+//! let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+//! let mut reader = ReplyReader::new(&dialect, tools, check, Limits::for_running())?;
+//! for chunk in ["!!!GADGET_START:read-file\n!!!AR", "G:path\na.txt\n!!!GADGET_END\n"] {
+//!     for item in reader.feed(chunk) {
+//!         if let ReplyItem::Call { call, bound } = item {
+//!             assert_eq!(call.name, "read-file");
+//!             assert_eq!(bound?.arguments.get("path"), Some("a.txt"));
+//!         }
+//!     }
+//! }
+//! reader.finish(Stop::Natural);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - Tools: [`ToolSpec`] defines a tool, with the [`Schema`] of its arguments. [`definitions`] reads the tool
+//!   definitions of other programs.
+//! - Replies: [`ReplyReader`] reads a reply in chunks and returns text, reasoning and validated calls; [`Document`]
+//!   reads a complete text. [`collector`] assembles calls from the events of `plaincall-syntax`.
+//! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
+//!   [`Arguments`] holds the text of each value and converts it to the requested type.
+//! - Messages to the model: [`prompt`] writes the system prompt, [`history`] earlier turns and results, and [`repair`] a
+//!   message about invalid calls.
+//! - Safety: [`Untrusted`] text enters a prompt only through [`PromptTextBuilder`], which escapes it.
 //!   [`untrusted::EchoGuard`] detects a call that the model copied from such text.
-//! - [`prompt`] writes the system prompt, [`history`] earlier turns and results, and [`repair`] a message about invalid
-//!   calls.
 //!
-//! Features: `jsonschema` validates arguments against the whole schema of a tool; `schemars` derives a tool's parameters
-//! from a type. Neither is on by default. The rules are in the project's `spec/` folder.
+//! # Features
+//! Default: none.
+//! - `jsonschema` validates arguments against the whole schema of a tool.
+//! - `schemars` derives a tool's parameters from a type.
+//!
+//! The project's `spec/` folder contains the rules.
 
 mod argument_error;
 mod arguments;

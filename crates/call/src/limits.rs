@@ -1,29 +1,30 @@
-//! How much of a call is kept.
+//! Limits for the size of a call.
 
 use serde::{Deserialize, Serialize};
 
-/// The deepest pointer that any setting allows. What walks over arguments may recurse; this bounds it.
+/// The deepest pointer that any setting allows. Recursion over arguments is bounded by it.
 pub(crate) const DEEPEST: usize = 256;
 
-/// How large a call may be (`spec/block.md` 7.8).
+/// Limits for the size of a call (`spec/block.md` 7.8).
 ///
-/// What is over a limit is an error diagnostic of its call, never a silent loss.
+/// Each excess is an error diagnostic of its call, never a silent loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Limits {
-    /// Segments of a pointer. Values over 256 count as 256.
+    /// Segments of a pointer. At most 256.
     pub depth: usize,
     /// Arguments of a call.
     pub arguments: usize,
-    /// Different dependencies of a call.
+    /// Distinct dependencies of a call.
     pub dependencies: usize,
-    /// Bytes of one value; also of the text before the first argument, as far as it is kept. `None`: no limit.
+    /// Bytes of one value, and of the kept text before the first argument. `None`: no limit.
     pub value_bytes: Option<usize>,
-    /// Warnings that are kept for one call; further ones are counted only. `None`: no limit.
+    /// Warnings kept for one call; further ones are only counted. `None`: no limit.
     pub warnings: Option<usize>,
 }
 
 impl Limits {
-    /// The limits for reading: values of any length.
+    /// The limits for reading texts: values of any length.
     pub const fn for_reading() -> Self {
         Self {
             depth: 64,
@@ -34,7 +35,7 @@ impl Limits {
         }
     }
 
-    /// The limits where calls are executed: values of at most 16 MiB.
+    /// The limits for running calls: values of at most 16 MiB.
     pub const fn for_running() -> Self {
         Self {
             value_bytes: Some(16 << 20),

@@ -17,19 +17,20 @@ use crate::suspect_marker::SuspectMarker;
 use crate::tool::lookup::ToolLookup;
 use crate::tool::{Effect, ToolSpec};
 
-/// What happens to calls without an end marker.
+/// How calls without an end marker are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Unclosed {
-    /// They are rejected, except where the tool only reads or the text is known to be complete.
+    /// They are rejected, unless the tool only reads or the text is known to be complete.
     #[default]
     Reject,
-    /// They run if the next call or the end of a complete text ended them: for models that forget end markers.
+    /// They run if the next call or the end of a complete text ended them. For models that forget end markers.
     Run,
 }
 
-/// Decides which calls of a reply may run (`spec/common.md` 10). It is asked about every call of the reply, in order.
+/// Decides which calls of a reply may run (`spec/common.md` 10). Pass it every call of the reply, in order.
 ///
 /// ```
 /// use plaincall_call::{Document, ReplyCheck, Stop, Unclosed};
@@ -53,18 +54,19 @@ pub struct ReplyCheck {
     unclosed: Unclosed,
     has_gate: bool,
     has_ids: bool,
-    /// Whether an earlier call of the reply has no end marker, so that later ones may be quotations in its last value.
+    /// Whether an earlier call of the reply has no end marker, so that later ones may be part of its last value.
     is_doubtful: bool,
 }
 
-/// A call that may run, with its arguments as its tool gets them.
+/// A call that may run, with the arguments for its tool.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Bound {
-    /// The place of its tool ([`ToolLookup::find`]).
+    /// The index of its tool ([`ToolLookup::find`]).
     pub tool: usize,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Arc<Arguments>,
-    /// Text that was probably meant to end the call earlier. Such a call runs only if the gate allows this very call.
+    /// Text that was probably meant to end the call earlier. Such a call runs only if the gate approves this very call.
     pub held: Option<SuspectMarker>,
 }
 
@@ -82,10 +84,10 @@ struct EmojiMarkers {
 }
 
 impl ReplyCheck {
-    /// A check for replies in `dialect`.
+    /// Creates a check for replies in `dialect`.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error for an invalid dialect.
     pub fn new(dialect: &Dialect, unclosed: Unclosed) -> Result<Self, DialectError> {
         let own = |syntax| {
             let is_read = dialect.syntax().is_none_or(|only| only == syntax);
@@ -111,21 +113,21 @@ impl ReplyCheck {
         })
     }
 
-    /// The same check with another choice for calls without an end marker.
+    /// Sets how calls without an end marker are handled.
     #[must_use]
     pub fn unclosed(mut self, unclosed: Unclosed) -> Self {
         self.unclosed = unclosed;
         self
     }
 
-    /// The same check where nobody can be asked about a held call: such calls are rejected.
+    /// Rejects held calls, because there is no gate that could approve them.
     #[must_use]
     pub fn without_gate(mut self) -> Self {
         self.has_gate = false;
         self
     }
 
-    /// The same check where calls have no ids that others could name: calls with dependencies are rejected.
+    /// Rejects calls with dependencies, because calls have no ids here.
     #[must_use]
     pub fn without_dependencies(mut self) -> Self {
         self.has_ids = false;
@@ -137,11 +139,11 @@ impl ReplyCheck {
         self.is_doubtful = false;
     }
 
-    /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended, and
-    /// [`Stop::Broken`] while it still arrives.
+    /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended; use
+    /// [`Stop::Broken`] while the reply still arrives.
     ///
     /// # Errors
-    /// Returns why the call is rejected, whatever the gate decides.
+    /// Returns the reason why the call is rejected, regardless of the gate.
     pub fn bind(
         &mut self,
         call: &ToolCall,
@@ -150,7 +152,7 @@ impl ReplyCheck {
     ) -> Result<Bound, CallError> {
         let found = tools.find(&call.name);
         let held = match self.may_run(call, found.map(|(_, tool)| tool), stop) {
-            // Binding finds everything that is wrong.
+            // Binding finds all errors.
             Err(CallError::Malformed(_)) => None,
             decided => decided?,
         };
@@ -167,11 +169,12 @@ impl ReplyCheck {
         })
     }
 
-    /// Decides whether the next call of the reply may run, whatever its arguments are. `tool` is the tool that it names, if
-    /// there is one. A call that may have been meant to end earlier is held: it runs only if the gate allows this very call.
+    /// Decides whether the next call of the reply may run, independent of its arguments. `tool` is the tool that it
+    /// names, if it exists. A call that was probably meant to end earlier is held: it runs only if the gate approves
+    /// this very call.
     ///
     /// # Errors
-    /// Returns why the call is rejected, whatever the gate decides.
+    /// Returns the reason why the call is rejected, regardless of the gate.
     pub fn may_run(
         &mut self,
         call: &ToolCall,
@@ -217,7 +220,7 @@ impl ReplyCheck {
         }
     }
 
-    /// The table of `spec/common.md` 10.
+    /// Implements the table of `spec/common.md` 10.
     fn by_its_end(
         &self,
         call: &ToolCall,
@@ -253,7 +256,7 @@ impl ReplyCheck {
         if is_enough { Ok(None) } else { Err(reason) }
     }
 
-    /// What was probably meant to end a call that ended later.
+    /// Returns text that was probably meant to end the call earlier.
     fn suspect(&self, call: &ToolCall) -> Option<SuspectMarker> {
         let end = MarkerUse::End(call.syntax);
         let near = self

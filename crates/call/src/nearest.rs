@@ -1,21 +1,22 @@
-//! The name that was probably meant, and what a model hears that has called a tool which is not there.
+//! Suggestions for misspelled names, and the message for unknown tools.
 
 use plaincall_syntax::floor_char_boundary;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How many tools a message for the model names.
+/// The number of tools that a message for the model names.
 const NAMED_IN_A_SENTENCE: usize = 50;
-/// How much of a name it shows, in bytes.
+/// The maximum length of a name in a message, in bytes.
 const LONGEST_SHOWN: usize = 100;
-/// Longer texts than this, in characters, are near to nothing.
+/// Longer texts, in characters, get no suggestion.
 const LONGEST: usize = 256;
 
-/// The name that was probably meant: the one that takes the fewest changes, if it takes few, else one that begins so; of
-/// several the first. It is for a suggestion in a message, never to be taken instead of what is written.
+/// Returns the name that was probably meant: the one with the fewest changes if there are few, otherwise one that
+/// begins with the text; the first of several. Use it only for a suggestion in a message, never in place of the written
+/// name.
 ///
-/// A change adds a character, leaves one out, puts one in the place of another or changes two neighbours over; case does
-/// not count. Of a pattern counts what stands before its first `*` or `?`.
+/// A change inserts, removes or replaces a character or swaps two neighbors; case is ignored. For a pattern, only the
+/// text before its first `*` or `?` counts.
 ///
 /// ```
 /// use plaincall_call::names::nearest_name;
@@ -52,7 +53,7 @@ pub fn nearest_name<'n>(
     nearest.map(|(_, name)| name)
 }
 
-/// The end of a message about a name that does not exist: the name that was probably meant, or nothing if none is near.
+/// Returns the end of a message about an unknown name: a suggestion, or nothing if no name is near.
 pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     match nearest_name(written, names) {
         Some(name) => format!("; did you mean `{}`?", shortened(name, LONGEST_SHOWN)),
@@ -60,7 +61,8 @@ pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
     }
 }
 
-/// What a model hears that has called a tool which is not there: the tools there are, and the nearest as a suggestion.
+/// Returns the message for a model that called an unknown tool: the available tools, and the nearest one as a
+/// suggestion.
 pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let mut sentence = format!("unknown tool `{}`; ", shortened(written, LONGEST_SHOWN));
@@ -80,7 +82,7 @@ pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
     sentence
 }
 
-/// The beginning of a text of at most so many bytes, with dots if that is not all.
+/// Returns a text of at most `most` bytes, shortened with an ellipsis.
 pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.get(..floor_char_boundary(text, most)) {
         Some(begin) if begin.len() < text.len() => Cow::Owned(format!("{begin}…")),

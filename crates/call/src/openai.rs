@@ -8,32 +8,34 @@ use crate::may_run::ReplyCheck;
 use crate::stop::Stop;
 use crate::tool::set::ToolSet;
 
-/// A document's calls in the form of the `OpenAI` API.
+/// The calls of a document in the format of the `OpenAI` API.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenAiCalls {
-    /// The elements of the array `tool_calls`: `{"id", "type": "function", "function": {"name", "arguments"}}`, where the
-    /// arguments are the text of a JSON object.
+    /// The elements of the array `tool_calls`: `{"id", "type": "function", "function": {"name", "arguments"}}`, where
+    /// `arguments` is the text of a JSON object.
     pub tool_calls: Vec<Value>,
-    /// The calls that are wrong and therefore not in the array.
+    /// The invalid calls, which are not in the array.
     pub skipped: Vec<SkippedCall>,
 }
 
-/// A call that is not in the array.
+/// An invalid call, which is not in the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SkippedCall {
-    /// Its place in the order of appearance, from 0.
+    /// The index in order of appearance, from 0.
     pub index: usize,
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Why it is left out, one sentence each; at least one.
+    /// The reasons, one sentence each; at least one.
     pub reasons: Vec<String>,
 }
 
-/// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
+/// Converts the valid calls of a document to the `tool_calls` of the `OpenAI` API, and returns the others with reasons.
 ///
-/// Left out is what `check` rejects or holds, and with `tools` what names none of them or does not fit its
-/// definition. Without `tools` the arguments of a block call are what coercion makes of them, and those of an emoji call
-/// are its `raw_args` and `body`.
+/// Calls that `check` rejects or holds are skipped; with `tools` also those of an unknown tool or with invalid
+/// arguments. Without `tools`, the arguments of a block call are converted by coercion, and those of an emoji call are
+/// its `raw_args` and `body`.
 pub fn openai_calls(
     document: &Document,
     check: ReplyCheck,

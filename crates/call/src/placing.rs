@@ -1,4 +1,4 @@
-//! Arguments placed as the schema of a tool says (`spec/block.md` 7.6).
+//! Arguments placed by the schema of a tool (`spec/block.md` 7.6).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,11 +14,10 @@ use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 
 impl Arguments {
-    /// Arguments for a tool from pairs of pointer and text: where its schema asks for an object, a segment that looks
-    /// like an index is a key.
+    /// Creates arguments for a tool from pairs of pointer and text. Where its schema requires an object, a segment that
+    /// looks like an index is a key.
     ///
-    /// # Errors
-    /// As [`from_pairs`](Self::from_pairs).
+    /// Returns the errors of [`from_pairs`](Self::from_pairs).
     pub fn from_pairs_for<'t>(
         tool: &ToolSpec,
         pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
@@ -26,10 +25,9 @@ impl Arguments {
         Self::from_pairs_within(&Limits::default(), tool, pairs)
     }
 
-    /// As [`from_pairs_for`](Self::from_pairs_for), with pointers that are as deep as these limits allow.
+    /// Like [`from_pairs_for`](Self::from_pairs_for), with the depth of these limits.
     ///
-    /// # Errors
-    /// As [`from_pairs`](Self::from_pairs).
+    /// Returns the errors of [`from_pairs`](Self::from_pairs).
     pub fn from_pairs_within<'t>(
         limits: &Limits,
         tool: &ToolSpec,
@@ -49,7 +47,7 @@ impl Arguments {
         }
     }
 
-    /// The same values, placed as the schema of a tool says, and those that it does not place either.
+    /// Returns the values placed by the schema of a tool, and those that it cannot place either.
     pub(crate) fn placed_for(
         &self,
         tool: &ToolSpec,
@@ -76,8 +74,8 @@ impl Arguments {
     }
 }
 
-/// Reads a pointer, where a schema says which segments are keys. Where it leaves that open, they are
-/// unless `lists` says that they count the items of a list.
+/// Parses a pointer; a schema decides which segments are keys. Where it allows both, they are keys unless `lists` has
+/// counted them as items of a list.
 fn by_schema<'t, 's>(
     text: &'t str,
     depth: usize,
@@ -107,16 +105,16 @@ fn by_schema<'t, 's>(
     })
 }
 
-/// The places where a schema allows a list as well as an object, and what stands below looks like a list: its segments
-/// count from 0 on in the order in which they appear. Everywhere else there, segments are keys.
+/// The locations where a schema allows a list as well as an object, and the segments look like those of a list: they
+/// count from 0 in the order in which they appear. At other such locations, segments are keys.
 #[derive(Debug, Default)]
 struct ListsInUnions {
-    /// How many items there are, by the pointer of the list; none where it is no list.
+    /// The number of items by the pointer of the list; `None` if it is not a list.
     counts: HashMap<Box<str>, Option<usize>>,
 }
 
 impl ListsInUnions {
-    /// Looks at pointers that [`shown`] has prepared, in the order in which they were written.
+    /// Examines pointers that [`shown`] has prepared, in the order in which they were written.
     fn of<'t, 's>(
         pointers: impl Iterator<Item = &'t str>,
         reader: &SchemaReader<'s>,

@@ -1,4 +1,4 @@
-//! Pointers: where in the arguments a value goes.
+//! Pointers: the locations of values in the arguments.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use plaincall_syntax::{Section, is_blank};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer<'t> {
-    /// As written, trimmed, without a leading `/`.
+    /// The text, trimmed, without a leading `/`.
     pub(crate) text: &'t str,
     pub(crate) segments: Vec<Cow<'t, str>>,
-    /// Which segments are keys whatever they look like; those behind the last are what they look like.
+    /// Whether each segment is a key regardless of its form; later segments are read by their form.
     pub(crate) keys: Vec<bool>,
 }
 
-/// Why an argument cannot be placed; `Display` gives the fixed texts of `spec/block.md` 7.9.
+/// The reason why an argument cannot be placed. `Display` writes the fixed texts of `spec/block.md` 7.9.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PointerError {
     pub(crate) code: &'static str,
@@ -35,7 +35,7 @@ impl PointerError {
         Self::new("duplicate_pointer", Section::SamePlace, message)
     }
 
-    /// What is at the place of the pointer, or on the way to it, rules it out.
+    /// Returns the error for a pointer that conflicts with another argument.
     pub(crate) fn conflict(pointer: &str, why: &str) -> Self {
         let message = format!("Pointer conflict: {pointer} {why}");
         Self::new("pointer_conflict", Section::SamePlace, message)
@@ -65,7 +65,8 @@ impl PointerError {
         Self::new("value_too_long", Section::Limits, message)
     }
 
-    /// Whether a schema may say otherwise: that a segment is a key, though it looks like an index or holds a blank.
+    /// Returns `true` if a schema may resolve the error: a segment that looks like an index or contains a blank may be
+    /// a key.
     pub(crate) fn is_fixable(code: &str) -> bool {
         matches!(
             code,
@@ -77,7 +78,7 @@ impl PointerError {
     }
 }
 
-/// Trims a pointer and drops one leading `/`; says whether there was one.
+/// Trims a pointer and removes one leading `/`; also returns whether there was one.
 pub(crate) fn shown(written: &str) -> (&str, bool) {
     let trimmed = written.trim_matches(is_blank);
     match trimmed.strip_prefix('/') {
@@ -95,7 +96,7 @@ impl<'t> Pointer<'t> {
         }
     }
 
-    /// Reads a pointer that [`shown`] has prepared, with the checks of `spec/block.md` 7.6 up to the form of the
+    /// Parses a pointer that [`shown`] has prepared, with the checks of `spec/block.md` 7.6 up to the form of the
     /// segments.
     pub(crate) fn parse(text: &'t str, depth: usize) -> Result<Self, PointerError> {
         if text.contains(is_blank) {
@@ -117,7 +118,7 @@ impl<'t> Pointer<'t> {
                 .is_some_and(|segment| is_index(segment))
     }
 
-    /// Reads a pointer to look something up; a wrong one leads nowhere.
+    /// Parses a pointer for a lookup; an invalid one leads nowhere.
     pub(crate) fn lenient(written: &'t str) -> Self {
         let (text, _) = shown(written);
         Self::of(text, text.split('/').map(unescape).collect())
@@ -127,7 +128,7 @@ impl<'t> Pointer<'t> {
         Self::of(text, vec![Cow::Borrowed(name)])
     }
 
-    /// The beginning of the text that holds the first `count` segments.
+    /// Returns the beginning of the text with the first `count` segments.
     pub(crate) fn beginning(text: &str, count: usize) -> &str {
         let end = text
             .match_indices('/')
@@ -137,7 +138,7 @@ impl<'t> Pointer<'t> {
     }
 }
 
-/// The segments of a pointer, unescaped: none of them empty, and no more than `depth`.
+/// Returns the unescaped segments of a pointer: none empty, at most `depth`.
 pub(crate) fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, PointerError> {
     if text.split('/').any(str::is_empty) {
         let message = format!("Empty pointer segment: {text}");
@@ -155,7 +156,7 @@ pub(crate) fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, Po
     Ok(text.split('/').map(unescape).collect())
 }
 
-/// Whether a segment counts items: `0`, or digits without a leading zero.
+/// Returns `true` for an index: `0`, or digits without a leading zero.
 pub(crate) fn is_index(segment: &str) -> bool {
     segment == "0"
         || (!segment.is_empty()
@@ -163,7 +164,7 @@ pub(crate) fn is_index(segment: &str) -> bool {
             && segment.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a segment looks like an index but is none: `-1`, `01`.
+/// Returns `true` for a segment that looks like an index but is invalid: `-1`, `01`.
 pub(crate) fn is_bad_index(segment: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match segment.strip_prefix('-') {
@@ -172,7 +173,7 @@ pub(crate) fn is_bad_index(segment: &str) -> bool {
     }
 }
 
-/// `~1` is `/`, then `~0` is `~`; any other `~` is itself.
+/// Replaces `~1` by `/`, then `~0` by `~`; any other `~` stays.
 pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     if segment.contains('~') {
         Cow::Owned(segment.replace("~1", "/").replace("~0", "~"))

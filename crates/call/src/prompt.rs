@@ -19,10 +19,9 @@ use crate::tool::ToolSpec;
 use crate::untrusted::Trusted;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 
-/// Says how tools are called in a dialect, and which there are (`spec/prompt.md`).
+/// Writes the instructions for calling tools in a dialect, and the list of tools (`spec/prompt.md`).
 ///
-/// The result is for the system prompt of a model. It teaches the current markers, and the escape where the dialect has
-/// one.
+/// Add the result to the system prompt of a model. It shows the current markers, and the escape if the dialect has one.
 ///
 /// ```
 /// use plaincall_call::{Parameter, ParameterKind, ToolSpec, prompt::{PromptOptions, PromptPart, prompt}};
@@ -38,7 +37,7 @@ use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work, and the automatic one: what is taught is one syntax.
+/// Returns an error for an invalid dialect, and for the automatic one: a prompt teaches one syntax.
 pub fn prompt<'t>(
     tools: impl IntoIterator<Item = &'t ToolSpec>,
     dialect: &Dialect,
@@ -86,11 +85,11 @@ fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
         built.untrusted(&list_tool(tool, syntax));
     }
     if tools.is_empty() {
-        built.trusted("(There are none.)\n");
+        built.trusted("(none)\n");
     }
 }
 
-/// What [`prompt`] made.
+/// The result of [`prompt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     prompt_text: PromptText,
@@ -98,68 +97,67 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The whole as a prompt text, which tells what of it is untrusted.
+    /// Returns the prompt as a prompt text, which records the untrusted parts.
     pub fn prompt_text(&self) -> &PromptText {
         &self.prompt_text
     }
 
-    /// The text for the model.
+    /// Returns the text for the model.
     pub fn text(&self) -> &str {
         self.prompt_text.text()
     }
 
-    /// The text for the model.
+    /// Returns the text for the model.
     pub fn into_text(self) -> String {
         self.prompt_text.into_text()
     }
 
-    /// Which parts there are and where each stands in the text, in bytes, in order. Between two there may be an empty
-    /// line.
+    /// Returns the parts and their locations in the text, in bytes, in order. An empty line may be between two parts.
     pub fn parts(&self) -> &[(PromptPart, Span)] {
         &self.parts
     }
 
-    /// The text of a part, if it is there.
+    /// Returns the text of a part, if the prompt contains it.
     pub fn part(&self, part: PromptPart) -> Option<&str> {
         let found = self.parts.iter().find(|(known, _)| *known == part);
         found.and_then(|(_, span)| self.text().get(span.range()))
     }
 }
 
-/// A part of a prompt, in the order in which they stand.
+/// A part of a prompt, in order of appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PromptPart {
-    /// That there are tools, and that a call is text.
+    /// That tools are available, and that a call is text.
     Introduction,
     /// A call with placeholders.
     Form,
-    /// How a value is written.
+    /// How to write a value.
     Values,
-    /// How objects and lists are written, and what stands in them.
+    /// How to write objects and lists, and their parts.
     NestedValues,
-    /// How null and empty lists are written.
+    /// How to write null and empty lists.
     EmptyValues,
-    /// More than one call in a reply.
+    /// Several calls in one reply.
     SeveralCalls,
     /// Calls that wait for others.
     Dependencies,
-    /// A marker inside a value.
+    /// Markers inside a value.
     MarkerInValue,
-    /// When results come.
+    /// When the results arrive.
     Results,
-    /// A reply with calls.
+    /// An example reply with calls.
     Example,
-    /// What stands above the list of tools: how it is read.
+    /// The notation of the list of tools.
     ToolsHeading,
     /// The list of tools.
     Tools,
-    /// What stands below it.
+    /// The last line, after the list.
     Closing,
 }
 
 impl PromptPart {
-    /// All parts, in order. Parts of one group follow each other; between groups an empty line stands.
+    /// All parts, in order. An empty line separates the groups.
     pub const GROUPS: [&[Self]; 7] = [
         &[Self::Introduction],
         &[Self::Form],

@@ -1,4 +1,4 @@
-//! Arguments as a type: each value is parsed by what the type asks for.
+//! Conversion of arguments to a type.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -25,27 +25,27 @@ use crate::tree::{Node, NodeIndex, ROOT};
 type Result<T> = std::result::Result<T, ArgumentError>;
 
 impl Arguments {
-    /// Reads the arguments as a type: each value is parsed by what the type asks for.
+    /// Converts the arguments to a type; the type decides how each value is parsed.
     ///
-    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros, a point at
-    /// either end (`.5`, `5.`) and an exponent, but no digit may be lost. Booleans may be `True` and `False`. Blank lines
-    /// after such a value do not count. The text `null` is `None` for an `Option`; if the arguments were bound to a
-    /// tool whose schema allows no string there, the text `None` is too. Lists and objects come from
-    /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
-    /// tagged enums, flattened fields), a value is what [`coerce`](crate::json::coerce) makes of it.
+    /// `"02134"` stays as written for a `String` and becomes 2134 for a `u32`. Numbers may have a leading `+`, leading
+    /// zeros, a point at either end (`.5`, `5.`) and an exponent, but no digit may be lost. Booleans may be `True` and
+    /// `False`. Blank lines after such a value do not count. The text `null` becomes `None` for an `Option`; so does
+    /// the text `None` if the arguments were bound to a tool whose schema allows no string there. Lists and objects
+    /// come from pointers or from JSON text. For a type that accepts any value (`serde_json::Value`, untagged and
+    /// internally tagged enums, flattened fields), [`coerce`](crate::json::coerce) converts the value.
     ///
     /// # Errors
-    /// Says what does not fit, with the pointer and the span of the value.
+    /// Returns the first value that does not match the type, with its pointer and span.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(Reader::Node(self, ROOT))
     }
 }
 
-/// A place in the arguments that is being read.
+/// The location in the arguments that is being read.
 #[derive(Clone, Copy)]
 enum Reader<'a> {
     Node(&'a Arguments, NodeIndex),
-    /// A part of the JSON text of a value.
+    /// Part of the JSON text of a value.
     Json(&'a Value),
 }
 
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where it stands in the input, if that is known; JSON text stands where its value does.
+    /// Returns its location in the input, if it is known; for part of a JSON text, that of the whole value.
     fn span(self) -> Option<Span> {
         let Self::Node(arguments, node) = self else {
             return None;
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         Some(span).filter(|span| *span != Span::default())
     }
 
-    /// Reads what stands here, which its surroundings call `key`.
+    /// Reads the value at this location, which its parent calls `key`.
     fn read<'de, T: DeserializeSeed<'de>>(self, key: &str, seed: T) -> Result<T::Value> {
         let value = seed.deserialize(self);
         value.map_err(|error| error.inside(key, self.span()))
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The JSON text at this place; `None` if it is none that `fits`.
+    /// Parses the JSON text at this location; `None` if it is not JSON that `fits`.
     fn json(self, fits: impl FnOnce(&Value) -> bool) -> Option<Result<Value>> {
         let text = match self.place() {
             Place::Value(reading, text) if reading != Reading::String => text,
@@ -180,7 +180,7 @@ fn object<'de, V: Visitor<'de>>(
     })
 }
 
-/// Writes the methods for all types of whole numbers with the given macro.
+/// Writes the methods for all integer types with the given macro.
 macro_rules! for_whole_numbers {
     ($methods:ident) => {
         $methods! {
@@ -250,7 +250,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.number("a number")?.float_in_memory() {
             Some(value) => visitor.visit_f64(value),
-            None => self.refuse("a number with no more digits than a 64-bit number keeps"),
+            None => self.refuse("a number that fits into 64 bits"),
         }
     }
 
@@ -340,7 +340,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
             Place::Object(members) => object(members, visitor),
-            // Numeric segments make a list, unless the type says that they are keys.
+            // Numeric segments are a list, unless the type has them as keys.
             Place::List(items) => {
                 let members = items.into_iter().enumerate();
                 let members = members.map(|(index, item)| (index.to_string().into(), item));
@@ -399,7 +399,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// Whether an optional value is left out. Without a schema, what is optional may be a string.
+/// Returns `true` if an optional value is omitted. Without a schema, it may be a string.
 fn is_none(reading: Reading, text: &str) -> bool {
     reading == Reading::Null || (reading != Reading::String && is_null(text))
 }
@@ -436,9 +436,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
         let Some((key, value)) = self.next.take() else {
-            return Err(ArgumentError::custom(
-                "a value was asked for before its key",
-            ));
+            return Err(ArgumentError::custom("value requested before its key"));
         };
         value.read(&key, seed)
     }
@@ -448,7 +446,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
     }
 }
 
-/// A key of an object: a text, or a number where the type of the keys is one.
+/// A key of an object: a text, or a number if the type of the keys is numeric.
 struct Key<'k> {
     key: &'k str,
 }
@@ -526,7 +524,7 @@ impl<'de> EnumAccess<'de> for Variant<'_> {
 }
 
 impl Variant<'_> {
-    /// Reads what stands under the name.
+    /// Reads the value of the variant.
     fn read<T>(self, read: impl FnOnce(Reader<'_>) -> Result<T>) -> Result<T> {
         let Some(content) = self.content else {
             let message = "this name requires a value";

@@ -1,4 +1,4 @@
-//! How the text of a value becomes JSON.
+//! Conversion of the text of a value to JSON.
 
 use plaincall_syntax::is_blank;
 use serde_json::Value;
@@ -7,32 +7,32 @@ use crate::coerce::coerce;
 use crate::decimal::{Decimal, Notation, scalar_text};
 use crate::json_text;
 
-/// What is known about the type of a value.
+/// The known type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// Nothing: it is read from the text.
+    /// Unknown: the text decides.
     Coerced,
     String,
     Number,
     Integer,
     Boolean,
     Null,
-    /// Its text is JSON.
+    /// The text is JSON.
     Json,
 }
 
 impl Reading {
-    /// The value as JSON. A text that does not fit stays a string.
+    /// Converts the text to JSON. A text that does not match stays a string.
     pub(crate) fn value(self, text: &str) -> Value {
         self.fitting(text).unwrap_or_else(|| text.into())
     }
 
-    /// The value as JSON, if the text fits where a string may stand too.
+    /// Converts the text to JSON, if it matches where a string is allowed too.
     pub(crate) fn fitting_beside_string(self, text: &str) -> Option<Value> {
         self.fitting(text).filter(|value| is_canonical(value, text))
     }
 
-    /// The value as JSON, if the text fits where no string may stand.
+    /// Converts the text to JSON, if it matches where no string is allowed.
     pub(crate) fn fitting(self, text: &str) -> Option<Value> {
         match self {
             Self::Coerced => Some(coerce(text)),
@@ -46,12 +46,12 @@ impl Reading {
     }
 }
 
-/// The number that a text is where no string may stand.
+/// Parses a number where no string is allowed.
 pub(crate) fn decimal(text: &str) -> Option<Decimal> {
     Decimal::parse(line(text), Notation::Free)
 }
 
-/// The boolean that a text is where no string may stand.
+/// Parses a boolean where no string is allowed.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
     match line(text) {
         "true" | "True" => Some(true),
@@ -64,12 +64,12 @@ pub(crate) fn is_null(text: &str) -> bool {
     text.trim_matches(is_blank) == "null"
 }
 
-/// Whether a text is null where no string may stand.
+/// Returns `true` for null where no string is allowed.
 pub(crate) fn is_null_or_none(text: &str) -> bool {
     matches!(line(text), "null" | "None")
 }
 
-/// A text without the blank lines after it and the blanks around it. It may still have several lines.
+/// Returns a text without the blank lines after it and the blanks around it. It may still have several lines.
 fn line(text: &str) -> &str {
     let mut line = text.trim_end_matches(is_blank);
     while let Some(above) = line.strip_suffix('\n') {
@@ -83,7 +83,7 @@ fn integer(text: &str) -> Option<Value> {
     decimal(text)?.integer().map(Value::Number)
 }
 
-/// Whether a scalar is written as the renderer writes it: nothing else is one beside a string.
+/// Returns `true` if a scalar is written as the renderer writes it. Beside a string, no other text is a scalar.
 fn is_canonical(value: &Value, text: &str) -> bool {
     match value {
         Value::Null => is_null(text),
@@ -91,7 +91,7 @@ fn is_canonical(value: &Value, text: &str) -> bool {
     }
 }
 
-/// A number: whole if it is written without a point and is, else a float.
+/// Parses a number: an integer if it has no point and no fraction, otherwise a float.
 fn number(text: &str) -> Option<Value> {
     let number = decimal(text)?;
     let is_negative_zero = number.negative && number.is_zero();

@@ -1,4 +1,4 @@
-//! A call whose arguments are JSON, in the syntax of a dialect (`spec/history.md` 2).
+//! Renders a call with JSON arguments in the syntax of a dialect (`spec/history.md` 2).
 
 use std::fmt;
 
@@ -16,23 +16,36 @@ use crate::spell_emoji::{EmojiText, spell_emoji};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
-/// A call to be written, with its arguments as JSON.
+/// A call to render, with JSON arguments.
 ///
-/// Of a tool without a definition, those of an emoji call are its line and body, as `raw_args` and `body`
-/// ([`openai_calls`](crate::openai::openai_calls) tells them so).
+/// For a tool without a definition, the arguments of an emoji call are its line and body, as `raw_args` and `body`, as
+/// in [`openai_calls`](crate::openai::openai_calls).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct JsonCall<'c> {
-    /// The tool.
+    /// The name of the tool.
     pub name: &'c str,
-    /// The id, which the emoji syntax has no room for.
+    /// The id. The emoji syntax has none.
     pub id: Option<&'c str>,
-    /// The ids that it depends on; the same holds for them.
+    /// The ids of the calls that it depends on. The emoji syntax has none.
     pub dependencies: Vec<&'c str>,
     /// The arguments.
     pub arguments: &'c Map<String, Value>,
 }
 
-/// Why a call cannot be written, in a phrase.
+impl<'c> JsonCall<'c> {
+    /// Creates a call without an id and dependencies.
+    pub fn new(name: &'c str, arguments: &'c Map<String, Value>) -> Self {
+        Self {
+            name,
+            id: None,
+            dependencies: Vec::new(),
+            arguments,
+        }
+    }
+}
+
+/// The reason why a call cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderCallError(String);
 
@@ -44,7 +57,7 @@ impl fmt::Display for RenderCallError {
 
 impl std::error::Error for RenderCallError {}
 
-/// The text of a call, its last line end included. A dialect that leaves the syntax open writes the block syntax.
+/// Renders a call, including its last line end. A dialect for both syntaxes writes the block syntax.
 ///
 /// ```
 /// use plaincall_call::{render::{JsonCall, render_call}};
@@ -52,14 +65,16 @@ impl std::error::Error for RenderCallError {}
 ///
 /// let arguments = serde_json::json!({"words": 50});
 /// let arguments = arguments.as_object().expect("an object");
-/// let call = JsonCall { name: "Sum", id: Some("s"), dependencies: vec!["r"], arguments };
+/// let mut call = JsonCall::new("Sum", arguments);
+/// call.id = Some("s");
+/// call.dependencies = vec!["r"];
 /// let text = render_call(&call, None, &Dialect::block())?;
 /// assert_eq!(text, "!!!GADGET_START:Sum:s:r\n!!!ARG:words\n50\n!!!GADGET_END\n");
 /// # Ok::<(), plaincall_call::render::RenderCallError>(())
 /// ```
 ///
 /// # Errors
-/// What is read of it would be something else, or the syntax cannot express it.
+/// Returns an error if the syntax cannot express the call, or would parse it differently.
 pub fn render_call(
     call: &JsonCall<'_>,
     tool: Option<&ToolSpec>,
@@ -74,7 +89,7 @@ pub fn render_call(
     }
     let text = match dialect.syntax().unwrap_or(Syntax::Block) {
         Syntax::Block => {
-            // Flattening reads back what the pairs mean, rendering what the text says.
+            // Flattening verifies the pairs, rendering verifies the text.
             let pairs = flatten(call.arguments, tool).map_err(refused)?;
             let call = Call::Block {
                 name: call.name,
@@ -100,9 +115,7 @@ pub fn render_call(
     let text = text.map_err(refused)?;
     match (dialect.syntax(), tool) {
         (Some(Syntax::Emoji), Some(tool)) if !is_read_as(&text, tool, call.arguments, dialect) => {
-            Err(refused(
-                "what would be written means something else to the tool",
-            ))
+            Err(refused("the rendered call would have other arguments"))
         }
         _ => Ok(text),
     }
@@ -112,7 +125,7 @@ fn refused(reason: impl fmt::Display) -> RenderCallError {
     RenderCallError(reason.to_string())
 }
 
-/// Only reading it shows what the line and the body mean to the tool.
+/// Only parsing shows how the tool reads the line and the body.
 fn is_read_as(text: &str, tool: &ToolSpec, object: &Map<String, Value>, dialect: &Dialect) -> bool {
     let document = Document::parse(text, dialect);
     document.is_ok_and(|document| {
@@ -124,7 +137,7 @@ fn is_read_as(text: &str, tool: &ToolSpec, object: &Map<String, Value>, dialect:
     })
 }
 
-/// The line and the body for a tool.
+/// Writes the line and the body for a tool.
 fn emoji_text(tool: &ToolSpec, object: &Map<String, Value>) -> Result<EmojiText, RenderCallError> {
     if tool.usage().body == UsageBody::Json {
         let body = Value::Object(object.clone()).to_string();
@@ -144,7 +157,7 @@ fn unknown_emoji_text(object: &Map<String, Value>) -> Result<EmojiText, RenderCa
     match (text("raw_args"), text("body"), object.len()) {
         (Some(raw_args), Some(body), 2) => Ok(EmojiText { raw_args, body }),
         _ => Err(refused(
-            "the emoji syntax has no named arguments: the definition of the tool says how they are written",
+            "the emoji syntax has no named arguments unless the tool has a definition",
         )),
     }
 }

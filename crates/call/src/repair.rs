@@ -1,4 +1,4 @@
-//! What a model hears about a call that was not run (`spec/repair.md`).
+//! The message to the model about rejected calls (`spec/repair.md`).
 
 mod block_example;
 mod emoji_example;
@@ -23,15 +23,15 @@ use crate::tool::lookup::ToolLookup;
 use crate::untrusted::prompt_text::PromptText;
 use crate::untrusted::{ModelText, Untrusted};
 
-/// How many wrong calls are described; of more, only that there are more.
+/// The maximum number of described calls; a note reports that there are more.
 const CALLS: usize = 5;
 
-/// A short message for the model about calls that were rejected, five at most: what was written, everything that is wrong,
-/// and the call as it would look right (`spec/repair.md`). It is empty if there is none.
+/// Writes a short message to the model about rejected calls: for up to five of them, the call as written, all errors,
+/// and a correct example (`spec/repair.md`). The message is empty if there are no calls.
 ///
-/// The call that it shows keeps what was right and has a placeholder, `<an integer>`, for what was wrong or is
-/// missing; it is written in the dialect and is read as one call of the tool. Nothing is run: the model has to write it.
-/// However long the calls are and however much is wrong with them, the message is short.
+/// The example keeps the valid arguments and has a placeholder, such as `<an integer>`, for each invalid or missing
+/// one. It is written in the dialect and parses as one call of the tool. Nothing is executed: the model must send the
+/// call. The message is short even if the calls are long and have many errors.
 ///
 /// ```
 /// use plaincall_call::{Document, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, repair::repair};
@@ -56,7 +56,7 @@ const CALLS: usize = 5;
 /// ```
 ///
 /// # Errors
-/// Refuses a dialect that cannot work; never a call.
+/// Returns an error for an invalid dialect; never for a call.
 pub fn repair<'c>(
     rejected: impl IntoIterator<Item = (&'c ToolCall, &'c CallError)>,
     tools: &(impl ToolLookup + ?Sized),
@@ -85,7 +85,7 @@ fn describe(
     message.heading(&call.name, &call.id);
     message.written(call);
     let tool = tools.find(&call.name).map(|(_, tool)| tool);
-    // Whether nothing is known yet of the arguments.
+    // Whether nothing is known about the arguments yet.
     let mut is_unread = false;
     match error {
         CallError::UnknownTool(_) => {
@@ -103,7 +103,7 @@ fn describe(
             message.problem("", &error.to_string());
             is_unread = true;
         }
-        // These sentences hold nothing but the end marker, which is meant.
+        // These messages contain no marker except the end marker, which is intended.
         _ => {
             message.own_problem(&error.to_string());
             is_unread = true;
@@ -118,7 +118,7 @@ fn describe(
     if looks_odd(call, error) {
         let source = call.source().unwrap_or_default();
         let mut near = near_misses(source, dialect)?;
-        // In a call that was closed they are content.
+        // In a call with an end marker they are content.
         near.retain(|miss| miss.format.is_none() || call.termination != Termination::Explicit);
         message.near_misses(source, &near);
         meant = with_markers_meant(source, &near, dialect)?.filter(|meant| {
@@ -133,9 +133,9 @@ fn describe(
         }
     );
     let shown = match (tool, &meant) {
-        // It may be a quotation, so the model is not asked for it.
+        // It may be a quotation, so the model is not asked to send it.
         _ if is_quotable => None,
-        // Its header is wrong, and what was meant is not known.
+        // Its header is invalid, and the intended one is not known.
         _ if matches!(error, CallError::Dependencies(_) | CallError::UnknownIds(_)) => None,
         (None, _) => None,
         (Some(tool), Some(meant)) => Example::of(tool, meant, Wrong::default(), dialect),
@@ -145,13 +145,13 @@ fn describe(
     Ok(())
 }
 
-/// What is wrong in a call besides its end or its id. Of a call whose end is not known, its last value may have gone on,
-/// and what is missing may have followed.
+/// Returns the errors of a call besides its end or its id. If the end of a call is not known, its last value may have
+/// continued, and missing arguments may have followed.
 fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<ReplyDiagnostic> {
     let Err(mut problems) = bind(tool, call) else {
         return Vec::new();
     };
-    if wrong.is_cut {
+    if wrong.is_truncated {
         let whole_until = match call.syntax {
             Syntax::Block => call.arguments.iter().last().map(|last| last.span.start),
             Syntax::Emoji => call.raw_args_span().map(|line| line.end),
@@ -164,7 +164,7 @@ fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<ReplyDiagno
     problems
 }
 
-/// Whether a marker that was misspelled may be the cause.
+/// Returns `true` if a misspelled marker may be the cause.
 fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
     match error {
         CallError::UnknownTool(_)
@@ -186,11 +186,11 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
     }
 }
 
-/// A short message for the model about a reply without a call that holds something like one: what looks like a marker,
-/// and how a call would look (`spec/repair.md` 4). `None` if the reply has a call, or nothing like a marker.
+/// Writes a short message to the model about a reply without a call that contains text like one: the near misses, and
+/// an example (`spec/repair.md` 4). `None` if the reply has a call, or no text like a marker.
 ///
 /// # Errors
-/// Refuses a dialect that cannot work.
+/// Returns an error for an invalid dialect.
 pub fn repair_reply(
     reply: &ModelText<'_>,
     tools: &(impl ToolLookup + ?Sized),
@@ -202,7 +202,7 @@ pub fn repair_reply(
         return Ok(None);
     }
     let mut near = document.near_misses(text, dialect)?;
-    // JSON about something else has such keys too.
+    // Other JSON has such keys too.
     let names_tool = tools.specs().any(|tool| text.contains(&*tool.name));
     near.retain(|miss| miss.format != Some(CallFormat::Json) || names_tool);
     if near.is_empty() {
@@ -211,7 +211,7 @@ pub fn repair_reply(
     let mut message = Message::new(dialect)?;
     message.no_call();
     message.near_misses(text, &near);
-    // What the reply would be with the markers that were probably meant.
+    // The reply with the markers that were probably meant.
     let meant = Document::parse(&with_markers(text, &near), dialect)?;
     let call = meant
         .calls()
@@ -219,7 +219,7 @@ pub fn repair_reply(
     let shown = match call {
         Some((call, tool)) => {
             let wrong = Wrong {
-                is_cut: !call.is_closed(),
+                is_truncated: !call.is_closed(),
                 ..Wrong::default()
             };
             Example::of(tool, call, wrong, dialect)
@@ -245,8 +245,8 @@ fn syntax_of(dialect: &Dialect, reply: &Document) -> Syntax {
     syntax.unwrap_or(Syntax::Block)
 }
 
-/// The call that a text with near misses would be with the markers that were probably meant. Behind it nothing may stand
-/// but another one: what does may belong to its last value.
+/// Returns the call that a text with near misses would be with the markers that were probably meant. Only another near
+/// miss may follow it: other text may be part of its last value.
 fn with_markers_meant(
     source: &str,
     near: &[NearMiss],
@@ -279,7 +279,7 @@ fn with_markers(text: &str, near: &[NearMiss]) -> String {
     written
 }
 
-/// A text of others that is told on one line, its beginning only if it is long.
+/// Returns untrusted text on one line, shortened if it is long.
 fn line_of(text: &str, most: usize) -> Untrusted<'static> {
     let begin = crate::nearest::shortened(text, most).into_owned();
     Untrusted::new(begin).on_one_line()

@@ -1,76 +1,91 @@
-//! One form for what the parser and the assembly find.
+//! The common form of diagnostics.
 
 use std::fmt;
 
 use plaincall_syntax::{Diagnostic, Section, Severity, Span};
 use serde::{Serialize, Serializer};
 
-/// Something found in a text or a call: a diagnostic of the parser, an error of the assembly, or what the definition of a
-/// tool finds wrong.
+/// A diagnostic of a text or a call, from the parser, the assembly of calls, or the definition of a tool.
 ///
-/// It is written in JSON as `{"code", "severity", "span", "pointer", "message"}`, without an empty `pointer`
-/// (`spec/common.md` 11).
+/// It serializes to `{"code", "severity", "span", "pointer", "message"}`, without an empty `pointer` (`spec/common.md`
+/// 11).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReplyDiagnostic {
-    /// Its stable code (`spec/common.md` 3, `spec/block.md` 7.9).
+    /// The stable code (`spec/common.md` 3, `spec/block.md` 7.9).
     pub code: &'static str,
-    /// Whether it makes its call wrong.
+    /// The severity: an error makes the call invalid.
     #[serde(serialize_with = "severity_name")]
     pub severity: Severity,
-    /// Where it stands, in bytes of the input.
+    /// The location in the input, in bytes.
     #[serde(serialize_with = "span_pair")]
     pub span: Span,
-    /// The pointer to the argument that a definition finds wrong; empty for the call as a whole, or where no pointer could be
-    /// read.
+    /// The pointer to the invalid argument; empty for the whole call, and if no pointer could be read.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// One sentence, or the text that the specification fixes.
+    /// One sentence, or the text that the specification defines.
     pub message: String,
-    /// The section of the specification that it comes of.
+    /// The section of the specification.
     #[serde(skip)]
     pub section: Section,
 }
 
 impl ReplyDiagnostic {
-    /// The error that two calls of one turn have the same id.
+    /// The error code of a call with the id of an earlier call of the same turn.
     pub const DUPLICATE_ID: &'static str = "duplicate_id";
 
-    /// The warning that a run takes a call for reasoning.
+    /// The warning code of a call that a run treats as reasoning.
     pub const CALL_IN_REASONING: &'static str = "call_in_reasoning";
 
-    /// The code of a call of a tool that is not there.
+    /// The error code of a call of an unknown tool.
     pub const UNKNOWN_TOOL: &'static str = "unknown_tool";
 
-    pub(crate) fn error(code: &'static str, section: Section, span: Span, message: String) -> Self {
+    /// Creates a diagnostic without a pointer.
+    pub fn new(
+        code: &'static str,
+        severity: Severity,
+        section: Section,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             code,
-            severity: Severity::Error,
+            severity,
             span,
             pointer: String::new(),
-            message,
+            message: message.into(),
             section,
         }
     }
 
-    /// What is wrong with a call by the definition of its tool (`spec/common.md` 11.1).
-    pub(crate) fn new(code: &'static str, pointer: &str, span: Span, message: String) -> Self {
+    pub(crate) fn error(code: &'static str, section: Section, span: Span, message: String) -> Self {
+        Self::new(code, Severity::Error, section, span, message)
+    }
+
+    /// Creates an error from the definition of a tool (`spec/common.md` 11.1).
+    pub(crate) fn of_definition(
+        code: &'static str,
+        pointer: &str,
+        span: Span,
+        message: String,
+    ) -> Self {
         Self {
             pointer: pointer.to_owned(),
             ..Self::error(code, Section::Definitions, span, message)
         }
     }
 
-    /// Whether it makes its call wrong.
+    /// Returns `true` for an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Whether it is an error of the arguments, so that there are no `parameters`.
-    pub(crate) fn spoils_arguments(&self) -> bool {
+    /// Returns `true` for an error of the arguments, after which there are no `parameters`.
+    pub(crate) fn is_argument_error(&self) -> bool {
         self.is_error() && self.code != Self::DUPLICATE_ID
     }
 
-    /// Puts a diagnostic where its span ends, behind those that end at the same place.
+    /// Inserts the diagnostic by the end of its span, after those with the same end.
     pub(crate) fn insert(self, diagnostics: &mut Vec<Self>) {
         let at = diagnostics.partition_point(|other| other.span.end <= self.span.end);
         diagnostics.insert(at, self);

@@ -1,4 +1,4 @@
-//! A model's reply, piece by piece, as text, reasoning and validated calls.
+//! A model's reply, read in chunks: text, reasoning and validated calls.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use crate::may_run::{Bound, ReplyCheck};
 use crate::stop::Stop;
 use crate::tool::lookup::ToolLookup;
 
-/// Reads the replies of one conversation: text or bytes in, [`ReplyItem`]s out, while the model still writes.
+/// Reads the replies of one conversation while the model writes: text or bytes in, [`ReplyItem`]s out.
 ///
-/// Each call is validated once, when it ends: whether it may run (`spec/common.md` 10) and whether its arguments fit its
-/// tool. The same bytes read the same however they are cut; neighbouring pieces of text and of arguments join.
+/// Each call is validated once, when it ends: whether it may run (`spec/common.md` 10), and whether its arguments match
+/// its tool. The result does not depend on how the input is split, except that text and argument deltas are split too.
 ///
 /// ```
 /// use plaincall_call::{Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed};
@@ -47,9 +47,9 @@ use crate::tool::lookup::ToolLookup;
 /// ```
 #[derive(Clone)]
 pub struct ReplyReader<T> {
-    /// A parser that has read nothing.
+    /// A parser in its initial state.
     blank: ByteParser,
-    /// The parser of the present reply; `None` when it is over.
+    /// The parser of the current reply; `None` after its end.
     parser: Option<ByteParser>,
     state: State,
     tools: T,
@@ -63,11 +63,11 @@ pub enum ReplyItem<'c> {
     Text(Cow<'c, str>),
     /// Reasoning of the model.
     Reasoning(Cow<'c, str>),
-    /// A call begins: its header has been read.
+    /// The start of a call: its header has been read.
     CallStart(Started),
     /// Part of a value of a call.
     ArgumentDelta {
-        /// The call's place in the order of appearance.
+        /// The index of the call in order of appearance.
         call: usize,
         /// The pointer of the argument, as written; `None` for a body.
         pointer: Option<Arc<str>>,
@@ -78,24 +78,24 @@ pub enum ReplyItem<'c> {
     Call {
         /// The call as written.
         call: Arc<ToolCall>,
-        /// What its tool gets, or why it is rejected.
+        /// The arguments for its tool, or the reason why it is rejected.
         bound: Result<Bound, CallError>,
     },
-    /// A reasoning close marker that nothing opened: the calls from this place on may be part of the reasoning, so they are
-    /// rejected if they have not run (`spec/common.md` 5.2).
+    /// A reasoning close marker without an open marker. The calls from this index on may be part of the reasoning, so
+    /// those that have not run are rejected (`spec/common.md` 5.2).
     MaybeReasoning {
-        /// The place of the first of them.
+        /// The index of the first such call.
         from: usize,
-        /// Why.
+        /// The reason for the rejection.
         error: CallError,
     },
-    /// The event of the parser, behind the [`CallStart`](Self::CallStart) that it gives and before all else
+    /// An event of the parser, after the [`CallStart`](Self::CallStart) that it produces and before other items
     /// ([`ReplyReader::with_events`]).
     Event(Event<'c>),
 }
 
 impl ReplyItem<'_> {
-    /// The same item with text of its own.
+    /// Copies borrowed text.
     pub fn into_owned(self) -> ReplyItem<'static> {
         match self {
             Self::Text(text) => ReplyItem::Text(Cow::Owned(text.into_owned())),
@@ -117,7 +117,7 @@ impl ReplyItem<'_> {
     }
 }
 
-/// The end of a reply, from [`ReplyReader::finish`].
+/// The end of a reply, returned by [`ReplyReader::finish`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReplyEnd {
@@ -128,10 +128,10 @@ pub struct ReplyEnd {
 }
 
 impl<T: ToolLookup> ReplyReader<T> {
-    /// A reader for replies in `dialect`, at the beginning of the first.
+    /// Creates a reader for replies in `dialect`.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error for an invalid dialect.
     pub fn new(
         dialect: &Dialect,
         tools: T,
@@ -159,8 +159,8 @@ impl<T: ToolLookup> ReplyReader<T> {
         })
     }
 
-    /// Also returns the parser's events as items, and leaves invented results in the text: for who forwards a reply as it
-    /// was written.
+    /// Also returns the parser's events as items, and keeps invented results in the text. For programs that forward a
+    /// reply as written.
     #[must_use]
     pub fn with_events(mut self) -> Self {
         self.state.has_events = true;
@@ -168,7 +168,7 @@ impl<T: ToolLookup> ReplyReader<T> {
         self
     }
 
-    /// The same reader, as it is, for other tools.
+    /// Returns a copy of the reader in its current state, with other tools.
     pub fn with_tools<U: ToolLookup>(&self, tools: U) -> ReplyReader<U> {
         ReplyReader {
             blank: self.blank.clone(),
@@ -178,7 +178,7 @@ impl<T: ToolLookup> ReplyReader<T> {
         }
     }
 
-    /// Begins the next reply of the conversation: ids may be used again, numbering goes on.
+    /// Begins the next reply of the conversation: ids may be used again, numbering continues.
     pub fn begin_reply(&mut self) {
         let state = &mut self.state;
         state.collector.begin_turn();
@@ -190,8 +190,8 @@ impl<T: ToolLookup> ReplyReader<T> {
         self.parser = Some(self.blank.clone());
     }
 
-    /// Takes the next piece of the reply: text, or bytes that may cut a character. What the iterator is not asked for is
-    /// read when it is dropped. Behind the end of a reply nothing is read.
+    /// Reads the next chunk of the reply: text, or bytes that may split a character. Dropping the iterator reads the
+    /// rest of the chunk. After the end of a reply nothing is read.
     pub fn feed<'r, 'c>(
         &'r mut self,
         chunk: &'c (impl AsRef<[u8]> + ?Sized),
@@ -220,17 +220,17 @@ impl<T: ToolLookup> ReplyReader<T> {
         }
     }
 
-    /// The tools.
+    /// Returns the tools.
     pub const fn tools(&self) -> &T {
         &self.tools
     }
 
-    /// How many calls have begun, over all replies.
+    /// Returns the number of calls that have begun, over all replies.
     pub fn calls(&self) -> usize {
         self.state.collector.calls()
     }
 
-    /// The syntax of the present reply, once its first call has been read.
+    /// Returns the syntax of the current reply, once its first call has been read.
     pub fn syntax(&self) -> Option<Syntax> {
         self.parser.as_ref().and_then(ByteParser::syntax)
     }
@@ -260,7 +260,7 @@ impl<'c, T: ToolLookup> Iterator for ReplyItems<'_, 'c, T> {
     fn next(&mut self) -> Option<ReplyItem<'c>> {
         while self.waiting.is_empty() {
             let event = self.events.as_mut()?.next()?;
-            // What ends while the text still arrives does not end with the text.
+            // A call that ends while the text still arrives does not end with the text.
             self.state
                 .take(event, Stop::Broken, self.tools, &mut self.waiting);
         }
@@ -283,7 +283,7 @@ impl<T: ToolLookup> fmt::Debug for ReplyItems<'_, '_, T> {
 #[derive(Clone)]
 struct State {
     check: ReplyCheck,
-    /// The reasoning close marker, if reasoning counts.
+    /// The reasoning close marker, if reasoning is enabled.
     close: Option<String>,
     collector: Collector,
     /// `None` if invented results stay in the text.
@@ -296,7 +296,7 @@ struct State {
 }
 
 impl State {
-    /// No more text comes before the next call or the end.
+    /// Handles the end of text before the next call or the end.
     fn end_text(&mut self, items: &mut VecDeque<ReplyItem<'_>>) {
         let rest = self.invented.as_mut().map(InventedResults::rest);
         if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
@@ -314,7 +314,7 @@ impl State {
         }
     }
 
-    /// Notes a reasoning marker that does not count.
+    /// Records a reasoning marker that does not count.
     fn stray_marker(&mut self, code: Code, items: &mut VecDeque<ReplyItem<'_>>) {
         if !matches!(code, Code::StrayReasoningOpen | Code::StrayReasoningClose) {
             return;

@@ -1,4 +1,4 @@
-//! A JSON Schema, looked at for what reading needs to know.
+//! The parts of a JSON Schema that decide how arguments are read.
 
 mod alternative;
 mod bounds;
@@ -26,26 +26,26 @@ pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
 pub(crate) use spelling::TypeError;
 
-/// A JSON Schema: any document, of any draft.
+/// A JSON Schema of any draft.
 ///
-/// What reading needs of it is `$ref` inside the document, `allOf`, `anyOf`, `oneOf`, `type`, `nullable`, `enum`,
-/// `const`, `properties`, `patternProperties`, `additionalProperties`, `items`, `prefixItems`, `required` and the
-/// bounds of numbers and lengths (`spec/block.md` 7.7.1). What it says beyond that is for validation. A document that
-/// makes no sense is never an error here: it leaves open what it does not say.
+/// Reading arguments uses `$ref` inside the document, `allOf`, `anyOf`, `oneOf`, `type`, `nullable`, `enum`, `const`,
+/// `properties`, `patternProperties`, `additionalProperties`, `items`, `prefixItems`, `required` and the bounds of
+/// numbers and lengths (`spec/block.md` 7.7.1). Other keywords matter for validation only. Any document is accepted:
+/// keywords that are not well formed are ignored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Schema {
     document: Arc<Value>,
 }
 
 impl Schema {
-    /// The schema that a document is.
+    /// Creates a schema from a JSON document.
     pub fn new(document: impl Into<Value>) -> Self {
         Self {
             document: Arc::new(document.into()),
         }
     }
 
-    /// The schema of an object without members.
+    /// Creates the schema of an object without members.
     pub(crate) fn of_no_parameters() -> Self {
         Self::new(json!({
             "type": "object",
@@ -55,7 +55,7 @@ impl Schema {
         }))
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn document(&self) -> &Value {
         &self.document
     }
@@ -68,7 +68,7 @@ impl Schema {
         SchemaReader::new(&self.document)
     }
 
-    /// What may stand at the place of a pointer, in words such as `an integer of at least 1`; `None` if that is open.
+    /// Describes the values that are allowed at a pointer, such as `an integer of at least 1`; `None` if any value is.
     pub fn expected(&self, pointer: &str) -> Option<String> {
         let reader = self.reader();
         let segments = pointer.split('/').map(unescape);
@@ -77,21 +77,21 @@ impl Schema {
         (!stated.alternatives.is_empty()).then(|| stated.in_words())
     }
 
-    /// Whether the keywords that reading looks at are well formed, and every reference leads to a place in the
+    /// Checks that the keywords for reading are well formed, and that every reference leads to a location in the
     /// document.
     ///
     /// # Errors
-    /// The first thing that is not, with its place in the document.
+    /// Returns the first problem, with its location in the document.
     pub fn check(&self) -> Result<(), SpecError> {
-        match self.mistakes().into_iter().next() {
-            Some(mistake) => Err(mistake),
+        match self.errors().into_iter().next() {
+            Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
-    /// Everything that [`check`](Self::check) finds.
-    pub(crate) fn mistakes(&self) -> Vec<SpecError> {
-        form::mistakes(&self.document)
+    /// Returns all errors that [`check`](Self::check) can find.
+    pub(crate) fn errors(&self) -> Vec<SpecError> {
+        form::errors(&self.document)
     }
 }
 
@@ -101,7 +101,7 @@ impl From<Value> for Schema {
     }
 }
 
-/// The document itself, without the type around it.
+/// Shows the document itself, without the type around it.
 impl fmt::Debug for Schema {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.document, formatter)

@@ -1,14 +1,15 @@
-//! What is wrong with a definition.
+//! Errors in the definition of a tool.
 
 use std::fmt;
 
-/// Why a definition of a tool cannot be used.
+/// An error in the definition of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpecError {
-    /// Where in the schema or the definition, as a JSON Pointer: `/properties/path/enum`, `/positional/1`. Empty for
-    /// the whole.
+    /// The location in the schema or the definition, as a JSON Pointer: `/properties/path/enum`, `/positional/1`. Empty
+    /// for the whole definition.
     pub at: String,
-    /// What is wrong there and what to do, in one sentence.
+    /// The problem and the fix, in one sentence.
     pub message: String,
 }
 
@@ -20,7 +21,7 @@ impl SpecError {
         }
     }
 
-    /// The same, where the place begins further out.
+    /// Prefixes the location.
     pub(crate) fn under(mut self, at: &str) -> Self {
         self.at.insert_str(0, at);
         self

@@ -1,4 +1,4 @@
-//! Named arguments as the line and the body of an emoji call: the way back of binding.
+//! Named arguments written as the line and the body of an emoji call: the reverse of binding.
 
 use plaincall_syntax::is_blank;
 
@@ -9,20 +9,23 @@ use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody};
 use crate::tree::Node;
 
-/// The two texts of an emoji call.
+/// The line and the body of an emoji call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EmojiText {
-    /// What stands behind the name.
+    /// The text after the name.
     pub raw_args: String,
-    /// What stands between header and end marker.
+    /// The text between header and end marker.
     pub body: String,
 }
 
-/// Writes bound arguments in the form of their tool's emoji calls (`spec/emoji.md`, binding to named parameters).
+/// Writes bound arguments as the line and the body of their tool's emoji calls (`spec/emoji.md`, binding to named
+/// parameters).
 ///
 /// # Errors
-/// Names what the form has no room for: a parameter that is not in it, parts of a list on the line, a word with a
-/// blank, an argument behind one that is left out, text that the line would not give back.
+/// Returns an error for arguments that the line and the body cannot express: a parameter that is in neither, parts of a
+/// list on the line, a word with a blank, an argument after an omitted one, text that would not be parsed back
+/// unchanged.
 pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, ArgumentError> {
     let usage = tool.usage();
     if usage.body == UsageBody::Json {
@@ -46,7 +49,7 @@ fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
             is_over = true;
             continue;
         };
-        let fault = if is_over {
+        let problem = if is_over {
             "a parameter before it on the line is missing"
         } else if word.trim_matches(is_blank) != word || word.is_empty() {
             "it is empty or has whitespace at its ends, which the line does not keep"
@@ -61,12 +64,12 @@ fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
             line.push_str(word);
             continue;
         };
-        return Err(refuse(&pointer, fault));
+        return Err(refuse(&pointer, problem));
     }
     Ok(line)
 }
 
-/// The text of the body. Refuses arguments that stand neither there nor on the line.
+/// Writes the body. Returns an error for arguments that are neither in it nor on the line.
 fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentError> {
     let on_line = |key: &str| usage.line.iter().any(|item| item.parameter.name == key);
     let mut body = String::new();
@@ -76,15 +79,15 @@ fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
             _ => None,
         };
         let Some(leaf) = leaf else {
-            let fault = "an object or a list cannot be written on the line";
-            return Err(refuse(key, fault));
+            let problem = "an object or a list cannot be written on the line";
+            return Err(refuse(key, problem));
         };
         match usage.body {
             UsageBody::Parameter(parameter) if parameter.name == key => {
                 let text = arguments.text(leaf);
                 if text.is_empty() && !parameter.required {
-                    let fault = "it is empty, but an empty body means that it is missing";
-                    return Err(refuse(key, fault));
+                    let problem = "it is empty, but an empty body means that it is missing";
+                    return Err(refuse(key, problem));
                 }
                 text.clone_into(&mut body);
             }

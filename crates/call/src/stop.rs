@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a reply ended: what decides which calls without an end marker may run (`spec/common.md` 10).
+/// How a reply ended. It decides which calls without an end marker may run (`spec/common.md` 10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The text is known to be complete: a finish reason such as `stop`, or the user, says so.
+    /// The text is known to be complete, from a finish reason such as `stop` or from the user.
     Natural,
-    /// The text is a file that was read to its end. It may have been truncated when it was written.
+    /// The text is a file, read to its end. It may have been truncated when it was written.
     EndOfFile,
-    /// The model was stopped by a limit of length.
+    /// A length limit stopped the model.
     Length,
-    /// The stream broke, or nothing is known about its end. A reply that still arrives is judged as one that ends so.
+    /// The stream was interrupted, or its end is unknown. Use it also for a reply that still arrives.
     Broken,
 }
 
 impl Stop {
-    /// Whether the text is truncated, or nothing says that it is not.
+    /// Returns `true` if the text is truncated, or may be.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::Length | Self::Broken)
     }

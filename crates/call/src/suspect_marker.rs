@@ -9,18 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::call::ToolCall;
 use crate::nearest::shortened;
 
-/// The longest suspect text that is kept, in bytes.
+/// The maximum length of the kept text, in bytes.
 const LONGEST_FOUND: usize = 120;
 
 /// Text in a call that was probably meant to end it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SuspectMarker {
-    /// The text; its beginning if it is long.
+    /// The text; shortened if it is long.
     pub found: String,
-    /// The end marker that was probably meant. `None` for a start marker, in front of which the end marker is missing.
+    /// The end marker that was probably meant. `None` for a start marker without an end marker before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meant: Option<String>,
-    /// Its line, counted from the header of the call, which is line 1.
+    /// The line, counted from the header of the call, which is line 1.
     pub line: usize,
     /// The pointer of the argument that contains it, in the block syntax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,12 +29,12 @@ pub struct SuspectMarker {
 }
 
 impl SuspectMarker {
-    /// The text at this place behind the header of a call.
+    /// Creates it from a range after the header of a call.
     pub(crate) fn new(call: &ToolCall, place: Range<usize>, meant: Option<String>) -> Self {
         let raw = call.raw();
         let before = raw.get(..place.start).unwrap_or_default();
         let found = raw.get(place).unwrap_or_default();
-        // Where bytes that are not UTF-8 were replaced, places inside the call are not known.
+        // If bytes that are not UTF-8 were replaced, locations inside the call are not known.
         let is_exact = call.source().map(str::len) == Some(call.span.len());
         let at = call.header_span.end + before.len();
         let mut arguments = call.arguments.iter();
@@ -47,7 +48,7 @@ impl SuspectMarker {
     }
 }
 
-/// One sentence without a full stop, for people: what was found, where, and what was meant.
+/// Writes one sentence without a full stop, for people: the text, its location, and the marker that was meant.
 impl fmt::Display for SuspectMarker {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {} of the call", self.line)?;

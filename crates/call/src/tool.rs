@@ -1,4 +1,4 @@
-//! What a tool is, as data.
+//! The definition of a tool.
 
 mod by_schema;
 #[cfg(feature = "schemars")]
@@ -20,7 +20,7 @@ use crate::pointer::escape;
 use crate::schema::{Kinds, Place, Schema, SchemaReader};
 use crate::validate::Validator;
 
-/// The definition of a tool: what it is called, what it takes and what it may do.
+/// The definition of a tool: its name, parameters and effect.
 ///
 /// ```
 /// use plaincall_call::{Effect, Parameter, ParameterKind, ToolSpec};
@@ -35,20 +35,20 @@ use crate::validate::Validator;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
-    /// The name a model writes.
+    /// The name that models write.
     #[doc(alias = "gadget")]
     pub name: String,
-    /// What the tool does, in words for the model; may be empty.
+    /// The description for the model; may be empty.
     pub description: String,
     parameters: Vec<Parameter>,
     schema: Schema,
-    /// Whether a call cannot have other arguments than the parameters, nor has to choose between forms of them.
+    /// Whether calls have no other arguments than the parameters, and no alternatives to choose from.
     has_one_form: bool,
     validator: Validator,
-    /// What it may do.
+    /// The effect.
     pub effect: Effect,
-    /// What somebody else says that it may do, such as an MCP server of its own tools. Nothing that decides looks at
-    /// it: who trusts the source sets [`effect`](Self::effect).
+    /// The effect according to an untrusted source, such as an MCP server. It does not influence any decision: set
+    /// [`effect`](Self::effect) if you trust the source.
     pub hinted_effect: Option<Effect>,
     /// The parameters on the line of an emoji call; `None` for the default (`spec/emoji.md`, binding).
     pub positional: Option<Vec<String>>,
@@ -59,19 +59,19 @@ pub struct ToolSpec {
 /// A parameter of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name: a key of the arguments.
+    /// The name: a key of the arguments.
     pub name: String,
-    /// What it is for, in words for the model; may be empty.
+    /// The description for the model; may be empty.
     pub description: String,
-    /// What it takes.
+    /// The type.
     pub kind: ParameterKind,
-    /// Whether a call without it is wrong.
+    /// Whether a call must have it.
     pub required: bool,
-    /// Its schema, where that says more than its kind.
+    /// The schema, if it is more specific than the kind.
     schema: Option<Shape>,
 }
 
-/// A parameter's schema, and what follows from it for the line of an emoji call.
+/// A parameter's schema, and its properties for the line of an emoji call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shape {
     schema: Value,
@@ -79,7 +79,7 @@ struct Shape {
     is_listed: bool,
 }
 
-/// What a parameter takes.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterKind {
@@ -95,13 +95,13 @@ pub enum ParameterKind {
     Array,
     /// Named values.
     Object,
-    /// Anything; what it is is read from the text (`spec/block.md` 7.7).
+    /// Any value; the text decides its type (`spec/block.md` 7.7).
     #[default]
     Any,
 }
 
 impl ParameterKind {
-    /// All kinds, each with its name in definitions and what it takes, in words.
+    /// All kinds, with their names in definitions and in words.
     const ALL: [(Self, &'static str, &'static str); 7] = [
         (Self::String, "string", "a string"),
         (Self::Number, "number", "a number"),
@@ -112,7 +112,7 @@ impl ParameterKind {
         (Self::Any, "any", "any value"),
     ];
 
-    /// The kind of this name, as definitions write it: `string`, `number`, `integer`, `boolean`, `array`, `object` or
+    /// Returns the kind with this name in definitions: `string`, `number`, `integer`, `boolean`, `array`, `object` or
     /// `any`. All but `any` are types of JSON Schema.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
@@ -120,17 +120,17 @@ impl ParameterKind {
             .map(|(kind, ..)| kind)
     }
 
-    /// Its name, as definitions write it.
+    /// Returns the name in definitions.
     pub const fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// What it takes, in words: `an integer`.
+    /// Returns a description, such as `an integer`.
     pub const fn in_words(self) -> &'static str {
         Self::ALL[self as usize].2
     }
 
-    /// The kind of a set of types, null left out: `Any` where there are several.
+    /// Returns the kind of a set of types, ignoring null: `Any` if there are several.
     pub(crate) fn of(kinds: Kinds) -> Self {
         let kinds = kinds.without(Kinds::NULL);
         let is = |one: Kinds| kinds == one;
@@ -145,7 +145,7 @@ impl ParameterKind {
         }
     }
 
-    /// Whether it takes one value without parts.
+    /// Returns `true` for types without parts.
     pub const fn is_scalar(self) -> bool {
         matches!(
             self,
@@ -154,7 +154,7 @@ impl ParameterKind {
     }
 }
 
-/// What a tool may do to the world.
+/// The effect of a tool on the world.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -163,15 +163,15 @@ impl ParameterKind {
 pub enum Effect {
     /// It changes nothing.
     Read,
-    /// It may change something, but doing it twice is the same as doing it once.
+    /// It may change something, but repeating it has no further effect.
     Idempotent,
-    /// It changes something. The default for tools without a declared effect.
+    /// It may change something. The default for tools without a declared effect.
     #[default]
     Write,
 }
 
 impl ToolSpec {
-    /// A tool without parameters that may write.
+    /// Creates a tool without parameters and with [`Effect::Write`].
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -193,7 +193,7 @@ impl ToolSpec {
         self
     }
 
-    /// Adds a parameter, to the schema too.
+    /// Adds a parameter, also to the schema.
     pub fn parameter(mut self, parameter: Parameter) -> Self {
         declare(self.schema.document_mut(), &parameter);
         self.parameters.push(parameter);
@@ -201,12 +201,12 @@ impl ToolSpec {
         self
     }
 
-    /// What it takes, in the order declared: the members of the object that its schema describes.
+    /// Returns the parameters in declaration order: the members of the object that its schema describes.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// The schema of its arguments, which is an object's.
+    /// Returns the schema of the arguments, which is an object's.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -219,14 +219,14 @@ impl ToolSpec {
         self
     }
 
-    /// Holds arguments only against what reading looks at, as without the feature `jsonschema`. With it, the whole schema
-    /// is validated by the crate of that name.
+    /// Validates arguments only by the keywords for reading, as without the feature `jsonschema`. With the feature, the
+    /// whole schema is validated by default.
     pub fn without_validation(mut self) -> Self {
         self.validator.is_off = true;
         self
     }
 
-    /// Whether a call cannot have other arguments than the parameters, nor has to choose between forms of them.
+    /// Returns `true` if calls have no other arguments than the parameters, and no alternatives to choose from.
     pub(crate) fn has_one_form(&self) -> bool {
         self.has_one_form
     }
@@ -235,25 +235,25 @@ impl ToolSpec {
         &self.validator
     }
 
-    /// Sets what the tool may do.
+    /// Sets the effect.
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self
     }
 
-    /// Sets the parameters on the line of an emoji call, in their order.
+    /// Sets the parameters on the line of an emoji call, in order.
     pub fn positional<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.positional = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the string parameter that takes the body of an emoji call.
+    /// Sets the string parameter for the body of an emoji call.
     pub fn body(mut self, name: impl Into<String>) -> Self {
         self.body = Some(name.into());
         self
     }
 
-    /// The parameter of this name.
+    /// Returns the parameter with this name.
     pub fn get(&self, name: &str) -> Option<&Parameter> {
         self.parameters
             .iter()
@@ -262,7 +262,7 @@ impl ToolSpec {
 }
 
 impl Parameter {
-    /// A required parameter without a description.
+    /// Creates a required parameter without a description.
     pub fn new(name: impl Into<String>, kind: ParameterKind) -> Self {
         Self {
             name: name.into(),
@@ -273,9 +273,9 @@ impl Parameter {
         }
     }
 
-    /// A required parameter of which a JSON Schema says what it takes.
+    /// Creates a required parameter with a JSON Schema.
     ///
-    /// References in it are read from the root of the tool's whole schema.
+    /// References in it start at the root of the tool's whole schema.
     pub fn from_schema(name: impl Into<String>, schema: impl Into<Value>) -> Self {
         let schema = schema.into();
         let reader = SchemaReader::new(&schema);
@@ -283,7 +283,7 @@ impl Parameter {
         Self::at(name, &place, schema.clone())
     }
 
-    /// A parameter whose schema says what stands at `place`.
+    /// Creates a parameter from the values that its schema allows.
     pub(crate) fn at(name: impl Into<String>, place: &Place<'_>, schema: Value) -> Self {
         let description = [schema.get("description"), place.annotation("description")]
             .into_iter()
@@ -304,7 +304,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it takes one value without parts.
+    /// Returns `true` if its type has no parts.
     pub fn is_scalar(&self) -> bool {
         match &self.schema {
             Some(shape) => shape.is_scalar,
@@ -312,7 +312,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it takes any text, not one of a list.
+    /// Returns `true` if it accepts any text, not only listed values.
     pub(crate) fn is_free_text(&self) -> bool {
         let is_listed = self.schema.as_ref().is_some_and(|shape| shape.is_listed);
         self.kind == ParameterKind::String && !is_listed
@@ -324,12 +324,12 @@ impl Parameter {
         self
     }
 
-    /// The pointer to it: its name with `~` and `/` escaped.
+    /// Returns the pointer: its name with `~` and `/` escaped.
     pub(crate) fn pointer(&self) -> Cow<'_, str> {
         escape(&self.name)
     }
 
-    /// Lets a call leave it out.
+    /// Makes the parameter optional.
     pub fn optional(mut self) -> Self {
         self.required = false;
         self

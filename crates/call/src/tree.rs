@@ -1,13 +1,13 @@
-//! Where the values of a call stand in its one JSON object (`spec/block.md` 7.4 to 7.6).
+//! The nesting of a call's values in its JSON object (`spec/block.md` 7.4 to 7.6).
 //!
-//! The nodes lie in one vector, so nothing recurses to build or drop them.
+//! The nodes are in one vector, so building and dropping them needs no recursion.
 
 use indexmap::IndexMap;
 
 use crate::pointer::{Pointer, PointerError, is_index};
 
 pub(crate) type NodeIndex = u32;
-/// The root: always an object.
+/// The root, which is always an object.
 pub(crate) const ROOT: NodeIndex = 0;
 
 /// The members of an object, in order of appearance.
@@ -17,7 +17,7 @@ pub(crate) type Object = IndexMap<Box<str>, NodeIndex>;
 pub(crate) enum Node {
     Object(Object),
     Array(Vec<NodeIndex>),
-    /// The value with this number.
+    /// The value with this index.
     Leaf(usize),
 }
 
@@ -56,7 +56,7 @@ impl Tree {
         })
     }
 
-    /// Makes an array an object with its indices as keys; for parameters that are declared as objects.
+    /// Converts an array to an object with its indices as keys, for parameters that are declared as objects.
     pub(crate) fn make_object(&mut self, index: NodeIndex) {
         let Some(node) = self.nodes.get_mut(index as usize) else {
             return;
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// The first value at or under a node.
+    /// Returns the first value at or below a node.
     pub(crate) fn first_leaf(&self, mut index: NodeIndex) -> Option<usize> {
         loop {
             index = match self.node(index)? {
@@ -82,10 +82,11 @@ impl Tree {
         }
     }
 
-    /// Puts the value `leaf` where the pointer says.
+    /// Inserts the value `leaf` at a pointer.
     ///
     /// # Errors
-    /// Leaves the tree as it is if the place is taken, cannot be reached, or would leave a gap.
+    /// Returns an error and leaves the tree unchanged if the location is taken, cannot be reached, or would leave a
+    /// gap.
     pub(crate) fn insert(
         &mut self,
         pointer: &Pointer<'_>,
@@ -95,10 +96,10 @@ impl Tree {
         self.grow(parent, pointer, depth, leaf)
     }
 
-    /// The node under which the pointer leaves what is there, and the number of the segment that does.
+    /// Returns the deepest existing node of a pointer, and the index of the segment that leaves it.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// Returns the errors of [`insert`](Self::insert).
     pub(crate) fn locate(&self, pointer: &Pointer<'_>) -> Result<(NodeIndex, usize), PointerError> {
         let mut node = ROOT;
         for (depth, segment) in pointer.segments.iter().enumerate() {
@@ -127,7 +128,7 @@ impl Tree {
         })
     }
 
-    /// One step down. An index right behind the last item of an array has no child yet; one further on is a gap.
+    /// Goes one step down. The index after the last item of an array has no child yet; a later one is a gap.
     fn child(&self, node: NodeIndex, segment: &str) -> Result<Option<NodeIndex>, PointerError> {
         match self.node(node) {
             Some(Node::Object(object)) => Ok(object.get(segment).copied()),
@@ -140,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// Adds the child that the segment at `depth` names, and everything below it.
+    /// Adds the child for the segment at `depth`, and everything below it.
     fn grow(
         &mut self,
         parent: NodeIndex,
@@ -158,7 +159,7 @@ impl Tree {
             } else {
                 Node::Object(Object::default())
             };
-            // 10,000 arguments of 64 segments are far below 2^32; a caller's own limits may not be.
+            // 10,000 arguments of 64 segments are far below 2^32; custom limits may not be.
             let Ok(index) = NodeIndex::try_from(self.nodes.len()) else {
                 return Err(PointerError::conflict(pointer.text, HOLDS_OTHERS));
             };

@@ -1,4 +1,4 @@
-//! What validates the arguments of a call when they have been read.
+//! Validation of arguments by their schema.
 
 #[cfg(feature = "jsonschema")]
 mod by_jsonschema;
@@ -16,18 +16,18 @@ use crate::validate::by_jsonschema::Compiled;
 #[cfg(not(feature = "jsonschema"))]
 enum Compiled {}
 
-/// One thing that is wrong with a value for its schema.
+/// A violation of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Violation {
-    /// Where: the pointer to it, as arguments write it, without a `/` in front; empty for the whole.
+    /// The pointer to the value, without a leading `/`; empty for the whole.
     pub(crate) pointer: String,
-    /// What is wrong, without the pointer: `expected at least 3 items, found 2`.
+    /// The message, without the pointer: `expected at least 3 items, found 2`.
     pub(crate) message: String,
     /// Whether the member that the pointer names is missing.
     pub(crate) is_missing: bool,
 }
 
-/// The validation of a tool, compiled once, when it is first needed, and shared by its copies.
+/// The validator of a tool, compiled on first use and shared by its clones.
 #[derive(Clone, Default)]
 pub(crate) struct Validator {
     compiled: Arc<OnceLock<Result<Compiled, SpecError>>>,
@@ -53,7 +53,7 @@ impl Validator {
     }
 
     /// # Errors
-    /// Says why the schema cannot be validated.
+    /// Returns an error if the schema cannot be validated.
     pub(crate) fn check(&self, schema: &Schema) -> Result<(), SpecError> {
         match self.compiled(schema) {
             Some(Err(error)) => Err(error.clone()),
@@ -61,10 +61,10 @@ impl Validator {
         }
     }
 
-    /// Everything that is wrong; `None` if nothing validates.
+    /// Returns all violations; `None` if there is no validator.
     ///
     /// # Errors
-    /// Says why the schema cannot be validated.
+    /// Returns an error if the schema cannot be validated.
     pub(crate) fn validate(
         &self,
         schema: &Schema,
@@ -92,7 +92,7 @@ impl fmt::Debug for Validator {
     }
 }
 
-/// It follows from the schema; definitions are compared without it.
+/// The schema determines it, so definitions are compared without it.
 impl PartialEq for Validator {
     fn eq(&self, _other: &Self) -> bool {
         true

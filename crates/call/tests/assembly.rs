@@ -282,13 +282,12 @@ fn collect(text: &str, limits: Limits) -> ToolCall {
 
 #[test]
 fn limits_are_errors_and_nothing_is_kept_beyond_them() {
-    let limits = Limits {
-        depth: 2,
-        arguments: 3,
-        dependencies: 2,
-        value_bytes: Some(4),
-        warnings: Some(1),
-    };
+    let mut limits = Limits::for_running();
+    limits.depth = 2;
+    limits.arguments = 3;
+    limits.dependencies = 2;
+    limits.value_bytes = Some(4);
+    limits.warnings = Some(1);
     let of = |arguments: &[(&str, &str)]| collect(&text_of(arguments), limits);
 
     let call = of(&[("a/b", "1234"), ("b", ""), ("c", "x")]);
@@ -329,7 +328,7 @@ fn limits_are_errors_and_nothing_is_kept_beyond_them() {
         .map(|diagnostic| diagnostic.code)
         .collect();
     assert_eq!(codes, ["leading_slash", "duplicate_pointer"]);
-    assert_eq!(call.warnings_left_out, 2);
+    assert_eq!(call.omitted_warnings, 2);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn block_calls() {
 }
 
 #[test]
-fn what_a_tool_takes_is_told_once() {
+fn the_parameters_of_a_tool_are_listed_once() {
     block(
         "t a:string? b:string?",
         &[("x", "1"), ("y/0", "2"), ("z", "3")],
@@ -149,7 +149,7 @@ fn what_a_tool_takes_is_told_once() {
         "🛠️[t]{\"x\": 1, \"y\": 2}🛠️[/end]",
         "unknown parameter `x`; t takes `a`\nunknown parameter `y`",
     );
-    // Five hundred names are not told ten thousand times.
+    // Five hundred names are not listed ten thousand times.
     let mut definition = "t".to_owned();
     for number in 0..500 {
         write!(definition, " p{number}:string").expect("a text takes all");
@@ -211,7 +211,7 @@ fn block_calls_that_do_not_fit() {
     block(
         definition,
         &[("name", "a"), ("x", "3.14159265358979323846")],
-        "`x`: expected a number with no more digits than a 64-bit number keeps, found `3.14159265358979323846`",
+        "`x`: expected a number that fits into 64 bits, found `3.14159265358979323846`",
     );
     block(
         definition,

@@ -33,7 +33,7 @@ fn the_source_of_a_call_is_its_exact_text() {
 }
 
 #[test]
-fn ids_and_places_go_on_over_turns() {
+fn ids_and_indices_continue_over_turns() {
     let mut collector = Collector::new(Limits::default());
     let mut found = Vec::new();
     for turn in [
@@ -62,7 +62,7 @@ fn ids_and_places_go_on_over_turns() {
 }
 
 #[test]
-fn a_start_is_told_before_the_end() {
+fn a_start_is_reported_before_the_end() {
     let mut collector = Collector::new(Limits::default());
     let mut parser = Parser::new(&Dialect::auto()).expect("a dialect that works");
     let starts: Vec<_> = parser
@@ -220,6 +220,7 @@ fn openai_form() {
     let OpenAiCalls {
         tool_calls,
         skipped,
+        ..
     } = openai_calls(&document(text), check(), Stop::Natural, Some(&set));
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),

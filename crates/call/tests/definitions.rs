@@ -84,7 +84,7 @@ fn what_is_no_schema_is_refused_by_its_place() {
         "/properties/a",
         "remove the parameter",
     );
-    // The keyword, its value, and a part of what is said about it.
+    // The keyword, its value, and part of the message.
     for (keyword, value, part) in [
         ("type", json!("text"), "one of string"),
         ("type", json!("any"), "one of string"),
@@ -95,8 +95,8 @@ fn what_is_no_schema_is_refused_by_its_place() {
         ("required", json!(true), "list of property names"),
         ("properties", json!([]), "an object"),
         ("items", json!(1), "JSON Schema"),
-        ("anyOf", json!([]), "at least one"),
-        ("oneOf", json!({}), "at least one"),
+        ("anyOf", json!([]), "non-empty list"),
+        ("oneOf", json!({}), "non-empty list"),
         ("not", json!("x"), "JSON Schema"),
         ("minLength", json!(-1), "integer"),
         ("maxItems", json!("1"), "integer"),
@@ -122,7 +122,7 @@ fn what_is_no_schema_is_refused_by_its_place() {
     let error = ToolSpec::new("t")
         .parameters_from_schema(&json!({"properties": {"a": deep}}))
         .expect_err("a schema that is too deep");
-    assert!(error.message.contains("deep"), "{error}");
+    assert!(error.message.contains("nested"), "{error}");
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn what_is_invented_goes_and_what_mentions_it_stays() {
         ),
         ("Result 1 of 1: add\n", "Result 1 of 1: add\n", 0),
         (
-            "Result 1 of 1 will tell.\n",
-            "Result 1 of 1 will tell.\n",
+            "Result 1 of 1 will show.\n",
+            "Result 1 of 1 will show.\n",
             0,
         ),
         ("Result 0 of 1: tool add\n", "Result 0 of 1: tool add\n", 0),
@@ -77,14 +77,14 @@ fn what_is_invented_goes_and_what_mentions_it_stays() {
 
 /// The headings are those that results have.
 #[test]
-fn every_told_result_is_known() {
+fn every_rendered_result_is_detected() {
     let dialect = Dialect::block().escaped();
     for status in CallStatus::ALL.map(Some).into_iter().chain([None]) {
         for id in ["", "a1", "a b"] {
-            let mut told = ResultMessage::new(Untrusted::new("add"), Untrusted::new(id));
-            told.status = status;
-            let told = [told.clone(), told.output(Untrusted::new("5"))];
-            let text = results(&told, &dialect).expect("a dialect that works");
+            let mut message = ResultMessage::new(Untrusted::new("add"), Untrusted::new(id));
+            message.status = status;
+            let message = [message.clone(), message.output(Untrusted::new("5"))];
+            let text = results(&message, &dialect).expect("a dialect that works");
             check(text.text(), "", 1);
         }
     }

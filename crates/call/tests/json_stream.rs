@@ -256,13 +256,12 @@ fn a_wrong_call_is_left_open() {
 
 #[test]
 fn limits_are_those_of_the_collector() {
-    let tight = Limits {
-        depth: 2,
-        arguments: 2,
-        dependencies: 1,
-        value_bytes: Some(3),
-        warnings: None,
-    };
+    let mut tight = Limits::for_running();
+    tight.depth = 2;
+    tight.arguments = 2;
+    tight.dependencies = 1;
+    tight.value_bytes = Some(3);
+    tight.warnings = None;
     for (text, begun, fault) in [
         ("A\n!!!ARG:a\n1234\n", r#"{"a":"#, "Value too long: a"),
         ("A\n!!!ARG:a/b/c\n1\n", "", "Pointer too deep: a/b/c"),

@@ -137,10 +137,8 @@ type Text = Box<dyn Fn(usize) -> String>;
 
 #[test]
 fn time_is_linear_for_hostile_calls() {
-    let limits = Limits {
-        arguments: MIB,
-        ..Limits::default()
-    };
+    let mut limits = Limits::default();
+    limits.arguments = MIB;
     let value = |key: &'static str, unit: &'static str| {
         move |size: usize| format!("!!!ARG:{key}\n{}\n", unit.repeat(size / unit.len()))
     };
@@ -188,10 +186,8 @@ fn time_is_linear_for_hostile_calls() {
 }
 
 fn check_linear(name: &str, tool: &Arc<ToolSpec>, text: &Text, size: usize, short: usize) {
-    let limits = Limits {
-        arguments: MIB,
-        ..Limits::default()
-    };
+    let mut limits = Limits::default();
+    limits.arguments = MIB;
     let time = |length: usize| {
         let text = format!("!!!GADGET_START:A\n{}!!!GADGET_END", text(length));
         let times = (0..3).map(|_| stream_time(tool, &text, size, limits));
@@ -288,7 +284,7 @@ fn time_is_linear_by_a_large_schema() {
     }
 }
 
-/// With a schema too, a piece of a string takes no memory of its own, however deep it stands.
+/// With a schema too, a piece of a string allocates no memory, however deeply it is nested.
 #[test]
 fn a_delta_by_a_schema_asks_for_no_memory_of_its_own() {
     let tool = tool_by_schema();
@@ -311,7 +307,7 @@ fn a_delta_by_a_schema_asks_for_no_memory_of_its_own() {
     assert_eq!(count, 0);
 }
 
-/// The schema of a tool is compiled for validation once, whatever copies of the tool are bound, and however often.
+/// The schema of a tool is compiled for validation once, no matter how many clones of the tool are bound, and how often.
 #[cfg(feature = "jsonschema")]
 #[test]
 fn a_schema_is_compiled_once() {

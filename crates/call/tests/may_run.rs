@@ -134,6 +134,7 @@ fn name(decision: &Result<Option<SuspectMarker>, CallError>) -> &'static str {
         MissingEnd::EndedByNextCall => "ended-by-next-call",
         MissingEnd::AfterUnclosed => "after-unclosed",
         MissingEnd::MarkerInside => "marker-inside",
+        other => panic!("{other:?}"),
     }
 }
 
@@ -276,7 +277,7 @@ fn calls_behind_one_without_an_end_marker() {
     );
 }
 
-/// What is wrong with the text or the id rejects a call whatever its end.
+/// An error in the text or the id rejects a call, however it ended.
 #[test]
 fn other_errors() {
     let check = |text: &str, at: usize, expected: &CallError| {
@@ -307,7 +308,7 @@ fn other_errors() {
     );
 }
 
-/// What the gate is told about a held call.
+/// The description of a held call for the gate.
 #[test]
 fn what_is_suspect() {
     let check = |text: &str, expected: &str| {

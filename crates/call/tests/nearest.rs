@@ -30,7 +30,7 @@ fn what_is_near() {
 }
 
 #[test]
-fn what_was_meant_is_said_in_a_sentence() {
+fn messages_suggest_the_intended_name() {
     let names = ["read", "write"];
     assert_eq!(did_you_mean("raed", names), "; did you mean `read`?");
     assert_eq!(did_you_mean("shell", names), "");

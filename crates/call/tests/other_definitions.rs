@@ -40,16 +40,16 @@ fn schema() -> Value {
     })
 }
 
-const WEATHER: &str = "weather(city: string, unit: string?): Tells it.";
+const WEATHER: &str = "weather(city: string, unit: string?): Reports it.";
 
 #[test]
 fn in_every_form() {
-    let function = json!({"name": "weather", "description": "Tells it.", "parameters": schema(), "strict": true});
+    let function = json!({"name": "weather", "description": "Reports it.", "parameters": schema(), "strict": true});
     let mut flat = function.clone();
     flat["type"] = "function".into();
-    let mcp = json!({"name": "weather", "title": "Weather", "description": "Tells it.", "inputSchema": schema(),
+    let mcp = json!({"name": "weather", "title": "Weather", "description": "Reports it.", "inputSchema": schema(),
         "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true, "idempotentHint": true, "destructiveHint": false}});
-    let anthropic = json!({"name": "weather", "description": "Tells it.", "input_schema": schema(), "cache_control": {"type": "ephemeral"}});
+    let anthropic = json!({"name": "weather", "description": "Reports it.", "input_schema": schema(), "cache_control": {"type": "ephemeral"}});
     for tool in [
         json!({"type": "function", "function": function}),
         flat,
@@ -90,14 +90,14 @@ fn in_every_form() {
     );
 }
 
-/// `expected` is every place of a mistake with a part of what is said about it.
-fn mistakes(document: &str, expected: &[(&str, &str)]) {
-    let error = read_tool_definitions(document).expect_err("a mistake");
-    let places: Vec<&str> = error.mistakes.iter().map(|one| one.at.as_str()).collect();
+/// `expected` holds the location of each error with part of its message.
+fn errors(document: &str, expected: &[(&str, &str)]) {
+    let error = read_tool_definitions(document).expect_err("a error");
+    let places: Vec<&str> = error.errors.iter().map(|one| one.at.as_str()).collect();
     let expected_places: Vec<&str> = expected.iter().map(|(at, _)| *at).collect();
     assert_eq!(places, expected_places, "{document}: {error}");
-    for (mistake, (_, part)) in error.mistakes.iter().zip(expected) {
-        assert!(mistake.message.contains(part), "{document}: {mistake}");
+    for (error, (_, part)) in error.errors.iter().zip(expected) {
+        assert!(error.message.contains(part), "{document}: {error}");
     }
 }
 
@@ -116,32 +116,32 @@ fn mistakes_have_places() {
             ("/3/name", "a string"),
         ],
     );
-    mistakes(
+    errors(
         r#"{"tools": [{"type": "function", "function": 5}, {"type": "web_search_2025", "name": "w"}]}"#,
         &[
             ("/tools/0/function", "an object"),
             ("/tools/1/type", "provider"),
         ],
     );
-    mistakes(
+    errors(
         r#"[{"type": "function", "function": {"name": "a b"}}, {"name": "c", "description": 5}]"#,
         &[
             ("/0/function/name", "tool name"),
             ("/1/description", "a string"),
         ],
     );
-    mistakes(
+    errors(
         r#"[{"name": "a", "parameters": {"type": "array"}}, {"name": "b", "inputSchema": {"properties": {"x": {"type": "text"}}}}]"#,
         &[
             ("/0/parameters/type", "object"),
             ("/1/inputSchema/properties/x/type", "one of"),
         ],
     );
-    mistakes(
+    errors(
         r#"[{"name": "a", "parameters": {}, "input_schema": {}}, {"name": "b"}, {"name": "b"}]"#,
         &[("/0/input_schema", "already"), ("/2", "also")],
     );
-    mistakes(
+    errors(
         r#"[{"name": "a", "input_schema": {"properties": {"x y": {"type": "string"}}}}]"#,
         &[("/0/input_schema/properties/x y", "space or tab")],
     );
@@ -170,15 +170,15 @@ fn keys_that_are_nearly_right_are_named() {
     ] {
         let tool = json!({"name": "a", "description": "", key: {"type": "object"}});
         let message = format!("did you mean `{meant}`?");
-        mistakes(&tool.to_string(), &[(&format!("/{key}"), &message)]);
+        errors(&tool.to_string(), &[(&format!("/{key}"), &message)]);
     }
-    mistakes(
+    errors(
         r#"{"name": "a", "descripton": "b"}"#,
         &[("/descripton", "`description`")],
     );
-    mistakes(r#"[{"Name": "a"}]"#, &[("/0/Name", "`name`")]);
-    mistakes(r#"{"Tools": [{"name": "a"}]}"#, &[("/Tools", "`tools`")]);
-    // What is something else, or stands beside the right key, is passed over.
+    errors(r#"[{"Name": "a"}]"#, &[("/0/Name", "`name`")]);
+    errors(r#"{"Tools": [{"name": "a"}]}"#, &[("/Tools", "`tools`")]);
+    // A key with another meaning, or beside the right key, is ignored.
     for key in [
         "outputSchema",
         "title",
@@ -213,7 +213,7 @@ fn hinted(annotations: &Value, expected: Option<Effect>) {
 }
 
 #[test]
-fn what_a_server_says_of_its_tools_is_kept_and_not_trusted() {
+fn hints_of_a_server_about_its_tools_are_kept_and_not_trusted() {
     hinted(&json!(null), None);
     hinted(&json!({"title": "Look", "openWorldHint": false}), None);
     hinted(&json!({"readOnlyHint": true}), Some(Effect::Read));
@@ -258,11 +258,11 @@ fn examples_of_a_definition_are_those_of_its_schema() {
 #[cfg(feature = "jsonschema")]
 #[test]
 fn schemas_that_cannot_be_validated() {
-    mistakes(
+    errors(
         r#"[{"name": "a", "parameters": {"properties": {"x": {"type": "string", "pattern": "("}}}}]"#,
         &[("/0/parameters/properties/x/pattern", "invalid JSON Schema")],
     );
-    mistakes(
+    errors(
         r#"[{"name": "a", "parameters": {"properties": {"x": {"minimum": "1"}}}}]"#,
         &[("/0/parameters/properties/x/minimum", "invalid JSON Schema")],
     );

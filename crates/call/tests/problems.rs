@@ -1,4 +1,4 @@
-//! All that is wrong with a call is told at once, each thing with its pointer and its place in the text.
+//! All errors of a call are reported at once, each with its pointer and its location in the text.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -11,7 +11,7 @@ fn check(schema: &Value, dialect: &Dialect, text: &str, expected: &[(&str, &str,
     let tool = ToolSpec::new("t")
         .parameters_from_schema(schema)
         .expect("a schema");
-    // What stands before moves every place.
+    // Text before the call moves every location.
     let text = format!("Voilà 🛠 {text}");
     let document = Document::parse(&text, dialect).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
@@ -56,7 +56,7 @@ fn block_calls() {
                 ("missing_argument", "s", "!!!GADGET_START:t\n"),
             ][..],
         ),
-        // Errors of the text come first; what the schema mends is none.
+        // Errors of the text come first; one that the schema resolves is not reported.
         (
             "!!!ARG:m/007\n1\n!!!ARG:n\nmany\n!!!ARG:n\n5\n!!!ARG:l/1\n1\n",
             &[

@@ -1,4 +1,4 @@
-//! What a model is told: whole prompts, their examples, their length, and that they leave nothing out.
+//! Prompts: complete texts, their examples and their length, and that they omit nothing.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

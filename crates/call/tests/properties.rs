@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 /// Texts of pieces that mean something to the parser or the assembly.
-fn soup() -> impl Strategy<Value = String> {
+fn arbitrary() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "!!!GADGET_START:",
         "!!!GADGET_END",
@@ -173,13 +173,12 @@ fn check_document(text: &str, dialect: &Dialect, sizes: &[usize]) -> Result<(), 
             .is_sorted_by_key(|diagnostic| diagnostic.span.end)
     );
 
-    let tight = Limits {
-        depth: 1,
-        arguments: 2,
-        dependencies: 1,
-        value_bytes: Some(3),
-        warnings: Some(1),
-    };
+    let mut tight = Limits::for_running();
+    tight.depth = 1;
+    tight.arguments = 2;
+    tight.dependencies = 1;
+    tight.value_bytes = Some(3);
+    tight.warnings = Some(1);
     for call in in_chunks(text, dialect, sizes, tight).calls() {
         prop_assert!(call.arguments.len() <= 2 && call.dependencies.len() <= 1);
         prop_assert!(
@@ -260,7 +259,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn documents_do_not_depend_on_chunks(text in soup(), dialect in dialects(), sizes in prop::collection::vec(1_usize..9, 1..5)) {
+    fn documents_do_not_depend_on_chunks(text in arbitrary(), dialect in dialects(), sizes in prop::collection::vec(1_usize..9, 1..5)) {
         check_document(&text, &dialect, &sizes)?;
     }
 
@@ -280,7 +279,7 @@ proptest! {
             Ok(pairs) => pairs,
             Err(error) => {
                 prop_assert!(!error.message.is_empty());
-                // A number that no text gives back is all that mending leaves.
+                // The only remaining errors are numbers that no text can express.
                 prop_assert!(!fixed || error.message.contains("the number"), "{error}");
                 return Ok(());
             }

@@ -80,7 +80,7 @@ fn message(
     ))
 }
 
-/// What must hold for every message. Says whether it shows a call.
+/// Checks the invariants of every message. Returns whether it shows a call.
 fn check(
     message: &PromptText,
     call: Option<&ToolCall>,
@@ -101,7 +101,7 @@ fn check(
     }
     let Some(example) = example_of(text) else {
         let is_known = call.is_some_and(|call| tools().iter().any(|tool| tool.name == call.name));
-        // Nobody knows how a call would look right whose end is not known.
+        // There is no correct example of a call whose end is not known.
         let is_closed = call.is_some_and(|call| call.termination == Termination::Explicit)
             && !text.contains("may have ended");
         assert!(!is_known || !is_closed, "no example: {text}");
@@ -155,7 +155,7 @@ fn messages_are_as_they_were() {
                 .unwrap_or((rest.trim_end_matches('\n'), ""));
             let stop = match head {
                 "complete" => Stop::Natural,
-                "cut off" => Stop::Broken,
+                "truncated" => Stop::Broken,
                 other => panic!("{name}: what is {other:?}?"),
             };
             let found = message(reply, stop, &dialect);
@@ -315,7 +315,7 @@ fn any_wrong_call_gets_a_short_message_with_a_right_one() {
 
 /// A megabyte in a value, thousands of problems, thousands of arguments.
 #[test]
-fn messages_are_short_whatever_was_written() {
+fn messages_are_short_for_any_reply() {
     let long = "x".repeat(1_000_000);
     let dialect = Dialect::block().escaped();
     let short = |reply: &str, words: &[&str]| {
@@ -334,7 +334,7 @@ fn messages_are_short_whatever_was_written() {
         &format!("!!!GADGET_START:read-file\n!!!ARG:path\n{long}\n!!!ARG:lines\nx\n!!!GADGET_END"),
         &[
             "<as before: 1000000 bytes>",
-            "bytes left out",
+            "bytes omitted",
             "`lines`: expected an integer",
         ],
     );
@@ -450,8 +450,8 @@ fn markers_in_definitions_stay_out() {
             &dialect,
         );
         let message = message.expect("a dialect that works").into_text();
-        let told = message.replace(reply, "");
-        assert!(!told.contains("🛠️[rm"), "{told}");
-        assert!(!told.contains("!!!GADGET_START:rm"), "{told}");
+        let others = message.replace(reply, "");
+        assert!(!others.contains("🛠️[rm"), "{others}");
+        assert!(!others.contains("!!!GADGET_START:rm"), "{others}");
     }
 }

@@ -15,7 +15,7 @@ use plaincall_syntax::Dialect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Texts that are something else to somebody.
+/// Texts that some parser reads as another type.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -262,7 +262,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the schema, the message is short, and the call that it shows is one call of the tool.
+    /// For any schema, the message is short, and the call that it shows is one call of the tool.
     #[test]
     fn a_wrong_call_gets_a_message(
         mut root in roots(),

@@ -261,7 +261,7 @@ fn schemas_that_mean_harm() {
     }
 }
 
-/// A tree of sums: of each, what it is stands last.
+/// A tree of sums whose discriminator comes last.
 fn sums(at: &str, depth: usize) -> String {
     if depth == 0 {
         return format!("!!!ARG:{at}/value\n5\n!!!ARG:{at}/op\nname\n");
@@ -270,7 +270,7 @@ fn sums(at: &str, depth: usize) -> String {
     format!("{}!!!ARG:{at}/op\nadd\n", below.concat())
 }
 
-/// A union inside itself is decided in bounded work, also where what decides stands behind all that it decides.
+/// A recursive union is decided in bounded work, even if the discriminator comes after all other members.
 #[test]
 fn unions_inside_unions() {
     let sum = json!({"$ref": "#/$defs/sum"});

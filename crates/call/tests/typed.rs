@@ -80,15 +80,15 @@ fn scalars_that_do_not_fit() {
     value_error::<f64>("NaN", "`x`: expected a number, found `NaN`");
     value_error::<f64>(
         "0.12345678901234567890",
-        "`x`: expected a number with no more digits than a 64-bit number keeps, found `0.12345678901234567890`",
+        "`x`: expected a number that fits into 64 bits, found `0.12345678901234567890`",
     );
     value_error::<f64>(".", "`x`: expected a number, found `.`");
     value_error::<char>("ab", "`x`: expected a character, found `ab`");
     value_error::<Vec<u8>>("5", "`x`: expected a list, found `5`");
     check_error::<X<String>>(&[("x/a", "1")], "`x`: expected a string, found an object");
     check_error::<X<u8>>(&[("x/0", "1")], "`x`: expected an integer, found a list");
-    check_error::<X<u8>>(&[("y", "1")], "`x`: it is missing");
-    check_error::<X<X<u8>>>(&[("x/y", "1")], "`x/x`: it is missing");
+    check_error::<X<u8>>(&[("y", "1")], "`x`: missing");
+    check_error::<X<X<u8>>>(&[("x/y", "1")], "`x/x`: missing");
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn json_text() {
         "[1, 300]",
         "`x/1`: expected an integer from 0 to 255, found `300`",
     );
-    value_error::<X<u8>>(r#"{"y": 1}"#, "`x/x`: it is missing");
-    value_error::<X<X<u8>>>(r#"{"x": {}}"#, "`x/x/x`: it is missing");
+    value_error::<X<u8>>(r#"{"y": 1}"#, "`x/x`: missing");
+    value_error::<X<X<u8>>>(r#"{"x": {}}"#, "`x/x/x`: missing");
     value_error::<BTreeMap<String, u8>>(
         r#"{"a": 1, "a": 2}"#,
         "`x`: invalid JSON: duplicate key \"a\" (line 1, column 16)",
@@ -298,7 +298,7 @@ fn attributes_of_structs() {
 }
 
 #[test]
-fn whatever_comes_is_coerced() {
+fn untyped_values_are_coerced() {
     check(
         &[
             ("a", "5"),

@@ -1,4 +1,4 @@
-//! Tools of types: what is told of a type, what a call of it is read as, and what the type gets agree.
+//! Tools with typed parameters: the description, the parsed call and the deserialized type agree.
 
 #![allow(
     clippy::expect_used,

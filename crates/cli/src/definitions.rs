@@ -128,11 +128,11 @@ pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
     }
     let tools = read_tool_definitions(text)
         .or_else(|error| {
-            if let (Some(place), [mistake]) = (error.json_place, error.mistakes.as_slice()) {
+            if let (Some(place), [mistake]) = (error.json_position, error.errors.as_slice()) {
                 return Err(not_json(&name, text, place, mistake.to_string()));
             }
             let mut document = Document::json(&*name, text);
-            for mistake in &error.mistakes {
+            for mistake in &error.errors {
                 document.problem(&Location::value(&mistake.at), mistake.to_string());
             }
             document.finish(Vec::new())

@@ -138,7 +138,7 @@ impl Context {
     pub fn observe_untrusted(&self, text: &str) {
         let guard = self.shared.guard.as_ref();
         let counting =
-            guard.and_then(|guard| Some(guard.what_counts(&Untrusted::new(text))?.len()));
+            guard.and_then(|guard| Some(guard.relevant_part(&Untrusted::new(text))?.len()));
         let Some(text) = counting.and_then(|length| text.get(text.len() - length..)) else {
             return;
         };

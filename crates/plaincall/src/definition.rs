@@ -17,7 +17,7 @@ pub(crate) fn definitions(
 ) -> Vec<Definition> {
     let of_tools = toolbox.iter().filter_map(|tool| {
         let text = tool.spec().as_untrusted();
-        let text = Arc::new(guard?.what_counts(&text)?.into_owned());
+        let text = Arc::new(guard?.relevant_part(&text)?.into_owned());
         let from = tool.origin().map(|origin| format!(" from {origin}"));
         let from = from.unwrap_or_default();
         let name = format!("the definition of the tool {}{from}", tool.name());

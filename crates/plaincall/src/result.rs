@@ -62,22 +62,21 @@ pub struct CallResult {
 impl CallResult {
     /// Returns the result as a message for the model (see [`TurnResults::message`]).
     pub fn message(&self) -> ResultMessage<'_> {
-        ResultMessage {
-            name: Untrusted::new(&*self.name),
-            id: Untrusted::new(&*self.id),
-            status: Some(match self.status {
-                Status::Ok => CallStatus::Ok,
-                Status::Error => CallStatus::Error,
-                Status::Skipped => CallStatus::Skipped,
-                Status::Rejected => CallStatus::Rejected,
-                Status::Cancelled => CallStatus::Cancelled,
-                Status::Unknown => CallStatus::Unknown,
-            }),
-            error: self.error.as_deref().map(Untrusted::new),
-            note: self.note.as_deref().map(Untrusted::new),
-            output: self.output.as_deref().map(Untrusted::new),
-            whole_bytes: self.whole_bytes,
-        }
+        let status = match self.status {
+            Status::Ok => CallStatus::Ok,
+            Status::Error => CallStatus::Error,
+            Status::Skipped => CallStatus::Skipped,
+            Status::Rejected => CallStatus::Rejected,
+            Status::Cancelled => CallStatus::Cancelled,
+            Status::Unknown => CallStatus::Unknown,
+        };
+        let name = Untrusted::new(&*self.name);
+        let mut message = ResultMessage::new(name, Untrusted::new(&*self.id)).status(status);
+        message.error = self.error.as_deref().map(Untrusted::new);
+        message.note = self.note.as_deref().map(Untrusted::new);
+        message.output = self.output.as_deref().map(Untrusted::new);
+        message.whole_bytes = self.whole_bytes;
+        message
     }
 
     /// What its tool has said: what a call could be copied from.

@@ -154,7 +154,7 @@ impl Run {
     /// ```
     pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
         if let Some(guard) = &self.guard {
-            let text = guard.what_counts(text).map(Untrusted::into_owned);
+            let text = guard.relevant_part(text).map(Untrusted::into_owned);
             // Messages contain the name in the middle of a sentence.
             let name = name.replace(char::is_control, " ").into();
             let text = text.map(Arc::new);

@@ -296,6 +296,7 @@ impl RunState {
                             tool,
                             arguments,
                             held,
+                            ..
                         }) => {
                             let echo = self.echo_of(|guard| guard.echo_of(&call));
                             self.complete(index, tool, &arguments, echo, held, at);

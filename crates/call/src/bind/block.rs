@@ -1,4 +1,4 @@
-//! The arguments of a block call as a tool's schema reads them (`spec/block.md` 7.7.1).
+//! The arguments of a block call, converted according to the tool's schema (`spec/block.md` 7.7.1).
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
@@ -9,7 +9,7 @@ use crate::schema::{Kinds, Place, SchemaReader, TypeError};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
 
-/// Decides for every value how it is read; what does not fit goes to `problems`.
+/// Decides how each value is read, and adds errors to `problems`.
 pub(crate) fn bind_block(
     tool: &ToolSpec,
     written: &Arguments,
@@ -43,7 +43,7 @@ struct Walk<'w, 's> {
 }
 
 impl<'s> Walk<'_, 's> {
-    /// Recurses as deep as pointers go.
+    /// Recurses as deep as the pointers.
     fn node(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str, parent: &Place<'s>) {
         if place.alternatives.is_empty() {
             self.not_allowed(node, pointer, parent);
@@ -115,7 +115,7 @@ impl<'s> Walk<'_, 's> {
         }
     }
 
-    /// No more parts than a schema has room for: nothing that comes later can make that right.
+    /// Reports more parts than the schema allows: no later argument can fix that.
     fn too_many(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str) {
         let (count, keyword, what) = match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => (items.len(), "maxItems", "items"),
@@ -129,7 +129,7 @@ impl<'s> Walk<'_, 's> {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
-            let problem = ReplyDiagnostic::new("wrong_value", pointer, span, message);
+            let problem = ReplyDiagnostic::of_definition("wrong_value", pointer, span, message);
             self.problems.too_many(problem);
         }
     }
@@ -150,6 +150,6 @@ impl<'s> Walk<'_, 's> {
         let message = format!("`{pointer}` is not allowed here{takes}");
         let code = "undeclared_argument";
         self.problems
-            .push(ReplyDiagnostic::new(code, pointer, span, message));
+            .push(ReplyDiagnostic::of_definition(code, pointer, span, message));
     }
 }

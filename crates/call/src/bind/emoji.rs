@@ -1,4 +1,4 @@
-//! The line and the body of an emoji call as named arguments (`spec/emoji.md`, binding to named parameters).
+//! The line and the body of an emoji call, bound to named parameters (`spec/emoji.md`, binding to named parameters).
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
 use crate::tree::ROOT;
 
-/// Binds the call; what does not fit goes to `problems`.
+/// Binds the call, and adds errors to `problems`.
 pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
     let usage = tool.usage();
     let mut arguments = Arguments::default();
@@ -39,7 +39,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
                 quoted(line.text.trim_matches(is_blank))
             );
             let code = "line_not_empty";
-            problems.push(ReplyDiagnostic::new(code, "", line.span, message));
+            problems.push(ReplyDiagnostic::of_definition(code, "", line.span, message));
         }
         let body = Line {
             text: body,
@@ -50,7 +50,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     }
     let surplus = positional(&usage, &line, &mut arguments);
     let given = match usage.body {
-        // There is no other way to leave an optional body out.
+        // An empty body is the only way to omit an optional one.
         UsageBody::Parameter(parameter) if parameter.required || !body.is_empty() => {
             Some(parameter)
         }
@@ -78,7 +78,7 @@ struct Line<'c> {
 }
 
 impl<'c> Line<'c> {
-    /// Its words and where each begins.
+    /// Returns the words, each with its offset.
     fn words(&self) -> impl Iterator<Item = (usize, &'c str)> {
         let text = self.text;
         text.split(is_blank)
@@ -95,7 +95,7 @@ impl<'c> Line<'c> {
 
     fn span_of(&self, at: usize, text: &str) -> Span {
         if self.span.len() != self.text.len() {
-            // Replaced bytes or an escape stand in it: no place inside it is known.
+            // It contains replaced bytes or an escape, so locations inside it are not known.
             return self.span;
         }
         let start = self.span.start + at;
@@ -103,7 +103,7 @@ impl<'c> Line<'c> {
     }
 }
 
-/// Gives the words of the line to the parameters; returns what is too much.
+/// Assigns the words of the line to the parameters, and reports surplus words.
 fn positional(
     usage: &Usage<'_>,
     line: &Line<'_>,
@@ -132,10 +132,15 @@ fn positional(
         quoted(surplus)
     );
     let span = line.span_of(at, surplus);
-    Some(ReplyDiagnostic::new("surplus_on_line", "", span, message))
+    Some(ReplyDiagnostic::of_definition(
+        "surplus_on_line",
+        "",
+        span,
+        message,
+    ))
 }
 
-/// Reads the words of the line as the schema asks, which may depend on the other arguments.
+/// Reads the words of the line according to the schema, which may depend on the other arguments.
 fn read_line(
     tool: &ToolSpec,
     usage: &Usage<'_>,
@@ -164,7 +169,7 @@ fn read_line(
     }
 }
 
-/// The arguments that the line of a call gives; `None` if it is wrong or one that stands there is missing.
+/// Returns the arguments on the line of a call; `None` if it is invalid or lacks a required one.
 pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> Option<Arguments> {
     let line = Line {
         text: raw_args,
@@ -192,7 +197,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
             "{name} takes no body, but the body begins with {begin}: end the call right after its header; usage: `{usage}`"
         )
     };
-    ReplyDiagnostic::new("body_not_blank", "", span, message)
+    ReplyDiagnostic::of_definition("body_not_blank", "", span, message)
 }
 
 fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
@@ -206,7 +211,7 @@ fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading:
     arguments.place_member(name, leaf).is_ok()
 }
 
-/// The members of a JSON object, each with its text, which is a slice of the whole.
+/// The members of a JSON object, each with its text as a slice of the input.
 struct Members<'b>(Vec<(String, &'b RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -258,7 +263,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 takes(tool)
             );
             let code = "body_not_json";
-            problems.unrecoverable(ReplyDiagnostic::new(code, "", body.span, message));
+            problems.unrecoverable(ReplyDiagnostic::of_definition(code, "", body.span, message));
             return;
         }
     };
@@ -304,7 +309,9 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         if !place(arguments, &name, text, span, spelling.reading) {
             let message = format!("duplicate key `{pointer}` in the body");
             let code = "duplicate_pointer";
-            problems.push(ReplyDiagnostic::new(code, &pointer, span, message));
+            problems.push(ReplyDiagnostic::of_definition(
+                code, &pointer, span, message,
+            ));
         }
     }
 }

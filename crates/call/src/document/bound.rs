@@ -1,4 +1,4 @@
-//! A document held against the tools that are known (`spec/common.md` 11.1).
+//! A document whose calls are validated against tools (`spec/common.md` 11.1).
 
 use std::collections::HashSet;
 
@@ -11,37 +11,38 @@ use crate::document::{Document, Segment, SegmentLine};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::set::ToolSet;
 
-/// A document of which every call is held against the definition of its tool: what `plaincall parse --schema` prints
-/// (`spec/common.md` 11.1).
+/// A document whose calls are validated against their tools: the output of `plaincall parse --schema` (`spec/common.md`
+/// 11.1).
 #[derive(Debug)]
 pub struct BoundDocument<'d> {
     document: &'d Document,
     calls: Vec<BoundCall<'d>>,
-    /// What was found in the text and still holds, in order.
+    /// The diagnostics of the text that no definition resolves, in order.
     diagnostics: Vec<&'d ReplyDiagnostic>,
 }
 
-/// A call, and what its tool's definition makes of it.
+/// A call, validated against its tool.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct BoundCall<'d> {
     /// The call.
     pub call: &'d ToolCall,
-    /// Its arguments as the tool is to get them, or all that is wrong.
+    /// The arguments for the tool, or all errors.
     pub arguments: Result<Arguments, Vec<ReplyDiagnostic>>,
 }
 
 impl Document {
-    /// Holds every call against the definition of its tool.
+    /// Validates each call against the definition of its tool.
     pub fn bind(&self, tools: &ToolSet) -> BoundDocument<'_> {
         let calls: Vec<BoundCall<'_>> = self
             .calls()
             .map(|call| BoundCall::new(call, tools))
             .collect();
         let mut diagnostics: Vec<&ReplyDiagnostic> = Vec::with_capacity(self.diagnostics.len());
-        // Both are in the order of the text; a diagnostic of a call lies inside it.
+        // Both are in text order, and a call's span contains those of its diagnostics.
         for diagnostic in &self.diagnostics {
             let at = calls.partition_point(|one| one.call.span.end < diagnostic.span.end);
-            let is_fixed = calls.get(at).is_some_and(|one| one.mends(diagnostic));
+            let is_fixed = calls.get(at).is_some_and(|one| one.resolves(diagnostic));
             if !is_fixed {
                 diagnostics.push(diagnostic);
             }
@@ -55,18 +56,18 @@ impl Document {
 }
 
 impl<'d> BoundDocument<'d> {
-    /// One for each call, in order.
+    /// Returns the calls, in order.
     pub fn calls(&self) -> &[BoundCall<'d>] {
         &self.calls
     }
 
-    /// What was found in the text and no definition mends, in the order in which the spans end.
+    /// Returns the diagnostics of the text that no definition resolves, ordered by the ends of their spans.
     pub fn text_diagnostics(&self) -> impl Iterator<Item = &'d ReplyDiagnostic> {
         self.diagnostics.iter().copied()
     }
 
-    /// Everything that is found, in the order in which the spans end: what the text says and no definition mends, and
-    /// what the definitions say.
+    /// Returns all diagnostics, ordered by the ends of their spans: those of the text that no definition resolves, and
+    /// those of the definitions.
     pub fn diagnostics(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
         let definitions = self.calls.iter().flat_map(BoundCall::problems);
         let mut all: Vec<&ReplyDiagnostic> = self.text_diagnostics().chain(definitions).collect();
@@ -76,7 +77,7 @@ impl<'d> BoundDocument<'d> {
 }
 
 impl<'d> BoundCall<'d> {
-    /// Holds a call against the definition of its tool.
+    /// Validates a call against the definition of its tool.
     pub fn new(call: &'d ToolCall, tools: &ToolSet) -> Self {
         Self {
             call,
@@ -84,20 +85,20 @@ impl<'d> BoundCall<'d> {
         }
     }
 
-    /// Whether the definition says that a diagnostic is no error (`spec/block.md` 7.7.1).
-    pub fn mends(&self, diagnostic: &ReplyDiagnostic) -> bool {
+    /// Returns `true` if the definition resolves this diagnostic, so that it is not an error (`spec/block.md` 7.7.1).
+    pub fn resolves(&self, diagnostic: &ReplyDiagnostic) -> bool {
         self.arguments.is_ok()
-            && diagnostic.spoils_arguments()
+            && diagnostic.is_argument_error()
             && self.call.span.start <= diagnostic.span.start
             && diagnostic.span.end <= self.call.span.end
     }
 
-    /// What the definition finds wrong and the text does not say already.
+    /// Returns the errors from the definition that the text does not report already.
     pub fn problems(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
         let problems = self.arguments.as_ref().err().into_iter().flatten();
         let diagnostics = self.call.diagnostics.iter();
-        let said: HashSet<_> = diagnostics.map(|one| (one.code, one.span)).collect();
-        problems.filter(move |problem| !said.contains(&(problem.code, problem.span)))
+        let reported: HashSet<_> = diagnostics.map(|one| (one.code, one.span)).collect();
+        problems.filter(move |problem| !reported.contains(&(problem.code, problem.span)))
     }
 }
 
@@ -122,7 +123,7 @@ impl Serialize for BoundDocument<'_> {
     }
 }
 
-/// The keys of the call alone, with what the definition makes of its arguments.
+/// Serializes the keys of the call, with the bound arguments.
 impl Serialize for BoundCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let arguments = self.arguments.as_ref();

@@ -1,4 +1,4 @@
-//! Results that a model invents: it writes what only we may write (`spec/history.md` 3) behind its own calls.
+//! Results that a model invents after its own calls (`spec/history.md` 3).
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use crate::history::results::word_of;
 /// The words of a heading before the number, the count and the name of the tool.
 const HEADING: [&str; 3] = ["Result ", " of ", ": tool "];
 
-/// The longest heading that is looked for, in bytes. A line that is longer is the model's own.
+/// The maximum length of a heading, in bytes. A longer line is the model's own text.
 const LONGEST_HEADING: usize = 1024;
 
-/// Takes invented results out of the text of one reply, which may come in pieces (`spec/history.md` 5).
+/// Removes invented results from the text of one reply, which may arrive in pieces (`spec/history.md` 5).
 ///
-/// An invented result begins with the heading of one, at the beginning of a line behind a call of the reply, for a tool
-/// that the reply has called: `Result 1 of 1: tool add`. From there on everything goes, up to the next call or the end:
-/// what follows rests on the invented result. A text that mentions a result is left alone.
+/// An invented result begins with a result heading at the beginning of a line, after a call of the reply, for a tool
+/// that the reply called: `Result 1 of 1: tool add`. Everything up to the next call or the end is removed, since it
+/// depends on the invented result. Text that mentions a result elsewhere is kept.
 #[derive(Clone, Debug, Default)]
 pub struct InventedResults {
     tools: Vec<String>,
     /// The beginning of a line that may become a heading.
     line: String,
-    /// Whether what comes is in the middle of a line that is none.
+    /// Whether the next text continues a line that is not a heading.
     is_in_line: bool,
-    /// Whether what comes goes.
+    /// Whether the next text is removed.
     is_invented: bool,
     count: u64,
 }
@@ -34,7 +34,7 @@ enum Heading {
 }
 
 impl InventedResults {
-    /// A call of this tool stands here. What [`rest`](Self::rest) gives stands before it.
+    /// Records a call of this tool. The text of [`rest`](Self::rest) comes before it.
     pub fn call(&mut self, tool: &str) {
         self.is_invented = false;
         self.is_in_line = false;
@@ -43,7 +43,7 @@ impl InventedResults {
         }
     }
 
-    /// What is left of the next piece of text. A line that may become a heading waits for more.
+    /// Returns the text to keep of the next piece. A line that may become a heading is held back.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if self.is_invented {
             return Cow::Borrowed("");
@@ -76,7 +76,7 @@ impl InventedResults {
         Cow::Owned(left)
     }
 
-    /// What waits, when no more text comes before the next call or the end.
+    /// Returns the text held back, when no more text comes before the next call or the end.
     pub fn rest(&mut self) -> String {
         let line = std::mem::take(&mut self.line);
         match heading(&format!("{line}\n"), &self.tools) {
@@ -88,19 +88,19 @@ impl InventedResults {
         }
     }
 
-    /// What waits for more text.
+    /// Returns the text that is held back.
     pub fn waiting(&self) -> &str {
         &self.line
     }
 
-    /// How often something was taken out.
+    /// Returns the number of removals.
     pub fn count(&self) -> u64 {
         self.count
     }
 }
 
-/// Whether a line, or the beginning of one, is the heading of a result of one of these tools:
-/// `Result 1 of 2: tool add, id a1, status ok`.
+/// Checks whether a line, or its beginning, is the heading of a result of one of these tools: `Result 1 of 2: tool add,
+/// id a1, status ok`.
 fn heading(line: &str, tools: &[String]) -> Heading {
     let mut rest = line;
     for (place, words) in HEADING.iter().enumerate() {

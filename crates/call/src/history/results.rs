@@ -1,4 +1,4 @@
-//! The results of a turn's calls, as text for the model (`spec/history.md` 3).
+//! The results of a turn's calls, rendered for the model (`spec/history.md` 3).
 
 use std::collections::{HashMap, VecDeque};
 use std::slice;
@@ -11,23 +11,24 @@ use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CallStatus {
     /// It succeeded.
     Ok,
     /// It failed.
     Error,
-    /// It was not run because of another one.
+    /// It did not run because of another call.
     Skipped,
-    /// It was not run for a fault of its own, or because it was not allowed.
+    /// It did not run, because it was invalid or not allowed.
     Rejected,
-    /// It was called off.
+    /// It was cancelled.
     Cancelled,
-    /// Nobody knows what became of it.
+    /// Its outcome is unknown.
     Unknown,
 }
 
 impl CallStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Ok,
         Self::Error,
@@ -37,7 +38,7 @@ impl CallStatus {
         Self::Unknown,
     ];
 
-    /// Its word, as the record of a run writes it.
+    /// Returns the name in the log of a run.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -49,33 +50,34 @@ impl CallStatus {
         }
     }
 
-    /// The status of this word.
+    /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
-/// How one call ended, to be told to the model.
+/// The result of a call, as a message to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResultMessage<'t> {
-    /// The name of the tool, as it was called; empty if it is not known.
+    /// The name of the tool, as called; empty if it is not known.
     pub name: Untrusted<'t>,
     /// The id of the call; empty if it is not known.
     pub id: Untrusted<'t>,
-    /// How it ended; `None` if that is not known because nobody keeps it.
+    /// How the call ended; `None` if it is not known.
     pub status: Option<CallStatus>,
-    /// What went wrong, and what to do about it.
+    /// The error, and how to fix it.
     pub error: Option<Untrusted<'t>>,
-    /// What else the model has to know.
+    /// Further information for the model.
     pub note: Option<Untrusted<'t>>,
-    /// What the tool returned.
+    /// The output of the tool.
     pub output: Option<Untrusted<'t>>,
-    /// How long the whole output is, in bytes, if this one is cut.
+    /// The length of the whole output, in bytes, if `output` is truncated.
     pub whole_bytes: Option<u64>,
 }
 
 impl<'t> ResultMessage<'t> {
-    /// The result of a call of which nothing else is known.
+    /// Creates the result of a call of which nothing else is known.
     pub fn new(name: Untrusted<'t>, id: Untrusted<'t>) -> Self {
         Self {
             name,
@@ -88,30 +90,30 @@ impl<'t> ResultMessage<'t> {
         }
     }
 
-    /// Sets how it ended.
+    /// Sets the status.
     pub fn status(mut self, status: CallStatus) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Sets what the tool returned.
+    /// Sets the output.
     pub fn output(mut self, output: Untrusted<'t>) -> Self {
         self.output = Some(output);
         self
     }
 
-    /// Sets what went wrong.
+    /// Sets the error.
     pub fn error(mut self, error: Untrusted<'t>) -> Self {
         self.error = Some(error);
         self
     }
 }
 
-/// Puts results that come in any order into the order of the calls, so that every call is told exactly once
-/// (`spec/history.md` 4). Calls are given by name and id.
+/// Puts results into the order of the calls, so that each call has exactly one result (`spec/history.md` 4). Calls are
+/// given by name and id.
 ///
-/// A call without a result gets one that says so. Results that belong to no call follow at the end. Of several calls
-/// with one id the first gets the first result.
+/// A call without a result gets the status [`CallStatus::Unknown`] and an error. Results without a call follow at the
+/// end. If calls share an id, the first call gets the first result.
 pub fn in_call_order<'t>(
     calls: impl IntoIterator<Item = (Untrusted<'t>, Untrusted<'t>)>,
     results: Vec<ResultMessage<'t>>,
@@ -137,13 +139,13 @@ pub fn in_call_order<'t>(
     ordered
 }
 
-/// Tells results to the model, each once, in the order given (`spec/history.md` 3).
+/// Renders results for the model, each once, in the given order (`spec/history.md` 3).
 ///
-/// The whole text is escaped, its own words too. Without the escape it can be taken apart again exactly: no output,
-/// name or error can pass for the beginning of another result.
+/// The whole text is escaped, including the headings. Even without the escape each result stays distinct: no output,
+/// name or error can look like the beginning of another result.
 ///
 /// # Errors
-/// Refuses a dialect that cannot work.
+/// Returns an error for an invalid dialect.
 pub fn results(
     results: &[ResultMessage<'_>],
     dialect: &Dialect,
@@ -154,13 +156,13 @@ pub fn results(
         text: String::new(),
     };
     for (place, result) in results.iter().enumerate() {
-        writer.tell(result, place + 1, results.len());
+        writer.add(result, place + 1, results.len());
     }
     built.untrusted(&Untrusted::new(writer.text));
     Ok(built.finish())
 }
 
-/// The character that fences are made of: the first that is in no marker so that the escape would part it.
+/// Returns the first fence character that the escape would not separate.
 pub(crate) fn fence_character(dialect: &Dialect) -> Result<char, DialectError> {
     const CHARACTERS: [char; 6] = ['`', '~', '=', '-', '#', '*'];
     let escaper = Escaper::new(dialect)?;
@@ -171,7 +173,7 @@ pub(crate) fn fence_character(dialect: &Dialect) -> Result<char, DialectError> {
     Ok(CHARACTERS.into_iter().find(is_whole).unwrap_or('`'))
 }
 
-/// A line that stands before and behind a text, so that nothing in the text is that line.
+/// Returns a fence line that the text does not contain.
 pub(crate) fn fence_around(text: &str, character: char) -> String {
     let runs = text.split(|c| c != character);
     let longest = runs
@@ -187,13 +189,13 @@ struct ResultWriter {
 }
 
 impl ResultWriter {
-    fn say(&mut self, text: &str) -> &mut Self {
+    fn push(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
         self
     }
 
-    fn tell(&mut self, result: &ResultMessage<'_>, number: usize, count: usize) {
-        self.say(&format!("Result {number} of {count}:"));
+    fn add(&mut self, result: &ResultMessage<'_>, number: usize, count: usize) {
+        self.push(&format!("Result {number} of {count}:"));
         let status = result.status.map_or("", CallStatus::name);
         let mut separator = " ";
         for (label, word) in [
@@ -202,48 +204,50 @@ impl ResultWriter {
             ("status", status),
         ] {
             if !word.is_empty() {
-                self.say(separator).say(label).say(" ").say(&word_of(word));
+                self.push(separator)
+                    .push(label)
+                    .push(" ")
+                    .push(&word_of(word));
                 separator = ", ";
             }
         }
-        self.say("\n");
+        self.push("\n");
         for (label, text) in [("Error", &result.error), ("Note", &result.note)] {
             if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                self.say(label).content(text.raw());
+                self.push(label).content(text.raw());
             }
         }
         match (&result.output, result.whole_bytes) {
             (None, _) => {}
             (Some(output), None) if output.is_empty() => {
-                self.say("No output.\n");
+                self.push("No output.\n");
             }
-            (Some(output), None) => self.say("Output").content(output.raw()),
+            (Some(output), None) => self.push("Output").content(output.raw()),
             (Some(output), Some(bytes)) => self
-                .say(&format!("Output, truncated from {bytes} bytes"))
+                .push(&format!("Output, truncated from {bytes} bytes"))
                 .content(output.raw()),
         }
     }
 
-    /// A text behind its label: on the same line if it is one line, else between fences.
+    /// Writes a text after its label: on the same line if it has one line, otherwise between fences.
     fn content(&mut self, text: &str) {
         if is_one_line(text) {
-            self.say(": ").say(text).say("\n");
+            self.push(": ").push(text).push("\n");
             return;
         }
         let fence = fence_around(text, self.fence);
-        self.say(":\n").say(&fence).say("\n").say(text);
-        self.say("\n").say(&fence).say("\n");
+        self.push(":\n").push(&fence).push("\n").push(text);
+        self.push("\n").push(&fence).push("\n");
     }
 }
 
-/// Whether a text is something on one line, its first and last characters to be seen.
+/// Returns `true` if a text is one line that begins and ends with visible characters.
 fn is_one_line(text: &str) -> bool {
     let is_break = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}');
     !text.is_empty() && text.trim() == text && !text.contains(is_break)
 }
 
-/// A name or an id in a heading: bare if nothing in it could be taken for the rest of the heading, else as a JSON
-/// string.
+/// Writes a name or id in a heading: as is, or as a JSON string if part of it could be read as the rest of the heading.
 pub(crate) fn word_of(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     if word.chars().all(is_plain) {

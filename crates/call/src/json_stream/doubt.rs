@@ -1,10 +1,10 @@
-//! Whether the beginning of a text can still become something else than a string.
+//! Decides when the beginning of a text can only become a string.
 
 use plaincall_syntax::is_blank;
 
-/// Reads a text piece by piece, until it is certain to be a string (`spec/json-stream.md` 3).
+/// Reads a text piece by piece until it is certain to be a string (`spec/json-stream.md` 3).
 ///
-/// The other way round nothing is promised: a text in doubt may well be a string.
+/// A text in doubt may still be a string.
 #[derive(Clone, Debug)]
 pub(crate) struct Doubt {
     words: &'static [&'static str],
@@ -15,7 +15,7 @@ pub(crate) struct Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Before,
-    /// The first letters of a word that means something.
+    /// The first letters of a word with a meaning of its own.
     Word {
         word: &'static str,
         read: usize,
@@ -25,23 +25,23 @@ enum State {
     Whole,
     Point,
     Fraction,
-    /// Blanks behind a word or number.
+    /// Blanks after a word or number.
     After,
     Certain,
 }
 
 impl Doubt {
-    /// A text that is read without a schema (`spec/block.md` 7.7).
+    /// For a text without a schema (`spec/block.md` 7.7).
     pub(crate) fn guessed() -> Self {
         Self::new(&["true", "false"], true)
     }
 
-    /// A text that is a string, unless it is the word `null`.
+    /// For a string, unless the text is `null`.
     pub(crate) fn null() -> Self {
         Self::new(&["null"], false)
     }
 
-    /// A text that is a string, unless it is null, a boolean or a number as JSON writes it.
+    /// For a string, unless the text is null, a boolean or a number in JSON notation.
     pub(crate) fn scalar() -> Self {
         Self::new(&["null", "true", "false"], true)
     }
@@ -54,7 +54,7 @@ impl Doubt {
         }
     }
 
-    /// Reads on; returns whether the text is certain to be a string.
+    /// Reads the next piece; returns `true` once the text is certain to be a string.
     pub(crate) fn read(&mut self, piece: &str) -> bool {
         for character in piece.chars() {
             if self.state == State::Certain {

@@ -1,4 +1,4 @@
-//! What is known about arguments before they are there, as far as a stream of their JSON needs it.
+//! The information about future arguments that a stream of their JSON needs.
 
 use plaincall_syntax::is_blank;
 use serde_json::Value;
@@ -12,26 +12,26 @@ use crate::tool::usage::UsageBody;
 
 #[derive(Clone, Debug)]
 pub(crate) enum EmojiShape {
-    /// Only the whole call tells.
+    /// Known only when the call is complete.
     Whole,
-    /// The line does not fit: the call is wrong.
+    /// The line does not match: the call is invalid.
     Wrong,
-    /// The line gives arguments, and the body may give one more.
+    /// The line holds arguments, and the body may hold one more.
     Named {
         line: Arguments,
         body: Option<EmojiBody>,
     },
 }
 
-/// The string parameter that takes the body of an emoji call.
+/// The string parameter for the body of an emoji call.
 #[derive(Clone, Debug)]
 pub(crate) struct EmojiBody {
     pub(crate) name: String,
-    /// Whether an empty body counts as left out.
+    /// Whether an empty body counts as omitted.
     pub(crate) is_optional: bool,
 }
 
-/// What the schema says about a place, which is named by its segments, if it declares the parameter.
+/// Applies `ask` to the schema at a location given by its segments, if it declares the parameter.
 fn expects<T>(
     tool: &ToolSpec,
     place: &[&str],
@@ -43,7 +43,7 @@ fn expects<T>(
     (expected.is_declared() || place.first().is_none_or(is_parameter)).then(|| ask(&expected))
 }
 
-/// What may stand at a place to which a pointer leads.
+/// Returns the expected value at a pointer.
 #[expect(
     clippy::redundant_closure_for_method_calls,
     reason = "the method by name has lifetimes that are not general enough"
@@ -53,8 +53,7 @@ pub(crate) fn value(tool: &ToolSpec, place: &[&str]) -> ExpectedValue {
     value.unwrap_or(ExpectedValue::Nothing)
 }
 
-/// What may stand at each place that a pointer passes through: at the root, at its first segment, and so on to the last
-/// but one.
+/// Returns the expected parts at each step of a pointer: at the root, at its first segment, and so on up to its parent.
 fn way(tool: &ToolSpec, place: &[&str]) -> Vec<ExpectedParts> {
     Expected::way(&tool.schema().reader(), place)
 }
@@ -66,12 +65,12 @@ fn spells(tool: &ToolSpec, place: &[&str]) -> bool {
     expects(tool, above, |expected| expected.spells(last)).unwrap_or(false)
 }
 
-/// The JSON value of a whole text at a place; `None` if it does not fit.
+/// Converts a complete text to the JSON value at a pointer; `None` if it does not match.
 pub(crate) fn read(tool: &ToolSpec, place: &[&str], text: &str) -> Option<Value> {
     expects(tool, place, |expected| expected.read(text))?
 }
 
-/// What becomes of the line of a call in the emoji syntax, and of its body.
+/// Returns how the line and the body of an emoji call are read.
 pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
     let usage = tool.usage();
     let body = match usage.body {
@@ -90,7 +89,7 @@ pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
     }
 }
 
-/// Reads a pointer, where the schema says which segments are keys. Gives also what the pointer passes through.
+/// Parses a pointer; the schema decides which segments are keys. Also returns the parts along the pointer.
 pub(crate) fn placed<'t>(
     text: &'t str,
     depth: usize,
@@ -105,7 +104,7 @@ pub(crate) fn placed<'t>(
         if segment.contains(is_blank) && !spells(tool, here) {
             return Err(PointerError::value_on_line(text));
         }
-        // Only what looks like an index makes a difference. What is not known yet is no error yet.
+        // Only a segment that looks like an index matters. A segment that is not known yet is not an error.
         let is_digits = is_index(segment) || is_bad_index(segment);
         let may_be_key = matches!(parts, ExpectedParts::Object { .. } | ExpectedParts::Later);
         let is_key = is_digits && may_be_key;

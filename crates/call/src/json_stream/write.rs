@@ -1,4 +1,4 @@
-//! Strings written piece by piece, and what has been written of a text.
+//! JSON strings written piece by piece, and a check of the written text.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub(crate) fn write_escaped(text: &str, out: &mut String) {
     out.push_str(text.get(from..).unwrap_or_default());
 }
 
-/// What has been written: how much, and a check value of it (FNV-1a), which shows a difference without the text.
+/// The length and a checksum (FNV-1a) of the written text, to detect a difference without keeping the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     bytes: usize,
@@ -52,7 +52,7 @@ impl Written {
         });
     }
 
-    /// The rest of a text that begins with what has been written; `None` if it begins with something else.
+    /// Returns the rest of a text that begins with the written text; `None` if it begins differently.
     pub(crate) fn rest_of(self, text: &str) -> Option<&str> {
         let (known, rest) = text.split_at_checked(self.bytes)?;
         let mut found = Self::default();

@@ -1,11 +1,11 @@
-//! What is said of the block syntax (`spec/prompt.md` 2).
+//! The parts of the prompt for the block syntax (`spec/prompt.md` 2).
 
 use plaincall_syntax::Call;
 
 use super::PromptPart;
 use super::teaching::{Teaching, results};
 
-/// A part in our words; `None` if there is nothing to say.
+/// Returns the text of a part; `None` if it has no content.
 pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String> {
     let Teaching {
         start,
@@ -22,7 +22,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         PromptPart::Values => format!(
             "- End each call with `{end}`.\n\
              - For each parameter write one `{argument}` line with its name. The value follows on the next line, \
-             exactly as it is: no quotes, no `\\n`, no code fence, as many lines as it needs."
+             exactly as is: no quotes, no `\\n`, no code fence, as many lines as it needs."
         ),
         PromptPart::NestedValues => format!(
             "- Write each field of an object and each item of a list separately, with a path: `{argument}user/name`, \

@@ -1,11 +1,11 @@
-//! What is said of the emoji syntax (`spec/prompt.md` 2).
+//! The parts of the prompt for the emoji syntax (`spec/prompt.md` 2).
 
 use plaincall_syntax::Call;
 
 use super::PromptPart;
 use super::teaching::{Teaching, results};
 
-/// A part in our words; `None` if there is nothing to say.
+/// Returns the text of a part; `None` if it has no content.
 pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String> {
     let end = &teaching.end;
     Some(match part {
@@ -17,7 +17,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
             "- End each call with `{end}`.\n\
              - The first line of each tool below is its usage. Write values in that order, separated by spaces: no \
              names, no quotes, no `]`. `x?` is optional if nothing follows it, `x...` takes the rest of the line.\n\
-             - `(body: x)`: the body is the value of x, exactly as it is. Otherwise the body is empty."
+             - `(body: x)`: the body is the value of x, exactly as is. Otherwise the body is empty."
         ),
         PromptPart::NestedValues => {
             "- `(body: one JSON object)`: all parameters are in the body as JSON, none on \

@@ -1,4 +1,4 @@
-//! One tool in the list of tools (`spec/prompt.md` 3).
+//! An entry of the list of tools (`spec/prompt.md` 3).
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 use crate::untrusted::Untrusted;
 
-/// One tool as the list of tools shows it: its form, what it does, what it takes. Several lines.
+/// Writes the entry of a tool: its usage, description and parameters, on several lines.
 ///
-/// Its first line begins with `## `, and no other line does, whatever the definition says.
+/// Its first line begins with `## `, and no other line does, regardless of the definition.
 pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Untrusted<'static> {
     let name = match syntax {
         Syntax::Block => comment(&tool.name),
@@ -48,7 +48,7 @@ fn describe_in_lines(text: &mut String, description: &str) {
     }
 }
 
-/// The parameters; `None` if the schema refers to places for which there are no names.
+/// Writes the parameters; `None` if the schema has references that the notation cannot name.
 fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
     let document = tool.schema().document();
     let mut keywords = Keywords::new(document.as_object()?);
@@ -61,7 +61,7 @@ fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
     if description != tool.description {
         describe_in_lines(&mut text, &description);
     }
-    if keywords.says_other_than_members() {
+    if keywords.describes_more_than_members() {
         text.push_str(&notation.whole(keywords, 0));
         text.push('\n');
     } else {
@@ -70,7 +70,7 @@ fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
         let has_room = |name: &str| given.as_ref().is_none_or(|names| names.contains(name));
         let members = notation.members(&mut keywords, 0, has_room);
         let rest = notation.rest(&keywords).map(|rest| format!("& {rest}"));
-        // What a tool does not declare is wrong anyway, so `additionalProperties: false` says nothing new here.
+        // Undeclared parameters are errors anyway, so `additionalProperties: false` adds nothing.
         let is_empty = members.lines.is_empty() && rest.is_none();
         let nothing = is_empty.then(|| "(no parameters)".to_owned());
         for line in members.lines.into_iter().chain(nothing).chain(rest) {
@@ -85,7 +85,7 @@ fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
     Some(text)
 }
 
-/// The parameters for which a call of the syntax has room; `None` means all.
+/// Returns the parameters that a call of the syntax can express; `None` for all.
 fn names_with_room(tool: &ToolSpec, syntax: Syntax) -> Option<HashSet<&str>> {
     let usage = match syntax {
         Syntax::Block => return None,

@@ -1,7 +1,7 @@
-//! A schema in short notation (`spec/prompt.md` 4).
+//! A schema in a short notation (`spec/prompt.md` 4).
 //!
-//! Each function takes the keywords that its notation spells and leaves the others. What nobody took stands behind it
-//! as JSON, so nothing is lost.
+//! Each function takes the keywords that its notation covers and leaves the others. The remaining keywords follow as
+//! JSON, so nothing is lost.
 
 mod keywords;
 mod object;
@@ -15,16 +15,16 @@ use serde_json::Value;
 pub(super) use keywords::Keywords;
 pub(super) use object::describe;
 pub(super) use references::References;
-use words::{Bind, Words, joined};
+use words::{Precedence, Words, joined};
 pub(super) use words::{comment, json};
 
-/// Deeper schemas stand as JSON.
+/// Schemas nested more deeply are written as JSON.
 const DEEPEST: usize = 32;
 
 /// Writes the schemas of one tool.
 pub(super) struct Notation<'s> {
     references: References<'s>,
-    /// The syntax that is taught: it says how keys are written.
+    /// The syntax of the prompt, which decides how keys are written.
     syntax: Syntax,
     depth: usize,
 }
@@ -38,27 +38,26 @@ impl<'s> Notation<'s> {
         }
     }
 
-    /// The next definition that what has been written names and that has not been written itself: its name, the
-    /// notation, and its description.
+    /// Returns the next definition that is referenced and not written yet: its name, notation and description.
     pub(super) fn next_definition(&mut self) -> Option<(String, String, String)> {
         let (name, schema) = self.references.next()?;
         let (words, description) = self.described(schema, 0);
         Some((name, words.text, description))
     }
 
-    /// What binds: the notation, and behind it as JSON what has none.
+    /// Writes all constraints: the notation, followed by JSON for keywords without a notation.
     pub(super) fn whole(&mut self, keywords: Keywords<'s>, indent: usize) -> String {
         self.with_rest(keywords, indent).text
     }
 
-    /// The keywords that are left, as JSON.
+    /// Returns the remaining keywords as JSON.
     pub(super) fn rest(&mut self, keywords: &Keywords<'s>) -> Option<String> {
         let rest = keywords.rest()?;
         self.references.name_all(&rest);
         Some(json(&rest))
     }
 
-    /// A schema as a part of others, its description behind it.
+    /// Writes a schema inside others, followed by its description.
     fn part(&mut self, schema: &'s Value, indent: usize) -> Words {
         let (words, description) = self.described(schema, indent);
         if description.is_empty() {
@@ -66,11 +65,11 @@ impl<'s> Notation<'s> {
         }
         let description = json(&description.into());
         words
-            .within(Bind::Atom)
-            .then(&format!("({description})"), Bind::Atom)
+            .within(Precedence::Atom)
+            .then(&format!("({description})"), Precedence::Atom)
     }
 
-    /// A schema with its default and examples, and its description apart.
+    /// Writes a schema with its default and examples, and returns the description separately.
     fn described(&mut self, schema: &'s Value, indent: usize) -> (Words, String) {
         let mut keywords = match schema {
             Value::Bool(true) => return (Words::atom("any"), String::new()),
@@ -93,11 +92,14 @@ impl<'s> Notation<'s> {
         });
         let mut words = self.with_rest(keywords, indent);
         if let Some(default) = default {
-            words = words.then(&format!(" = {}", json(&default)), Bind::Annotated);
+            words = words.then(&format!(" = {}", json(&default)), Precedence::Annotated);
         }
         if let Some(Value::Array(examples)) = examples.as_deref() {
             let examples: Vec<String> = examples.iter().map(json).collect();
-            words = words.then(&format!(" e.g. {}", examples.join(", ")), Bind::Annotated);
+            words = words.then(
+                &format!(" e.g. {}", examples.join(", ")),
+                Precedence::Annotated,
+            );
         }
         self.depth -= 1;
         (words, description)
@@ -110,12 +112,12 @@ impl<'s> Notation<'s> {
             (None, None) => Words::atom("any"),
             (None, Some(rest)) => Words::atom(rest),
             (Some(core), Some(rest)) => core
-                .within(Bind::All)
-                .then(&format!(" & {rest}"), Bind::All),
+                .within(Precedence::All)
+                .then(&format!(" & {rest}"), Precedence::All),
         }
     }
 
-    /// The notation of what it takes; `None` if there is none for any of it.
+    /// Writes the notation of the keywords that it takes; `None` if none of them has one.
     fn core(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Option<Words> {
         if let Some(words) = self.reference(keywords, indent) {
             return Some(words);
@@ -129,20 +131,20 @@ impl<'s> Notation<'s> {
         self.typed(keywords, indent)
     }
 
-    /// `$ref`: the definition itself where nothing else names it, else its name.
+    /// Writes a `$ref`: the definition itself if this is the only reference, otherwise its name.
     fn reference(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Option<Words> {
         let reference = keywords.take_whole("$ref", Value::is_string)?;
-        // All references of a document that is written in the notation lead to definitions.
+        // All references of a document in the notation lead to definitions.
         match self.references.follow(reference.as_str()?)? {
             references::Target::Named(name) => Some(Words::atom(name)),
             references::Target::Inline(schema) => Some(self.part(schema, indent)),
         }
     }
 
-    /// `anyOf`, `oneOf`, `allOf` and `not`, where nothing beside them says what there is.
+    /// Writes `anyOf`, `oneOf`, `allOf` and `not`, if no keyword beside them lists members or items.
     fn combined(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Option<Words> {
         const COMBINATIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-        if keywords.says_parts() {
+        if keywords.describes_parts() {
             return None;
         }
         for keyword in COMBINATIONS {
@@ -159,21 +161,25 @@ impl<'s> Notation<'s> {
             let words = words.into_iter();
             return Some(match keyword {
                 "anyOf" => {
-                    let texts = words.map(|word| word.within(Bind::Any).text).collect();
+                    let texts = words
+                        .map(|word| word.within(Precedence::Any).text)
+                        .collect();
                     Words {
                         text: joined(texts, "|", "", "", indent),
-                        bind: Bind::Any,
+                        precedence: Precedence::Any,
                     }
                 }
                 "oneOf" => {
-                    let texts = words.map(|word| word.within(Bind::All).text).collect();
+                    let texts = words
+                        .map(|word| word.within(Precedence::All).text)
+                        .collect();
                     Words::atom(joined(texts, "|", "one of (", ")", indent))
                 }
                 _ => {
                     let texts = words.map(|word| apart(word).text).collect();
                     Words {
                         text: joined(texts, "&", "", "", indent),
-                        bind: Bind::All,
+                        precedence: Precedence::All,
                     }
                 }
             });
@@ -186,7 +192,7 @@ impl<'s> Notation<'s> {
         Some(Words::atom(text))
     }
 
-    /// `type` with what belongs to each type.
+    /// Writes `type` with the keywords of each type.
     fn typed(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Option<Words> {
         let types = keywords.take_types()?;
         let mut words: Vec<Words> = types
@@ -205,11 +211,11 @@ impl<'s> Notation<'s> {
         let texts: Vec<String> = words.into_iter().map(|word| word.text).collect();
         Some(Words {
             text: texts.join(" | "),
-            bind: Bind::Any,
+            precedence: Precedence::Any,
         })
     }
 
-    /// `[string] 1..5 items`, `tuple[string, number]`.
+    /// Writes `[string] 1..5 items` or `tuple[string, number]`.
     fn list(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Words {
         let text = match self.tuple(keywords, indent) {
             Some(tuple) => tuple,
@@ -220,13 +226,13 @@ impl<'s> Notation<'s> {
         };
         let mut words = Words::atom(text);
         if let Some(bounds) = scalar::counts(keywords, "minItems", "maxItems") {
-            words = words.then(&format!(" {bounds} items"), Bind::Narrowed);
+            words = words.then(&format!(" {bounds} items"), Precedence::Narrowed);
         }
         match keywords
             .take_if("uniqueItems", Value::is_boolean)
             .as_deref()
         {
-            Some(Value::Bool(true)) => words.then(" unique", Bind::Narrowed),
+            Some(Value::Bool(true)) => words.then(" unique", Precedence::Narrowed),
             _ => words,
         }
     }
@@ -237,8 +243,8 @@ impl<'s> Notation<'s> {
             Some(places) => (places, "items"),
             None => (keywords.take_whole("items", is_list)?, "additionalItems"),
         };
-        // A comma may also stand between examples.
-        let mut place = |schema| self.part(schema, indent).within(Bind::Any).text;
+        // A comma may also appear between examples.
+        let mut place = |schema| self.part(schema, indent).within(Precedence::Any).text;
         let mut places: Vec<String> = places.as_array()?.iter().map(&mut place).collect();
         match keywords.take_whole(behind, |value| !value.is_array()) {
             Some(Value::Bool(false)) => {}
@@ -249,10 +255,10 @@ impl<'s> Notation<'s> {
     }
 }
 
-/// A member of `allOf`. What depends on the keywords beside it is kept apart from theirs by parentheses.
+/// Puts a member of `allOf` in parentheses if it depends on its neighboring keywords.
 fn apart(words: Words) -> Words {
     if words.text.contains("\"unevaluated") {
         return Words::atom(format!("({})", words.text));
     }
-    words.within(Bind::All)
+    words.within(Precedence::All)
 }

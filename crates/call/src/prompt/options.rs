@@ -1,6 +1,6 @@
-//! What of a prompt is said.
+//! Options of the prompt.
 
-/// What a prompt leaves out. Default: it says everything.
+/// Parts that the prompt omits. Default: none.
 #[derive(Clone, Debug, Default)]
 pub struct PromptOptions {
     pub(super) without_dependencies: bool,
@@ -8,18 +8,18 @@ pub struct PromptOptions {
 }
 
 impl PromptOptions {
-    /// A prompt that says everything.
+    /// Creates the options of a complete prompt.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says nothing of ids and dependencies, for readers that do not know them. The emoji syntax has none anyway.
+    /// Omits ids and dependencies, for readers that do not support them. The emoji syntax never has them.
     pub fn without_dependencies(mut self) -> Self {
         self.without_dependencies = true;
         self
     }
 
-    /// Asks for at most one call in a reply.
+    /// Allows at most one call in a reply.
     pub fn one_call(mut self) -> Self {
         self.one_call = true;
         self

@@ -1,10 +1,10 @@
-//! What of a dialect is taught: its markers, its escape, calls written in it.
+//! The markers, escapes and example calls of a dialect, for the prompt.
 
 use plaincall_syntax::{Call, Dialect, DialectError, Escaper, MarkerUse, Syntax, render};
 
 use super::options::PromptOptions;
 
-/// What is taught.
+/// The elements of a dialect that the prompt shows.
 pub(super) struct Teaching<'d> {
     dialect: &'d Dialect,
     escaper: Escaper,
@@ -40,10 +40,10 @@ impl<'d> Teaching<'d> {
         })
     }
 
-    /// These markers and those of reasoning as they are written inside a value; `None` if the dialect has no escape.
+    /// Returns these markers and those of reasoning as written inside a value; `None` if the dialect has no escape.
     ///
-    /// Reading removes the backslash of any marker, so those of reasoning are taught too: results show them escaped, and
-    /// a model that does not know why would write `<think\>` into a file that is to hold `<think\>`.
+    /// Reading removes the backslash of any marker, so the prompt shows the reasoning markers too. Otherwise a model
+    /// that sees them escaped in results would write `<think\>` into a file that should contain `<think\>`.
     pub(super) fn escapes(&self, markers: &[&String]) -> Option<String> {
         let markers = markers.iter().copied().chain(&self.reasoning);
         let escapes = markers.map(|marker| format!("`{}`", self.escaper.escape(marker)));
@@ -51,15 +51,15 @@ impl<'d> Teaching<'d> {
         has_escape.then(|| escapes.collect::<Vec<_>>().join(", "))
     }
 
-    /// The text of calls. Markers may be such that a call cannot be spelled; then there is none.
+    /// Renders calls; `None` if the markers do not allow it.
     pub(super) fn calls(&self, calls: &[Call<'_>]) -> Option<String> {
         let texts = calls.iter().map(|call| render(call, self.dialect));
         texts.collect::<Result<String, _>>().ok()
     }
 
-    /// Whether the markers count everywhere.
+    /// Returns `true` if the markers count everywhere in a line.
     pub(super) fn counts_anywhere(&self) -> bool {
-        // A dialect says so by reading a call that it would otherwise spell.
+        // In such a dialect, a value with a marker in the middle of a line cannot be rendered.
         let value = format!("a{}b", self.argument);
         let call = Call::Block {
             name: "a",
@@ -71,7 +71,7 @@ impl<'d> Teaching<'d> {
     }
 }
 
-/// When results come.
+/// Writes when results arrive.
 pub(super) fn results(teaching: &Teaching<'_>) -> String {
     if teaching.one_call {
         "- After the call, stop. The result comes in the next message; never write or guess it."

@@ -1,4 +1,4 @@
-//! The arguments of a block call as they would look right.
+//! The arguments of a block call, for the example.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,11 +22,11 @@ use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tree::ROOT;
 
-/// An argument with more values is one placeholder.
+/// An argument with more values becomes one placeholder.
 const MOST_VALUES: usize = 12;
-/// Optional arguments beyond so many values are not shown.
+/// Optional arguments over this number of values are not shown.
 const MOST_SHOWN: usize = 32;
-/// A pointer that is longer is not shown; its argument is one placeholder. In bytes.
+/// An argument with a longer pointer becomes one placeholder. In bytes.
 const LONGEST_POINTER: usize = 100;
 
 pub(super) fn blank(tool: &ToolSpec) -> Spelled {
@@ -50,7 +50,7 @@ fn parts_of<'s>(
     slots
 }
 
-/// What was right of a call, and placeholders for the rest.
+/// Returns the valid arguments of a call, and placeholders for the others.
 pub(super) fn spelled(
     tool: &ToolSpec,
     call: &ToolCall,
@@ -75,18 +75,18 @@ pub(super) fn spelled(
         large: BTreeMap::new(),
         found: Found::default(),
     };
-    draft.find_whole(call, &written, wrong.is_cut, keep);
-    let last = written.iter().last().filter(|_| wrong.is_cut);
+    draft.find_whole(call, &written, wrong.is_truncated, keep);
+    let last = written.iter().last().filter(|_| wrong.is_truncated);
     for argument in written.iter() {
-        let is_cut = last.is_some_and(|last| last.pointer == argument.pointer);
-        draft.argument(argument.pointer, argument.text, is_cut, keeper);
+        let is_truncated = last.is_some_and(|last| last.pointer == argument.pointer);
+        draft.argument(argument.pointer, argument.text, is_truncated, keeper);
     }
     draft.given_on_line(call, keeper);
     draft.missing(&problems);
     draft.finish()
 }
 
-/// The arguments as they were written. What stands as JSON without an argument marker is taken for them.
+/// Returns the arguments as written. JSON without an argument marker is taken for them.
 fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
     let is_empty = call.arguments.is_empty();
     if let Some(object) = is_empty.then(|| json_inside(call.raw())).flatten() {
@@ -96,7 +96,7 @@ fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
             if let Ok(flat) = flatten(&one, Some(tool)) {
                 pairs.extend(flat);
             } else {
-                // It does not fit; its text shows that it was there.
+                // It does not fit, but its text shows that it was present.
                 pairs.push((escape(&key).into_owned(), value.to_string()));
             }
         }
@@ -125,11 +125,11 @@ struct Draft<'d, 's> {
     reader: &'d SchemaReader<'s>,
     root: &'d Place<'s>,
     written: &'d Arguments,
-    /// Pointers at which something is wrong, by the argument that they lead into.
+    /// Invalid pointers, by the argument that they lead into.
     broken: HashMap<String, Vec<&'d str>>,
-    /// Arguments of which something is wrong, so that no part of them is kept.
+    /// Arguments of which no part is kept, because something in them is invalid.
     whole: HashSet<String>,
-    /// Arguments with too much in them to be shown, each with the number of its values.
+    /// Arguments that are too large to show, with the number of their values.
     large: BTreeMap<String, usize>,
     found: Found,
 }
@@ -141,7 +141,7 @@ struct Found {
 }
 
 impl Found {
-    /// Whether something stands where the pointer leads, in it or around it.
+    /// Returns `true` if there is an argument at the pointer, inside it or around it.
     fn has(&self, pointer: &str) -> bool {
         let same_key = self.by_key.get(&key_of(pointer)).into_iter().flatten();
         let mut known = same_key.filter_map(|&place| self.slots.get(place));
@@ -164,7 +164,7 @@ impl Found {
 }
 
 impl Draft<'_, '_> {
-    fn find_whole(&mut self, call: &ToolCall, written: &Arguments, is_cut: bool, keep: Keep) {
+    fn find_whole(&mut self, call: &ToolCall, written: &Arguments, is_truncated: bool, keep: Keep) {
         let mut has_long_pointer = HashSet::new();
         for argument in written.iter() {
             let key = key_of(argument.pointer);
@@ -178,11 +178,14 @@ impl Draft<'_, '_> {
         let is_broken = |key: &&String| self.broken.contains_key(*key);
         self.whole
             .extend(self.large.keys().filter(is_broken).cloned());
-        // What could not be placed has no place in the example.
+        // A value that could not be placed has no location in the example.
         let unplaced = call.arguments.unplaced_pointers();
         let is_lost = |pointer: &&str| !pointer.contains([' ', '\t']);
         self.whole.extend(unplaced.filter(is_lost).map(key_of));
-        let spoiled = call.diagnostics.iter().filter(|one| one.spoils_arguments());
+        let spoiled = call
+            .diagnostics
+            .iter()
+            .filter(|one| one.is_argument_error());
         for diagnostic in spoiled {
             let named = diagnostic.message.rsplit(": ").next().unwrap_or_default();
             if matches!(
@@ -193,7 +196,7 @@ impl Draft<'_, '_> {
             }
         }
         let is_open = |pointer: &&str| is_in_union(self.reader, self.root, pointer);
-        let last = written.iter().last().filter(|_| is_cut);
+        let last = written.iter().last().filter(|_| is_truncated);
         let doubtful = last.iter().map(|last| last.pointer);
         let doubtful = self
             .broken
@@ -218,7 +221,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// What was written under a key, as far as it can be seen without knowing what it should be.
+    /// Returns the value under a key, as far as it can be read without its schema.
     fn value_at(&self, pointer: &str) -> Value {
         let tree = &self.written.tree;
         match tree.find(&Pointer::lenient(pointer)) {
@@ -234,7 +237,7 @@ impl Draft<'_, '_> {
         self.tool.get(key).is_some() || self.root.declares(key)
     }
 
-    fn argument(&mut self, pointer: &str, text: &str, is_cut: bool, keeper: &Keeper) {
+    fn argument(&mut self, pointer: &str, text: &str, is_truncated: bool, keeper: &Keeper) {
         let key = key_of(pointer);
         if !self.is_declared(&key) {
             return;
@@ -255,7 +258,7 @@ impl Draft<'_, '_> {
         }
         let mut broken = self.broken.get(&key).into_iter().flatten();
         match broken.find(|one| is_related(one, pointer)) {
-            None if is_cut => {
+            None if is_truncated => {
                 let place = place_at(self.reader, self.root, pointer);
                 let words = ended_early(&place.in_words(), text.len());
                 self.found.put(pointer, Slot::Placeholder(words));
@@ -266,7 +269,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// A value that stands as JSON and is wrong in parts.
+    /// Adds a value written as JSON of which some parts are invalid.
     fn fixed(&mut self, pointer: &str, text: &str, keeper: &Keeper) {
         let broken = self.broken.get(&key_of(pointer)).into_iter().flatten();
         let inner = broken.filter(|one| is_related(one, pointer));
@@ -280,7 +283,7 @@ impl Draft<'_, '_> {
             .put(pointer, Slot::Placeholder(fixed.to_string()));
     }
 
-    /// Values that stand on the line of their pointer, where they fit.
+    /// Adds values on the line of their pointer, if they are valid.
     fn given_on_line(&mut self, call: &ToolCall, keeper: &Keeper) {
         for pointer in call.arguments.unplaced_pointers() {
             let Some((pointer, value)) = pointer.split_once([' ', '\t']) else {
@@ -306,7 +309,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// The arguments in the order of the definition; not too many of them.
+    /// Returns the arguments in the order of the definition, up to the limit.
     fn finish(self) -> Spelled {
         let names = self.tool.parameters().iter().zip(0..);
         let places: HashMap<&str, usize> = names.map(|(one, at)| (&*one.name, at)).collect();
@@ -315,17 +318,17 @@ impl Draft<'_, '_> {
         groups.sort_by_cached_key(|(key, slots)| (place(key), slots.first().copied()));
         let mut slots: Vec<Option<(String, Slot)>> =
             self.found.slots.into_iter().map(Some).collect();
-        let mut left_out = 0;
+        let mut omitted = 0;
         let mut arguments: Vec<(String, Slot)> = Vec::new();
         for (key, group) in groups {
             let is_required = self.tool.get(&key).is_some_and(|one| one.required);
             if arguments.len() >= MOST_SHOWN && !is_required {
-                left_out += group.len();
+                omitted += group.len();
                 continue;
             }
             let group = group.into_iter().filter_map(|at| slots.get_mut(at)?.take());
             arguments.extend(group);
         }
-        Spelled::block(arguments, left_out)
+        Spelled::block(arguments, omitted)
     }
 }

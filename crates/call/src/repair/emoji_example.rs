@@ -1,4 +1,4 @@
-//! The line and the body of an emoji call as they would look right.
+//! The line and the body of an emoji call, for the example.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::schema::{Place, SchemaReader};
 use crate::tool::usage::{Usage, UsageBody};
 use crate::tool::{Parameter, ToolSpec};
 
-/// Optional members of a JSON body beyond so many are not shown.
+/// Optional members of a JSON body over this number are not shown.
 const MOST_MEMBERS: usize = 32;
 
 pub(super) fn blank(tool: &ToolSpec) -> Spelled {
@@ -49,7 +49,7 @@ pub(super) fn spelled(
     });
     let written = bind_emoji(tool, call, &mut Problems::default());
     let reader = tool.schema().reader();
-    Draft::new(tool, &reader, broken.collect()).spelled(&written, Some(keeper), wrong.is_cut)
+    Draft::new(tool, &reader, broken.collect()).spelled(&written, Some(keeper), wrong.is_truncated)
 }
 
 struct Draft<'d, 's> {
@@ -57,10 +57,10 @@ struct Draft<'d, 's> {
     tool: &'d ToolSpec,
     reader: &'d SchemaReader<'s>,
     root: Place<'s>,
-    /// Pointers at which something is wrong, by the argument that they lead into.
+    /// Invalid pointers, by the argument that they lead into.
     broken: HashMap<String, Vec<String>>,
     placeholders: Vec<String>,
-    left_out: usize,
+    omitted: usize,
 }
 
 impl<'d, 's> Draft<'d, 's> {
@@ -76,7 +76,7 @@ impl<'d, 's> Draft<'d, 's> {
             root: reader.root(),
             broken,
             placeholders: Vec::new(),
-            left_out: 0,
+            omitted: 0,
         }
     }
 
@@ -84,17 +84,22 @@ impl<'d, 's> Draft<'d, 's> {
         self.broken.contains_key(&key_of(pointer))
     }
 
-    fn spelled(mut self, written: &Arguments, keeper: Option<&Keeper>, is_cut: bool) -> Spelled {
+    fn spelled(
+        mut self,
+        written: &Arguments,
+        keeper: Option<&Keeper>,
+        is_truncated: bool,
+    ) -> Spelled {
         let raw_args = self.line(written, keeper);
         let body = match self.usage.body {
             UsageBody::Nothing => String::new(),
-            UsageBody::Parameter(parameter) => self.body(parameter, written, keeper, is_cut),
+            UsageBody::Parameter(parameter) => self.body(parameter, written, keeper, is_truncated),
             UsageBody::Json => self.json(written, keeper).to_string(),
         };
         Spelled {
             texts: Texts::Emoji { raw_args, body },
             placeholders: self.placeholders,
-            left_out: self.left_out,
+            omitted: self.omitted,
         }
     }
 
@@ -102,7 +107,7 @@ impl<'d, 's> Draft<'d, 's> {
         self.reader.member(&self.root, &parameter.name)
     }
 
-    /// The text that stands at a pointer; placeholders are noted.
+    /// Returns the text at a pointer, and records placeholders.
     fn text(&mut self, pointer: &str, slot: Slot) -> String {
         match slot {
             Slot::Kept(text) => text,
@@ -141,13 +146,13 @@ impl<'d, 's> Draft<'d, 's> {
         parameter: &Parameter,
         written: &Arguments,
         keeper: Option<&Keeper>,
-        is_cut: bool,
+        is_truncated: bool,
     ) -> String {
         let pointer = parameter.pointer();
         let name = &parameter.name;
         let text = written.get(&pointer).filter(|_| !self.is_broken(&pointer));
         let slot = match text.zip(keeper) {
-            _ if is_cut => {
+            _ if is_truncated => {
                 let len = text.map_or(0, str::len);
                 Slot::Placeholder(ended_early(&format!("{name}: a string"), len))
             }
@@ -171,7 +176,7 @@ impl<'d, 's> Draft<'d, 's> {
             };
             let is_required = self.tool.get(key).is_some_and(|one| one.required);
             if object.len() >= MOST_MEMBERS && !is_required {
-                self.left_out += 1;
+                self.omitted += 1;
                 continue;
             }
             let pointer = escape(key);

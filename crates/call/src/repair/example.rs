@@ -1,4 +1,4 @@
-//! The call as it would look right (`spec/repair.md` 3).
+//! The correct example of a call (`spec/repair.md` 3).
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,35 +17,35 @@ use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
-/// A value that is longer is not told again, in bytes.
+/// A longer value is not repeated. In bytes.
 const LONGEST_VALUE: usize = 200;
-/// An id that is longer is left out, in bytes.
+/// A longer id is omitted. In bytes.
 const LONGEST_ID: usize = 300;
-/// A call whose dependencies are longer together is not shown: without them it would not wait. In bytes.
+/// A call with longer dependencies has no example: without them it would not wait. In bytes.
 const LONGEST_DEPENDENCIES: usize = 1_000;
 
 pub(super) struct Example {
     pub(super) text: String,
     pub(super) has_placeholders: bool,
-    /// How many arguments it does not show.
-    pub(super) left_out: usize,
+    /// The number of arguments that it omits.
+    pub(super) omitted: usize,
 }
 
-/// What is known to be wrong beside what binding finds.
+/// Errors besides those of binding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wrong {
-    /// It is not known where its last value ends.
-    pub(super) is_cut: bool,
-    /// An earlier call has its id.
+    /// Whether the end of its last value is not known.
+    pub(super) is_truncated: bool,
+    /// Whether an earlier call has its id.
     pub(super) has_taken_id: bool,
 }
 
-/// How much of what was written is kept.
+/// The parts of the call to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// All that is right.
+    /// All valid parts.
     Parts,
-    /// The arguments in which all is right.
+    /// The arguments without any error.
     Arguments,
     /// Nothing.
     Nothing,
@@ -57,12 +57,12 @@ pub(super) enum Slot {
     Placeholder(String),
 }
 
-/// The arguments of an example as texts.
+/// The arguments of an example as text.
 pub(super) struct Spelled {
     pub(super) texts: Texts,
     /// The pointers of the placeholders.
     pub(super) placeholders: Vec<String>,
-    pub(super) left_out: usize,
+    pub(super) omitted: usize,
 }
 
 pub(super) enum Texts {
@@ -75,7 +75,7 @@ pub(super) enum Texts {
 }
 
 impl Spelled {
-    pub(super) fn block(arguments: Vec<(String, Slot)>, left_out: usize) -> Self {
+    pub(super) fn block(arguments: Vec<(String, Slot)>, omitted: usize) -> Self {
         let is_placeholder = |slot: &Slot| matches!(slot, Slot::Placeholder(_));
         let placeholders = arguments.iter().filter(|(_, slot)| is_placeholder(slot));
         let placeholders = placeholders.map(|(pointer, _)| pointer.clone()).collect();
@@ -85,7 +85,7 @@ impl Spelled {
         Self {
             texts: Texts::Block(texts.collect()),
             placeholders,
-            left_out,
+            omitted,
         }
     }
 }
@@ -93,15 +93,15 @@ impl Spelled {
 impl Wrong {
     pub(super) fn of(error: &CallError) -> Self {
         Self {
-            is_cut: error.is_about_its_end(),
+            is_truncated: error.is_about_its_end(),
             has_taken_id: matches!(error, CallError::DuplicateId(_)),
         }
     }
 }
 
 impl Example {
-    /// What the call would look like if it were right. `None` if the dialect cannot spell it, or if it would be wrong in
-    /// more than its placeholders.
+    /// Creates the example for a call. `None` if the dialect cannot express it, or if anything besides its placeholders
+    /// would be invalid.
     pub(super) fn of(
         tool: &ToolSpec,
         call: &ToolCall,
@@ -124,9 +124,9 @@ impl Example {
         let (spelled, text) =
             attempts.find(|(spelled, text)| is_right_elsewhere(tool, spelled, text, &own))?;
         let example = Self::from(&spelled, text);
-        // What is missing was never written, so without a placeholder the call would pass for a whole one.
+        // Missing arguments were never written, so without a placeholder the example would look complete.
         let is_reported =
-            example.has_placeholders || !(wrong.is_cut && may_lack_arguments(tool, call));
+            example.has_placeholders || !(wrong.is_truncated && may_lack_arguments(tool, call));
         is_reported.then_some(example)
     }
 
@@ -145,16 +145,16 @@ impl Example {
         Self {
             text,
             has_placeholders: !spelled.placeholders.is_empty(),
-            left_out: spelled.left_out,
+            omitted: spelled.omitted,
         }
     }
 }
 
-/// Whether a call that broke off may have been meant to have more arguments than it has.
+/// Returns `true` if a truncated call may lack arguments.
 fn may_lack_arguments(tool: &ToolSpec, call: &ToolCall) -> bool {
     match call.syntax {
         Syntax::Block => true,
-        // The line is whole, and so is a body that is JSON.
+        // The line is complete, and so is a body that is valid JSON.
         Syntax::Emoji => match tool.usage().body {
             UsageBody::Nothing => false,
             UsageBody::Parameter(_) => true,
@@ -171,13 +171,13 @@ struct HeaderParts {
 }
 
 impl HeaderParts {
-    /// `None` if there is too much in it.
+    /// Returns `None` if they are too long.
     fn of(call: &ToolCall, wrong: Wrong) -> Option<Self> {
         let bytes: usize = call.dependencies.iter().map(String::len).sum();
         if bytes > LONGEST_DEPENDENCIES {
             return None;
         }
-        // An id has to stand before dependencies, however long it is.
+        // Dependencies require an id before them, of any length.
         let has_room = call.id.len() <= LONGEST_ID || !call.dependencies.is_empty();
         let id = (!call.is_id_automatic && has_room).then(|| {
             if wrong.has_taken_id {
@@ -193,7 +193,7 @@ impl HeaderParts {
     }
 }
 
-/// The text of the example; `None` if the dialect cannot spell it, or if a definition has put a marker into it.
+/// Renders the example; `None` if the dialect cannot express it, or if a definition contains a marker.
 fn rendered(
     tool: &ToolSpec,
     header: &HeaderParts,
@@ -231,7 +231,7 @@ fn rendered(
     render(&call, dialect).ok()
 }
 
-/// Whether what is read of the example is wrong in nothing but its placeholders.
+/// Returns `true` if nothing in the example is invalid except its placeholders.
 fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &Dialect) -> bool {
     let Ok(document) = Document::parse(text, dialect) else {
         return false;
@@ -249,10 +249,10 @@ fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &
     problems.iter().all(is_expected)
 }
 
-/// Decides whether a value that was right is told again.
+/// Decides whether a valid value is repeated.
 pub(super) struct Keeper {
     all: Escaper,
-    /// The escape that the rendered call has; `None` if it has none.
+    /// The escape of the rendered call; `None` if it has none.
     own: Option<Escaper>,
 }
 
@@ -268,7 +268,7 @@ impl Keeper {
         })
     }
 
-    /// The text, or a placeholder if it is long or holds a marker that the example could not escape.
+    /// Returns the text, or a placeholder if it is long or contains a marker that the example could not escape.
     pub(super) fn slot(&self, text: &str) -> Slot {
         if text.len() > LONGEST_VALUE {
             return Slot::Placeholder(as_before(&bytes(text.len())));
@@ -280,7 +280,7 @@ impl Keeper {
         }
     }
 
-    /// Whether no marker is left in a text when it is rendered as a value or body.
+    /// Returns `true` if a text contains no marker when it is rendered as a value or body.
     fn is_safe(&self, text: &str) -> bool {
         let escaped = match &self.own {
             Some(own) => own.escape(text),
@@ -289,13 +289,13 @@ impl Keeper {
         self.all.escape(text) == escaped
     }
 
-    /// Whether a text holds no marker, for where there is no escape.
+    /// Returns `true` if a text contains no marker, for dialects without an escape.
     fn is_free(&self, text: &str) -> bool {
         self.all.escape(text) == text
     }
 }
 
-/// Whether one of two pointers leads to the other or to what is in it.
+/// Returns `true` if one of two pointers is equal to the other or a prefix of it.
 pub(super) fn is_related(one: &str, other: &str) -> bool {
     let is_in = |inner: &str, outer: &str| {
         inner
@@ -305,12 +305,12 @@ pub(super) fn is_related(one: &str, other: &str) -> bool {
     is_in(one, other) && !other.is_empty() || is_in(other, one) && !one.is_empty()
 }
 
-/// The key of the root that a pointer leads through.
+/// Returns the key of the root that a pointer leads through.
 pub(super) fn key_of(pointer: &str) -> String {
     unescape(pointer.split('/').next().unwrap_or_default()).into_owned()
 }
 
-/// What may stand where a pointer leads.
+/// Returns the schema at a pointer.
 pub(super) fn place_at<'s>(
     reader: &SchemaReader<'s>,
     root: &Place<'s>,
@@ -323,7 +323,7 @@ pub(super) fn place_at<'s>(
     place
 }
 
-/// Whether what stands above a place may be one of several things: then another part may decide what is right there.
+/// Returns `true` if a union is above this location: then other parts may decide what is valid.
 pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, pointer: &str) -> bool {
     let above = pointer.match_indices('/').map(|(at, _)| at);
     above.filter_map(|at| pointer.get(..at)).any(|above| {
@@ -332,7 +332,7 @@ pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, point
     })
 }
 
-/// The pointers of problems, each once.
+/// Returns the pointers of errors, each once.
 pub(super) fn pointers_of(problems: &[ReplyDiagnostic]) -> Vec<&str> {
     let mut seen = HashSet::new();
     problems
@@ -342,7 +342,7 @@ pub(super) fn pointers_of(problems: &[ReplyDiagnostic]) -> Vec<&str> {
         .collect()
 }
 
-/// Pointers by the argument that they lead into.
+/// Groups pointers by the argument that they lead into.
 pub(super) fn by_key(pointers: Vec<&str>) -> HashMap<String, Vec<&str>> {
     let mut found: HashMap<String, Vec<&str>> = HashMap::new();
     for pointer in pointers {
@@ -351,7 +351,7 @@ pub(super) fn by_key(pointers: Vec<&str>) -> HashMap<String, Vec<&str>> {
     found
 }
 
-/// The parts of a skeleton, each with its pointer below `pointer`.
+/// Adds the parts of a skeleton, each with its pointer below `pointer`.
 pub(super) fn spread(pointer: &str, value: &Value, into: &mut Vec<(String, Slot)>) {
     match value {
         Value::Object(members) => {

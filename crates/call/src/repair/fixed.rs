@@ -1,4 +1,4 @@
-//! A value that stands as JSON, with placeholders where something in it is wrong.
+//! A JSON value with placeholders for its invalid parts.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::repair::example::{Keeper, Slot, is_in_union, place_at};
 use crate::repair::placeholder::{narrowed, skeleton, whole};
 use crate::schema::{Place, SchemaReader};
 
-/// The value at `pointer` of which the parts at the `broken` pointers are wrong or missing. What cannot be told part by
-/// part is what is expected instead of the whole.
+/// Returns the value at `pointer` with placeholders for the invalid or missing parts at the `broken` pointers. If
+/// single parts cannot be replaced, the whole value becomes a placeholder.
 pub(super) fn fixed<'s>(
     reader: &SchemaReader<'s>,
     root: &Place<'s>,
@@ -38,7 +38,7 @@ pub(super) fn fixed<'s>(
     skeleton(reader, &narrowed(reader, &place, &fixed))
 }
 
-/// What holds the last segment of a pointer, and that segment.
+/// Returns the parent of the last segment of a pointer, and that segment.
 fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Value>, &'p str) {
     match pointer.rsplit_once('/') {
         Some((above, last)) => (value.pointer_mut(&format!("/{above}")), last),
@@ -46,7 +46,7 @@ fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Valu
     }
 }
 
-/// Puts a value where the pointer leads; `false` if it leads nowhere.
+/// Replaces the value at a pointer; returns `false` if there is none.
 fn replace(value: &mut Value, pointer: &str, with: Value) -> bool {
     match above(value, pointer) {
         (Some(Value::Object(members)), last) => {
@@ -62,7 +62,7 @@ fn replace(value: &mut Value, pointer: &str, with: Value) -> bool {
     }
 }
 
-/// Takes out what a pointer leads to; `false` if that is no member.
+/// Removes the member at a pointer; returns `false` if it is not a member.
 fn remove(value: &mut Value, pointer: &str) -> bool {
     match above(value, pointer) {
         (Some(Value::Object(members)), last) => members.shift_remove(&*unescape(last)).is_some(),

@@ -1,4 +1,4 @@
-//! The message itself, part by part.
+//! The parts of the message.
 
 use std::fmt::Write as _;
 use std::slice;
@@ -14,17 +14,17 @@ use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 use crate::untrusted::{ModelText, Trusted};
 
-/// How many problems are told; of more, only how many there are.
+/// The maximum number of described errors; a note reports how many more there are.
 const PROBLEMS: usize = 10;
-/// How much of a problem, in bytes.
+/// The maximum length of an error, in bytes.
 const PROBLEM_BYTES: usize = 400;
-/// How much of any other sentence, such as one that names all tools.
+/// The maximum length of any other sentence, such as the list of all tools, in bytes.
 const SENTENCE_BYTES: usize = 6_000;
-/// How many near misses are told.
+/// The maximum number of near misses.
 const NEAR_MISSES: usize = 5;
-/// How much of a name or id, in bytes.
+/// The maximum length of a name or id, in bytes.
 const NAME_BYTES: usize = 100;
-/// How much of the beginning of a call is told, and of its end if that is not all; in bytes.
+/// The length of the shown beginning of a long call, and of its end; in bytes.
 const BEGINNING: usize = 500;
 const END: usize = 150;
 
@@ -43,7 +43,7 @@ impl Message {
         })
     }
 
-    /// Begins the part about a call, which may follow another.
+    /// Begins the part about a call; `follows` adds a separator.
     pub(super) fn begin_call(&mut self, follows: bool) {
         if follows {
             self.text.trusted("\n");
@@ -72,7 +72,7 @@ impl Message {
             .trusted("Your reply has no call, only text that looks like one. Nothing was run.\n");
     }
 
-    /// The text of the call: exactly, or its beginning and its end.
+    /// Writes the text of the call: completely, or its beginning and end.
     pub(super) fn written(&mut self, call: &ToolCall) {
         let Some(source) = call.source() else {
             self.text.trusted("You wrote a call that is too long.\n");
@@ -91,8 +91,8 @@ impl Message {
             .trusted(Trusted::assert(format!("You wrote:\n{fence}\n")));
         self.text.model(&ModelText::new(parts[0]));
         if !parts[1].is_empty() {
-            let left_out = source.len() - parts[0].len() - parts[1].len();
-            self.write(&format!("\n… ({left_out} bytes left out) …\n"));
+            let omitted = source.len() - parts[0].len() - parts[1].len();
+            self.write(&format!("\n… ({omitted} bytes omitted) …\n"));
             self.text.model(&ModelText::new(parts[1]));
         }
         self.write(&format!("\n{fence}\n"));
@@ -102,7 +102,7 @@ impl Message {
         self.text.trusted(Trusted::assert(text));
     }
 
-    /// One thing that is wrong, with the pointer to it if the sentence does not name it.
+    /// Writes an error, with its pointer if the sentence does not name it.
     pub(super) fn problem(&mut self, pointer: &str, sentence: &str) {
         self.begin_problem();
         let mut line = String::new();
@@ -138,9 +138,13 @@ impl Message {
         self.more(problems.len().saturating_sub(PROBLEMS));
     }
 
-    /// The errors in the text of a call; `first` if it has lost them.
+    /// Writes the errors in the text of a call; `first` is used if the call has lost them.
     pub(super) fn diagnostics(&mut self, call: &ToolCall, first: &str) {
-        let errors = || call.diagnostics.iter().filter(|one| one.spoils_arguments());
+        let errors = || {
+            call.diagnostics
+                .iter()
+                .filter(|one| one.is_argument_error())
+        };
         if errors().next().is_none() {
             self.problem("", &shortened(first, PROBLEM_BYTES));
         }
@@ -193,7 +197,7 @@ impl Message {
             return;
         };
         self.text.trusted("A correct call:\n");
-        // It has been rendered, and what is the model's in it went through the escape.
+        // It has been rendered, and the model's text in it is escaped.
         self.write(&example.text);
         if example.has_placeholders {
             self.text
@@ -201,7 +205,7 @@ impl Message {
         } else {
             self.text.trusted("Send it again.");
         }
-        match example.left_out {
+        match example.omitted {
             0 => {}
             1 => {
                 self.text.trusted(" One argument is not shown.");

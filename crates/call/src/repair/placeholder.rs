@@ -1,4 +1,4 @@
-//! What stands in the place of a value that a model has to write: what is expected there, in words.
+//! Placeholders for values that the model has to write: a description of the expected value.
 
 use serde_json::{Map, Value};
 
@@ -8,14 +8,14 @@ use crate::nearest::shortened;
 use crate::schema::{Kinds, Place, SchemaReader};
 use crate::tool::check::unusable_key;
 
-/// How much of the words is shown, in bytes.
+/// The maximum length of the description, in bytes.
 const LONGEST: usize = 160;
-/// How deep the required parts of an object are shown.
+/// The maximum depth of the required parts of an object.
 const DEEPEST: usize = 4;
-/// How many placeholders one argument may have; with more it is one for the whole.
+/// The maximum number of placeholders in one argument; with more, the whole argument is one placeholder.
 const MOST: usize = 12;
 
-/// `<an integer>`.
+/// Returns a placeholder such as `<an integer>`.
 pub(super) fn placeholder(words: &str) -> String {
     let words: String = words
         .chars()
@@ -24,7 +24,7 @@ pub(super) fn placeholder(words: &str) -> String {
     format!("<{}>", shortened(&words, LONGEST))
 }
 
-/// Whether a text that stands in an example for a value is a placeholder, not the only value that is allowed.
+/// Returns `true` for a placeholder; the text may also be the only allowed value.
 pub(super) fn is_placeholder(text: &str) -> bool {
     text.starts_with('<') && text.ends_with('>')
 }
@@ -43,7 +43,7 @@ pub(super) fn bytes(count: usize) -> String {
     format!("{count} byte{plural}")
 }
 
-/// `<limit:_an_integer>`: for the line of an emoji call, where one word stands for one argument and tells its name.
+/// Returns a placeholder such as `<limit:_an_integer>` for the line of an emoji call, where an argument is one word.
 pub(super) fn word_on_line(name: &str, words: &str, takes_rest: bool) -> String {
     let full = placeholder(&format!("{name}: {words}"));
     let word = if full.contains(']') {
@@ -58,8 +58,7 @@ pub(super) fn word_on_line(name: &str, words: &str, takes_rest: bool) -> String 
     }
 }
 
-/// Leaves the forms of an object that have the constants of what was written, if there are any: `kind` says which one
-/// it was to be.
+/// Keeps the alternatives of an object whose constants match the written value, if there are any: `kind` selects one.
 pub(super) fn narrowed<'s>(
     reader: &SchemaReader<'s>,
     place: &Place<'s>,
@@ -87,10 +86,10 @@ pub(super) fn narrowed<'s>(
     }
 }
 
-/// What is expected at a place: a placeholder, or an object or list of them where its parts are known.
+/// Returns the expected value: a placeholder, or an object or list of placeholders if its parts are known.
 pub(super) fn skeleton<'s>(reader: &SchemaReader<'s>, place: &Place<'s>) -> Value {
     let mut left = MOST;
-    // Of several forms of an object one is shown; what was written has left those that it could be.
+    // Of several alternatives of an object only one is shown. The written value has already narrowed them.
     let is_object = place.kinds() == Kinds::OBJECT;
     let first = place.alternatives.first().filter(|_| is_object).cloned();
     let place = &first.map_or_else(
@@ -102,7 +101,7 @@ pub(super) fn skeleton<'s>(reader: &SchemaReader<'s>, place: &Place<'s>) -> Valu
     parts(reader, place, 0, &mut left).unwrap_or_else(|| whole(place))
 }
 
-/// One placeholder for all that stands there.
+/// Returns one placeholder for the whole value.
 pub(super) fn whole(place: &Place<'_>) -> Value {
     let kinds = place.kinds();
     let mut words = place.in_words();
@@ -112,7 +111,7 @@ pub(super) fn whole(place: &Place<'_>) -> Value {
     placeholder(&words).into()
 }
 
-/// `None` if there are too many parts.
+/// Returns `None` if there are too many parts.
 fn parts<'s>(
     reader: &SchemaReader<'s>,
     place: &Place<'s>,
@@ -145,7 +144,7 @@ fn parts<'s>(
     Some(whole(place))
 }
 
-/// The value, if there is only one that may stand there.
+/// Returns the value, if only one is allowed.
 fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
     let listed = || match place.annotation("enum") {
         Some(Value::Array(values)) => values.first().filter(|_| values.len() == 1),
@@ -157,7 +156,7 @@ fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
         .flatten()
 }
 
-/// Whether a list of one item can be right.
+/// Returns `true` if a list of one item can be valid.
 fn takes_one_item(place: &Place<'_>) -> bool {
     let limit = |name: &str| place.annotation(name).and_then(Value::as_u64);
     limit("minItems").is_none_or(|least| least <= 1)

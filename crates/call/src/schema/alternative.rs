@@ -1,4 +1,4 @@
-//! One way in which a value may be allowed.
+//! One alternative of the values that a schema allows.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::key_pattern::{Verdict, matches};
 use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 
-/// More ways to read the patterns of one key than this, and anything goes.
+/// With more ways to match a key against patterns, any value is allowed.
 const MOST_WAYS: usize = 16;
 
-/// Schemas of which all must hold, with `$ref`, `allOf`, `anyOf` and `oneOf` already followed.
+/// Schemas that all apply, with `$ref`, `allOf`, `anyOf` and `oneOf` already resolved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alternative<'s> {
     pub(crate) all: Vec<&'s Keywords>,
@@ -45,7 +45,7 @@ impl<'s> Alternative<'s> {
         by(Kinds::stated).or_else(|| by(Kinds::implied))
     }
 
-    /// Whether it says that any string may stand there, as far as reading looks at it.
+    /// Returns `true` if any string is allowed, according to the keywords for reading.
     pub(crate) fn takes_any_text(&self) -> bool {
         let bounds = ["enum", "const", "minLength", "maxLength"];
         let is_bound =
@@ -57,8 +57,8 @@ impl<'s> Alternative<'s> {
         self.kinds().unwrap_or(Kinds::ALL).has_any(kinds)
     }
 
-    /// The schemas of the member `key`; none if anything goes. There are several ways if it is not known whether a
-    /// pattern matches.
+    /// Returns the schemas of the member `key`; none if any value is allowed. There are several ways if it is not known
+    /// whether a pattern matches.
     pub(crate) fn member(&self, key: &str) -> Vec<Vec<&'s Value>> {
         let mut ways: Vec<Vec<&'s Value>> = vec![Vec::new()];
         for keywords in &self.all {
@@ -90,7 +90,7 @@ impl<'s> Alternative<'s> {
         ways
     }
 
-    /// Whether it says that there may be a member `key`.
+    /// Returns `true` if it allows a member `key` explicitly.
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.all.iter().any(|keywords| {
             let (sure, unsure) = named(keywords, key);
@@ -101,7 +101,7 @@ impl<'s> Alternative<'s> {
         })
     }
 
-    /// Whether there may be no members but those it names letter by letter. What it says nothing about counts as no.
+    /// Returns `true` if only members with literal names are allowed. Missing keywords count as a no.
     pub(crate) fn names_all(&self) -> bool {
         !self.all.iter().any(|keywords| {
             let rest = keyword(keywords, "additionalProperties");
@@ -114,7 +114,7 @@ impl<'s> Alternative<'s> {
         self.properties().any(|(name, _)| name == key)
     }
 
-    /// The schemas of the item at `index`; none if anything goes.
+    /// Returns the schemas of the item at `index`; none if any value is allowed.
     pub(crate) fn item(&self, index: usize) -> Vec<Vec<&'s Value>> {
         let item = |keywords: &&'s Keywords| {
             let of = |name: &str| keyword(keywords, name);
@@ -129,14 +129,14 @@ impl<'s> Alternative<'s> {
         vec![self.all.iter().filter_map(item).collect()]
     }
 
-    /// The smallest of the counts that a keyword states.
+    /// Returns the smallest count that a keyword states.
     pub(crate) fn least(&self, name: &str) -> Option<usize> {
         let stated =
             |keywords: &&Keywords| usize::try_from(keyword(keywords, name)?.as_u64()?).ok();
         self.all.iter().filter_map(stated).min()
     }
 
-    /// The members it names, in order; a name may come more than once.
+    /// Returns the named members, in order; a name may appear more than once.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         self.all
             .iter()
@@ -152,7 +152,8 @@ impl<'s> Alternative<'s> {
     }
 }
 
-/// The schemas of a member that `properties` or `patternProperties` name, and those of patterns that may match it.
+/// Returns the schemas of a member that `properties` or `patternProperties` name, and those of patterns that may match
+/// it.
 fn named<'s>(keywords: &'s Keywords, key: &str) -> (Vec<&'s Value>, Vec<&'s Value>) {
     let members = |name: &str| keyword(keywords, name).and_then(Value::as_object);
     let spelled = members("properties").and_then(|members| keyword(members, key));

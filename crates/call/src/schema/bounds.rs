@@ -1,4 +1,4 @@
-//! The keywords that bound one value: how large, how long.
+//! The keywords that limit the size or length of a value.
 
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ fn has_count(keywords: &Keywords, least: &str, most: &str, count: usize) -> bool
     limit(least).is_none_or(|least| count >= least) && limit(most).is_none_or(|most| count <= most)
 }
 
-/// Whether two values are the same: numbers by what they are worth, however they are written.
+/// Compares two values; numbers are equal if their values are, regardless of the notation.
 pub(crate) fn is_same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => compare(one, two) == Some(Ordering::Equal),

@@ -1,4 +1,4 @@
-//! What a schema says about a place before the whole call is there (`spec/json-stream.md` 2).
+//! The information in a schema about a value before the call is complete (`spec/json-stream.md` 2).
 
 use serde_json::Value;
 
@@ -10,45 +10,45 @@ use crate::pointer::is_index;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedValue {
-    /// No value may stand there: the call is wrong.
+    /// No value is allowed: the call is invalid.
     Nothing,
-    /// A string, whatever its text is.
+    /// A string, for any text.
     Text,
-    /// A string, unless its text is null.
+    /// A string, unless the text is null.
     TextOrNull,
-    /// A string, unless its text is null, a boolean or a number.
+    /// A string, unless the text is null, a boolean or a number.
     TextOrScalar,
-    /// What its text says (`spec/block.md` 7.7).
+    /// The text decides (`spec/block.md` 7.7).
     Guessed,
-    /// Something that only the whole text tells.
+    /// Known only when the text is complete.
     Whole,
-    /// Something that only the whole call tells.
+    /// Known only when the call is complete.
     Later,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedParts {
     Nothing,
-    /// A list or an object, as the pointers say (`spec/block.md` 7.4).
+    /// A list or an object; the pointers decide (`spec/block.md` 7.4).
     ByPointers,
     Object {
-        /// How many members it can have at most, if that is known: with that many it is complete.
+        /// The maximum number of members, if known: with that many the object is complete.
         most: Option<usize>,
     },
     List {
-        /// How many items it can have at most, if that is known: with that many it is complete.
+        /// The maximum number of items, if known: with that many the list is complete.
         most: Option<usize>,
     },
-    /// Only the whole call tells.
+    /// Known only when the call is complete.
     Later,
 }
 
 pub(crate) struct Expected<'r, 's> {
     reader: &'r SchemaReader<'s>,
     place: Place<'s>,
-    /// Whether nothing else in the call can change what may stand there.
+    /// Whether nothing else in the call can change the allowed values.
     is_settled: bool,
-    /// Whether the root names what leads there, by name or by pattern.
+    /// Whether the root declares the first segment, by name or by pattern.
     is_declared: bool,
 }
 
@@ -91,7 +91,7 @@ impl<'r, 's> Expected<'r, 's> {
             let index = segment.parse().unwrap_or(usize::MAX);
             reader.item(&place.only(Kinds::LIST), index)
         };
-        // Parts of another sort than the pointer's are not meant.
+        // Alternatives for another kind of container do not match the pointer.
         let (below, is_sure, meant) = match (is_list, is_object) {
             (true, true) => {
                 let (either, is_same) = item().or(member());
@@ -101,7 +101,7 @@ impl<'r, 's> Expected<'r, 's> {
             (false, _) => (member(), true, Kinds::OBJECT),
         };
         let forms = place.alternatives.iter().filter(|one| one.allows(meant));
-        // The one way that is left at the end is left whatever is decided before.
+        // The last remaining alternative stays, independent of earlier decisions.
         let is_one = matches!(below.alternatives.as_slice(), [one] if !one.all.is_empty());
         self.is_settled = is_one || (self.is_settled && is_sure && forms.count() < 2);
         self.place = below;
@@ -115,7 +115,7 @@ impl<'r, 's> Expected<'r, 's> {
         self.place.spells(key)
     }
 
-    /// What a value is. Where a value or its neighbours decide between several schemas, the types that all of them
+    /// Returns the expected value. If it or its neighbors decide between several schemas, the types that all of them
     /// allow are still certain.
     pub(crate) fn value(&self) -> ExpectedValue {
         let kinds = self.place.kinds();
@@ -134,7 +134,7 @@ impl<'r, 's> Expected<'r, 's> {
             .alternatives
             .iter()
             .any(Alternative::takes_any_text);
-        // Beside a string that may be any text, only what JSON writes so is something else.
+        // Beside a string with any text, only values in JSON notation are something else.
         let beside = self.place.stated().kinds();
         let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);
         match () {
@@ -169,16 +169,16 @@ impl<'r, 's> Expected<'r, 's> {
                 most: most("maxItems", most_items),
             },
             () if !self.is_settled => ExpectedParts::Later,
-            // What looks like a list may be an object: what is in it decides.
+            // What looks like a list may be an object: its content decides.
             () if place.alternatives.iter().any(is_object_only) => ExpectedParts::Later,
             () => ExpectedParts::ByPointers,
         }
     }
 
-    /// The value that a text is; `None` if it does not fit.
+    /// Converts a text to a value; `None` if it does not match.
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
         let spelling = self.reader.spelling(&self.place, text);
-        // What is wrong inside a list or an object is for validation.
+        // Errors inside a list or an object are left to validation.
         let is_wrong = spelling
             .type_error
             .is_some_and(|type_error| !type_error.is_inside);

@@ -1,6 +1,6 @@
-//! Whether a value, or what stands in the arguments, can be what a schema allows.
+//! Comparison of values and arguments with the alternatives of a schema.
 //!
-//! Only what reading understands is looked at: a "no" is sure, a "yes" is not.
+//! Only the keywords for reading are compared: a "no" is certain, a "yes" is not.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::arguments::Arguments;
 use crate::tree::{Node, NodeIndex};
 
 impl<'s> SchemaReader<'s> {
-    /// Whether an alternative allows the value. Recurses as deep as the value does.
+    /// Returns `true` if an alternative allows the value. Recurses as deep as the value.
     pub(crate) fn allows(&self, place: &Place<'s>, value: &Value) -> bool {
         place
             .alternatives
@@ -54,7 +54,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Leaves the alternatives that a value may be; all if it can be none of them.
+    /// Keeps the alternatives that a value matches; all if it matches none.
     pub(crate) fn narrow_to(&self, place: &Place<'s>, value: &Value) -> Place<'s> {
         let alternatives: Vec<Alternative<'s>> = place
             .alternatives
@@ -69,8 +69,8 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Leaves the alternatives that the parts of a node may be. If they can be none of them, those whose constants
-    /// they have; failing that, all that have parts of their sort.
+    /// Keeps the alternatives that the parts of a node match. If they match none, keeps those whose constants match;
+    /// failing that, those with parts of the same kind.
     pub(crate) fn narrow(
         &self,
         place: &Place<'s>,
@@ -106,7 +106,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Whether what stands at a node may be this. Recurses as deep as pointers go.
+    /// Returns `true` if a node may match the alternative. Recurses as deep as pointers.
     fn may_hold(
         &self,
         alternative: &Alternative<'s>,
@@ -138,8 +138,8 @@ impl<'s> SchemaReader<'s> {
                         .any(|value| self.is_fitting(alternative, &value))
             }
             Some(Node::Object(object)) => {
-                // What has parts of its own is looked at last: what decides between forms is a single value, and
-                // forms inside each other would else be tried one with another.
+                // Nodes with parts are compared last: usually a single value decides between alternatives, and nested
+                // alternatives would otherwise be combined with each other.
                 let is_leaf = |node| matches!(arguments.tree.node(node), Some(Node::Leaf(_)));
                 let may_hold_all = |leaves: bool| {
                     let mut members = object.iter().filter(|(_, one)| is_leaf(**one) == leaves);
@@ -164,7 +164,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Whether there are members whose values are listed, and all of them have one that is.
+    /// Returns `true` if there are members with listed values, and all of them have one of those.
     fn has_constants(
         &self,
         alternative: &Alternative<'s>,
@@ -189,7 +189,7 @@ impl<'s> SchemaReader<'s> {
     }
 }
 
-/// Whether a value is what the keywords of one schema say about it, without its parts.
+/// Returns `true` if a value matches the keywords of one schema, without its parts.
 fn keeps(keywords: &Keywords, value: &Value) -> bool {
     let by_type = || {
         let types = keyword(keywords, "type");

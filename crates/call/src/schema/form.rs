@@ -1,4 +1,4 @@
-//! Whether a schema is well formed, as far as reading looks at it.
+//! Checks that the keywords of a schema for reading are well formed.
 
 use serde_json::{Map, Value};
 
@@ -40,30 +40,30 @@ const LIMITS: [&str; 6] = [
     "maxProperties",
 ];
 
-/// Everything that is not well formed, in the order of the document.
-pub(super) fn mistakes(root: &Value) -> Vec<SpecError> {
+/// Returns all errors in the order of the document.
+pub(super) fn errors(root: &Value) -> Vec<SpecError> {
     let mut check = Check {
         root,
-        mistakes: Vec::new(),
+        errors: Vec::new(),
     };
     check.schema(root, "", 0);
-    check.mistakes
+    check.errors
 }
 
 struct Check<'s> {
     root: &'s Value,
-    mistakes: Vec<SpecError>,
+    errors: Vec<SpecError>,
 }
 
 impl<'s> Check<'s> {
-    fn mistake(&mut self, at: &str, message: impl Into<String>) {
-        self.mistakes.push(SpecError::new(at, message));
+    fn report(&mut self, at: &str, message: impl Into<String>) {
+        self.errors.push(SpecError::new(at, message));
     }
 
     fn schema(&mut self, schema: &'s Value, at: &str, depth: usize) {
         if depth > DEEPEST {
             let message = format!("schemas are nested more than {DEEPEST} deep");
-            return self.mistake(at, message);
+            return self.report(at, message);
         }
         match schema {
             Value::Bool(_) => {}
@@ -73,12 +73,12 @@ impl<'s> Check<'s> {
                     self.keyword(name, value, &at, depth);
                 }
             }
-            _ => self.mistake(at, "it must be a JSON Schema: an object, true or false"),
+            _ => self.report(at, "it must be a JSON Schema: an object, true or false"),
         }
     }
 
     fn keyword(&mut self, name: &str, value: &'s Value, at: &str, depth: usize) {
-        let fault = match (name, value) {
+        let problem = match (name, value) {
             ("type", _) if !names_types(value) => {
                 "it must be one of string, number, integer, boolean, array, object and null, or a list of them"
             }
@@ -91,13 +91,13 @@ impl<'s> Check<'s> {
                 return self.named(name, members, at, depth);
             }
             (name, _) if SCHEMAS_BY_NAME.contains(&name) => {
-                "it must be an object: names, each with its schema"
+                "it must be an object with a schema for each name"
             }
             (name, Value::Array(list)) if LISTS_OF_SCHEMAS.contains(&name) && !list.is_empty() => {
                 return self.list(list, at, depth);
             }
             (name, _) if LISTS_OF_SCHEMAS.contains(&name) => {
-                "it must be a list of schemas with at least one in it"
+                "it must be a non-empty list of schemas"
             }
             (name, _) if SCHEMAS.contains(&name) => return self.schema(value, at, depth + 1),
             (name, value) if LIMITS.contains(&name) && !is_count(value) => {
@@ -105,7 +105,7 @@ impl<'s> Check<'s> {
             }
             _ => return,
         };
-        self.mistake(at, fault);
+        self.report(at, problem);
     }
 
     fn named(&mut self, name: &str, members: &'s Map<String, Value>, at: &str, depth: usize) {
@@ -131,7 +131,7 @@ impl<'s> Check<'s> {
         } else {
             format!("{reference} points outside this schema: put its target into `$defs`")
         };
-        self.mistake(at, message);
+        self.report(at, message);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The patterns of `patternProperties`, as far as they are plain: characters, classes, groups, and how often.
+//! The simple patterns of `patternProperties`: characters, classes, groups and repetition.
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -6,16 +6,16 @@ use regex_lite::{Regex, RegexBuilder};
 pub(crate) enum Verdict {
     Yes,
     No,
-    /// The pattern has more in it than is understood here, or is too much work.
+    /// The pattern uses other features, or is too much work.
     Unknown,
 }
 
-/// How large a pattern may be once it is compiled, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const SIZE: usize = 16 << 10;
-/// The longest pattern and the longest key, in bytes. A search takes the product of what both are.
+/// The maximum length of patterns and keys, in bytes. A search takes the product of both lengths.
 const LONGEST: usize = 500;
 
-/// Whether `key` matches `pattern` somewhere, as the patterns of JSON Schema do.
+/// Returns whether `pattern` matches anywhere in `key`, as in JSON Schema.
 pub(crate) fn matches(pattern: &str, key: &str) -> Verdict {
     let is_short = pattern.len() <= LONGEST && key.len() <= LONGEST;
     match is_short.then(|| compiled(pattern)).flatten() {
@@ -30,7 +30,7 @@ fn compiled(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(&pattern).size_limit(SIZE).build().ok()
 }
 
-/// The pattern as `regex_lite` writes it; `None` if ECMAScript, in whose words it is, may mean something else by it.
+/// Converts an ECMAScript pattern for `regex_lite`; `None` if its meaning may differ.
 fn plain(pattern: &str) -> Option<String> {
     let mut written = String::new();
     let mut rest = pattern.chars().peekable();
@@ -50,19 +50,19 @@ fn plain(pattern: &str) -> Option<String> {
             '[' => {
                 written.push('[');
                 written.extend(rest.next_if_eq(&'^'));
-                // One without characters, and classes in classes.
+                // Empty classes, and classes in classes.
                 if is_in_class || rest.peek() == Some(&']') {
                     return None;
                 }
                 is_in_class = true;
             }
             '&' | '~' | '-' if is_in_class && rest.peek() == Some(&character) => return None,
-            // Of what may follow `(?`, only `:` is plain.
+            // After `(?`, only `:` is simple.
             '(' if !is_in_class && rest.next_if_eq(&'?').is_some() => {
                 rest.next_if_eq(&':')?;
                 written.push_str("(?:");
             }
-            // As few as possible or as many: whether it matches is the same. Nothing else is counted twice.
+            // Lazy or greedy repetition makes no difference for a match. No other quantifier may be repeated.
             '?' if was_count && !matches!(rest.peek(), Some('*' | '+' | '?' | '{')) => {}
             '*' | '+' | '?' | '{' if was_count => return None,
             _ => {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 pub(crate) type Keywords = Map<String, Value>;
 
-/// A schema of at most so many keywords is looked through. To hash a name takes longer, and every step through a schema
-/// asks for a dozen.
+/// A schema with at most this many keywords is searched linearly. Hashing a name takes longer, and each step through a
+/// schema looks up a dozen.
 const FEW: usize = 8;
 
 pub(crate) fn keyword<'s>(keywords: &'s Keywords, name: &str) -> Option<&'s Value> {

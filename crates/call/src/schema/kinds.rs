@@ -1,4 +1,4 @@
-//! Sets of the types that JSON Schema names.
+//! Sets of JSON Schema types.
 
 use std::ops::{BitAnd, BitOr};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::keywords::keyword;
 
-/// Keywords that only make sense for an object.
+/// Keywords that apply to objects only.
 const FOR_OBJECTS: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -15,7 +15,7 @@ const FOR_OBJECTS: [&str; 6] = [
     "propertyNames",
     "minProperties",
 ];
-/// Keywords that only make sense for a list.
+/// Keywords that apply to lists only.
 const FOR_LISTS: [&str; 5] = [
     "items",
     "prefixItems",
@@ -24,7 +24,7 @@ const FOR_LISTS: [&str; 5] = [
     "uniqueItems",
 ];
 
-/// A set of types. A number is whole or has a fraction; `integer` is the first, `number` is both.
+/// A set of types. `integer` contains the whole numbers, `number` all numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds(u8);
 
@@ -52,7 +52,7 @@ impl Kinds {
         Self(self.0 & !kinds.0)
     }
 
-    /// The types of this name in JSON Schema.
+    /// Returns the types with this name in JSON Schema.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "null" => Self::NULL,
@@ -80,7 +80,7 @@ impl Kinds {
         }
     }
 
-    /// What `type`, `enum` and `const` leave; `None` if they say nothing.
+    /// Returns the types that `type`, `enum` and `const` allow; `None` without these keywords.
     pub(crate) fn stated(keywords: &Map<String, Value>) -> Option<Self> {
         let by_type = match keyword(keywords, "type") {
             Some(Value::String(name)) => Self::named(name),
@@ -105,7 +105,7 @@ impl Kinds {
             .reduce(|one, other| one & other)
     }
 
-    /// What keywords that make sense for one type only say about it.
+    /// Returns the types that keywords for a single type imply.
     pub(crate) fn implied(keywords: &Map<String, Value>) -> Option<Self> {
         if FOR_OBJECTS
             .iter()

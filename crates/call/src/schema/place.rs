@@ -1,4 +1,4 @@
-//! What a schema says about one place in the arguments.
+//! The values that a schema allows at one location in the arguments.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -11,31 +11,31 @@ use super::kinds::Kinds;
 use super::resolve::resolve;
 use crate::pointer::is_index;
 
-/// More alternatives at one place than this, and the place counts as open.
+/// With more alternatives at one location, any value is allowed.
 const MOST_ALTERNATIVES: usize = 256;
-/// More schemas inside each other without a step into the value than this, and the place counts as open.
+/// With schemas nested more deeply without a step into the value, any value is allowed.
 const DEEPEST: usize = 64;
-/// Schemas looked at for one call. When they are used up, everything counts as open.
+/// The maximum number of schemas visited for one call. After that, any value is allowed.
 const MOST_STEPS: u32 = 2_000_000;
 
-/// What `nullable` of `OpenAPI` allows beside the rest.
+/// The type that `nullable` of `OpenAPI` adds.
 static NULL: LazyLock<Keywords> =
     LazyLock::new(|| Keywords::from_iter([("const".to_owned(), Value::Null)]));
 
-/// A schema that is being read, with a bound on the work.
+/// Reads a schema within a limit of work.
 #[derive(Debug)]
 pub(crate) struct SchemaReader<'s> {
     root: &'s Value,
     steps: Cell<u32>,
 }
 
-/// What may stand at a place: any of the alternatives. None at all, and nothing may.
+/// The allowed values at a location: those of any of the alternatives. Without alternatives, none.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'s> {
     pub(crate) alternatives: Vec<Alternative<'s>>,
 }
 
-/// A schema leads to itself without a step into the value, so it says nothing more; or there is too much to look at.
+/// The reason to stop: a schema refers to itself without a step into the value, or the limit of work is reached.
 enum Stop {
     Cycle,
     TooMuch,
@@ -48,7 +48,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// The types that are allowed: all where an alternative says nothing about them.
+    /// Returns the allowed types: all if an alternative does not restrict them.
     pub(crate) fn kinds(&self) -> Kinds {
         self.alternatives
             .iter()
@@ -56,14 +56,14 @@ impl<'s> Place<'s> {
             .fold(Kinds::NONE, |all, one| all | one)
     }
 
-    /// Whether nothing is said about the types.
+    /// Returns `true` if the types are not restricted.
     pub(crate) fn is_open(&self) -> bool {
         self.alternatives
             .iter()
             .any(|alternative| alternative.kinds().is_none())
     }
 
-    /// The alternatives that allow any of these types.
+    /// Returns the alternatives that allow any of these types.
     pub(crate) fn only(&self, kinds: Kinds) -> Self {
         let alternatives = self.alternatives.iter().filter(|one| one.allows(kinds));
         Self {
@@ -71,7 +71,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// What may stand here or at another place, and whether both are the same.
+    /// Returns the union with another location, and whether both are equal.
     pub(crate) fn or(mut self, other: Self) -> (Self, bool) {
         let is_known = |one: &Self, below: &Alternative<'s>| {
             one.alternatives.iter().any(|known| known.is_same(below))
@@ -96,20 +96,20 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// Whether a segment that counts items is a key here.
+    /// Returns `true` if a segment that looks like an index is a key here.
     pub(crate) fn has_keys_only(&self) -> bool {
         let kinds = self.kinds();
         kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
     }
 
-    /// Whether an alternative says that there is an object and no list, so that segments that count items may be keys.
+    /// Returns `true` if an alternative requires an object and excludes a list, so that such segments may be keys.
     pub(crate) fn states_keys(&self) -> bool {
         let mut stated = self.alternatives.iter().filter_map(Alternative::kinds);
         stated.any(|kinds| kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST))
     }
 
-    /// Whether segments that count items are keys rather than that: an alternative says that there is an object, and
-    /// none that there is a list.
+    /// Returns `true` if such segments are keys rather than indices: an alternative requires an object, and none a
+    /// list.
     pub(crate) fn prefers_keys(&self) -> bool {
         let kinds = self.stated_kinds();
         kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
@@ -120,12 +120,12 @@ impl<'s> Place<'s> {
         stated.fold(Kinds::NONE, |all, one| all | one)
     }
 
-    /// The members that any alternative names.
+    /// Returns the members that any alternative names.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         self.alternatives.iter().flat_map(Alternative::properties)
     }
 
-    /// The members that every alternative demands.
+    /// Returns the members that every alternative requires.
     pub(crate) fn required_always(&self) -> impl Iterator<Item = &'s str> {
         let (first, others) = match self.alternatives.split_first() {
             Some((first, others)) => (Some(first), others),
@@ -138,7 +138,7 @@ impl<'s> Place<'s> {
         })
     }
 
-    /// The first value of a keyword that demands nothing.
+    /// Returns the first value of a keyword without constraints.
     pub(crate) fn annotation(&self, keyword: &str) -> Option<&'s Value> {
         self.alternatives
             .iter()
@@ -146,7 +146,7 @@ impl<'s> Place<'s> {
             .find_map(|keywords| keywords.get(keyword))
     }
 
-    /// Whether every value that is allowed is listed.
+    /// Returns `true` if all allowed values are listed.
     pub(crate) fn is_listed(&self) -> bool {
         let lists = |alternative: &Alternative<'_>| {
             alternative.all.iter().any(|keywords| {
@@ -187,7 +187,7 @@ impl<'s> SchemaReader<'s> {
         self.below(place, |alternative| alternative.item(index))
     }
 
-    /// What may stand under a segment that is a key, an index, or may be either.
+    /// Returns the values allowed under a segment that is a key, an index, or either.
     pub(crate) fn under(&self, place: &Place<'s>, segment: &str) -> Place<'s> {
         if place.has_keys_only() || !is_index(segment) {
             return self.member(place, segment);
@@ -222,7 +222,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// The place where all of the schemas hold.
+    /// Returns the values that match all of the schemas.
     pub(crate) fn place(&self, schemas: impl IntoIterator<Item = &'s Value>) -> Place<'s> {
         let mut alternatives = vec![Alternative::default()];
         for schema in schemas {
@@ -238,14 +238,14 @@ impl<'s> SchemaReader<'s> {
         Place { alternatives }
     }
 
-    /// Takes a step of the work; `false` if all are taken.
+    /// Counts a step of work; returns `false` when the limit is reached.
     pub(crate) fn step(&self) -> bool {
         let left = self.steps.get();
         self.steps.set(left.saturating_sub(1));
         left > 0
     }
 
-    /// The alternatives of one schema. Recurses at most `DEEPEST` deep.
+    /// Returns the alternatives of one schema. Recurses at most `DEEPEST` levels.
     fn alternatives(
         &self,
         schema: &'s Value,
@@ -312,7 +312,7 @@ impl<'s> SchemaReader<'s> {
     }
 }
 
-/// Every one of the first together with every one of the second.
+/// Combines each of the first with each of the second.
 fn both<'s>(
     one: &[Alternative<'s>],
     two: &[Alternative<'s>],

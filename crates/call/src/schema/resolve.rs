@@ -1,4 +1,4 @@
-//! Where a reference leads.
+//! Resolution of references.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
-/// What a reference leads to, if it leads to a place in the document.
+/// Returns the target of a reference, if it is in the document.
 pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let fragment = decoded(reference.strip_prefix('#')?)?;
     if fragment.is_empty() || fragment.starts_with('/') {
@@ -30,7 +30,7 @@ pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value>
         .find(has_name)
 }
 
-/// A fragment of an address: `%25` is `%`.
+/// Decodes the fragment of a URI: `%25` is `%`.
 fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
     if !fragment.contains('%') {
         return Some(Cow::Borrowed(fragment));

@@ -1,4 +1,4 @@
-//! What a text is at a place of a schema (`spec/block.md` 7.7.1).
+//! Conversion of a text to the type that a schema requires (`spec/block.md` 7.7.1).
 
 use serde_json::Value;
 
@@ -12,18 +12,18 @@ use crate::reading::{Reading, decimal};
 pub(crate) struct TypeError {
     pub(crate) expected: String,
     pub(crate) found: String,
-    /// Whether the type is right, and something inside a list or an object is not.
+    /// Whether the type is correct, and a part of a list or object is not.
     pub(crate) is_inside: bool,
 }
 
-/// How a text is read, and whether what comes of it is allowed.
+/// How a text is read, and whether the result is allowed.
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(crate) reading: Reading,
     pub(crate) type_error: Option<TypeError>,
 }
 
-/// What a text may be other than a string, given the types that are allowed, in the order in which they are tried.
+/// Returns the values that a text may be other than a string, for the allowed types, in the order of preference.
 pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Reading, Value)> {
     let readings = [
         (Kinds::NULL, Reading::Null),
@@ -36,7 +36,7 @@ pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Read
         .into_iter()
         .filter(move |(kind, _)| kinds.has_any(*kind))
         .filter_map(move |(_, reading)| Some((reading, reading.fitting(text)?)))
-        // Scalars are read from one line, in their own way.
+        // Scalars are read from one line, by rules of their own.
         .filter(move |(reading, value)| {
             let has_parts = value.is_array() || value.is_object();
             *reading != Reading::Json || (has_parts && kinds.has(Kinds::of(value)))
@@ -44,7 +44,7 @@ pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Read
 }
 
 impl<'s> SchemaReader<'s> {
-    /// How the text of a value is read at a place.
+    /// Returns how the text of a value is read at a location.
     pub(crate) fn spelling(&self, place: &Place<'s>, text: &str) -> Spelling {
         let stated = place.stated();
         let kinds = stated.kinds();
@@ -66,7 +66,7 @@ impl<'s> SchemaReader<'s> {
         if place.is_open() {
             return fitting(Reading::Coerced);
         }
-        // What does not fit stays a string where a string is allowed, or where it is nothing else.
+        // A text that does not match stays a string, if a string is allowed or there is no other type.
         let nearest = if kinds.has(Kinds::STRING) {
             None
         } else {
@@ -81,7 +81,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// How a value that stands as JSON is read at a place.
+    /// Returns how a value written as JSON is read at a location.
     pub(crate) fn json_spelling(&self, place: &Place<'s>, value: &Value, text: &str) -> Spelling {
         let reading = match (value, Reading::Integer.fitting(text)) {
             (Value::String(_), _) => Reading::String,
@@ -119,7 +119,7 @@ fn type_error(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> T
             && number.float().is_none()
             && (number.has_point || number.integer().is_none())
         {
-            "a number with no more digits than a 64-bit number keeps".clone_into(&mut expected);
+            "a number that fits into 64 bits".clone_into(&mut expected);
         }
     }
     let is_json =

@@ -1,4 +1,4 @@
-//! What a schema allows, in words.
+//! Descriptions of the allowed values.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::kinds::Kinds;
 use super::place::Place;
 use crate::argument_error::{joined, shown};
 
-/// Members of an enumeration that are named; of more, only how many there are is told.
+/// The maximum number of named enumeration members; with more, only their number is given.
 const NAMED: usize = 20;
 
 impl Place<'_> {
-    /// What may stand there: `an integer or null`.
+    /// Describes the allowed values: `an integer or null`.
     pub(crate) fn in_words(&self) -> String {
         if let Some(constants) = constants(self) {
             return of_constants(&constants);
@@ -35,7 +35,7 @@ impl Place<'_> {
         if kinds == Kinds::ALL {
             words = vec!["any value".to_owned()];
         }
-        // Bounds say nothing about null.
+        // Bounds do not apply to null.
         let bounded = words.len() - usize::from(kinds != Kinds::ALL && kinds.has(Kinds::NULL));
         if let (1, Some(word), [alternative]) =
             (bounded, words.first_mut(), self.alternatives.as_slice())
@@ -54,7 +54,7 @@ fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
     all.filter(|all| !all.is_empty()).map(|all| all.concat())
 }
 
-/// The values that an alternative lists; `None` if it lists none.
+/// Returns the values that an alternative lists; `None` if it lists none.
 fn listed<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
     let stated = |keyword: &str| {
         alternative
@@ -81,7 +81,7 @@ fn of_constants(values: &[&Value]) -> String {
     }
 }
 
-/// ` from 1 to 5`, ` of at least 2 items`.
+/// Returns ` from 1 to 5` or ` of at least 2 items`.
 fn bounds(alternative: &Alternative<'_>) -> String {
     let limit = |name: &str| {
         alternative

@@ -12,7 +12,7 @@ use crate::tool::{Parameter, ToolSpec};
 impl ToolSpec {
     /// Sets the parameters from a JSON Schema.
     ///
-    /// The schema is an object's: each of its `properties` is a parameter. Arguments that it does not declare are wrong
+    /// The schema must describe an object: each of its `properties` becomes a parameter. Other arguments are errors,
     /// unless `patternProperties` or `additionalProperties` allow them.
     ///
     /// ```
@@ -30,7 +30,7 @@ impl ToolSpec {
     /// ```
     ///
     /// # Errors
-    /// Refuses, with its place, what is no schema or not that of an object.
+    /// Returns an error, with its location, if this is not a schema of an object.
     pub fn parameters_from_schema(self, schema: &Value) -> Result<Self, SpecError> {
         if !schema.is_object() {
             let message = "the parameters must be a JSON Schema: an object";
@@ -41,17 +41,17 @@ impl ToolSpec {
         Ok(self.with_schema(schema, parameters))
     }
 
-    /// The parameters as a JSON Schema.
+    /// Returns the parameters as a JSON Schema.
     pub fn to_schema(&self) -> Value {
         self.schema().document().clone()
     }
 }
 
 impl Schema {
-    /// The parameters of a tool whose arguments this describes.
+    /// Returns the parameters of a tool with this schema.
     ///
     /// # Errors
-    /// Refuses, with its place, what is no schema or not that of an object.
+    /// Returns an error, with its location, if this is not a schema of an object.
     pub(crate) fn parameters(&self) -> Result<Vec<Parameter>, SpecError> {
         self.check()?;
         let reader = self.reader();
@@ -94,7 +94,7 @@ impl Schema {
         Ok(parameters)
     }
 
-    /// Whether an object that this describes has no other members than those named, and one form.
+    /// Returns `true` if an object with this schema has no other members than those named, and no alternatives.
     pub(crate) fn has_one_form(&self) -> bool {
         let reader = self.reader();
         match reader.root().alternatives.as_slice() {

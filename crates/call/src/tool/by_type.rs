@@ -9,19 +9,19 @@ use crate::pointer::escape;
 use crate::schema::{Kinds, Schema};
 use crate::tool::ToolSpec;
 
-/// What `format` says of numbers: which of a program's types they have.
+/// The values of `format` that only name the number type of a program.
 const NUMBER_FORMATS: [&str; 14] = [
     "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64",
     "uint128", "uint", "float", "double",
 ];
 
 impl ToolSpec {
-    /// A tool whose parameters are the fields of a type, which says of itself what it is.
+    /// Creates a tool whose parameters are the fields of a type.
     ///
-    /// What stands above the type in the source describes the tool, what stands above a field its parameter. A field
-    /// that is an `Option` or has a default may be left out. Attributes of serde and schemars count: names, defaults,
-    /// examples, bounds. `spec/block.md` 7.7.1 says how calls are read by it; [`Arguments::to`](crate::Arguments::to)
-    /// makes the type of a call that was bound.
+    /// The doc comment of the type is the description of the tool, that of a field the description of its parameter. A
+    /// field that is an `Option` or has a default is optional. Attributes of serde and schemars apply: names, defaults,
+    /// examples, bounds. `spec/block.md` 7.7.1 defines how calls are read by the schema;
+    /// [`Arguments::to`](crate::Arguments::to) converts the arguments of a bound call to the type.
     ///
     /// ```
     /// use plaincall_call::{Arguments, ToolSpec, bind_arguments};
@@ -48,25 +48,25 @@ impl ToolSpec {
     /// # Ok::<(), plaincall_call::ArgumentError>(())
     /// ```
     ///
-    /// A tool without parameters is one of `()`, or of a struct without fields. A map has any names; so has
-    /// `serde_json::Value`. A type that is no object, such as a list, makes a tool that [`check`](Self::check) refuses.
+    /// A tool without parameters has the type `()` or a struct without fields. A map accepts any names, and so does
+    /// `serde_json::Value`. A type that is not an object, such as a list, makes a tool that [`check`](Self::check)
+    /// rejects.
     ///
-    /// Where the schema says less or more than the type, the schema decides what is told and refused first, and the
-    /// type refuses the rest when it is made:
-    /// - Numbers of 32 bits and more have no bounds in the schema but that from zero; no number beyond 64 bits passes.
-    /// - Other names (`alias`) and names that stand for all others (`other`) are for programs that wrote them earlier;
-    ///   a call has to use the name that it was told.
-    /// - A field that serde reads by a function of its own (`with`, `deserialize_with`) needs `schemars(with = …)`,
-    ///   which names a type that is written the same way. A type with its own `Deserialize` needs its own `JsonSchema`.
-    /// - What stands in a flattened field, an untagged enum or one with a tag inside has been read once before the
-    ///   type sees it: no maps with numbers as keys, no numbers of 128 bits, and an error of a type's own names the
-    ///   whole of it.
+    /// The schema and the type may differ. The schema decides what the model sees and what is rejected first; the type
+    /// may reject more when it is deserialized:
+    /// - Numbers of 32 bits and more have no bounds in the schema except zero. Numbers over 64 bits are rejected.
+    /// - Alternative names (`alias`) and names for all other values (`other`) are for older data: the prompt does not
+    /// show them.
+    /// - A field with a function of its own (`with`, `deserialize_with`) needs `schemars(with = …)` with a type that is
+    /// written the same way. A type with its own `Deserialize` needs its own `JsonSchema`.
+    /// - Values in a flattened field, an untagged enum or an internally tagged one are parsed before the type sees
+    /// them: they cannot be maps with numeric keys or 128-bit numbers, and an error of the type names the whole value.
     pub fn of<T: JsonSchema>(name: impl Into<String>) -> Self {
         let settings = SchemaSettings::draft2020_12()
             .with(|settings| settings.meta_schema = None)
             .with_transform(RecursiveTransform(tidy));
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
-        // The name of the type is for its source.
+        // The name of the type is for its source only.
         let title = schema.remove("title");
         let mut spec = Self::new(name);
         if let Some(Value::String(description)) = schema.remove("description") {
@@ -86,13 +86,13 @@ impl ToolSpec {
         if is_open {
             schema = Schema::new(json!({"type": "object", "additionalProperties": true}));
         }
-        // What cannot be parameters is told by `check`.
+        // `check` reports a schema without parameters.
         let parameters = schema.parameters().unwrap_or_default();
         spec.with_schema(schema, parameters)
     }
 }
 
-/// Gives a type that holds itself a name among the definitions, as those of its parts have one.
+/// Gives a recursive type a name among the definitions, as its parts have.
 fn name_root(schema: &mut schemars::Schema, name: &str) {
     let mut name = name.to_owned();
     while schema
@@ -125,7 +125,7 @@ fn name_root(schema: &mut schemars::Schema, name: &str) {
     }
 }
 
-/// Takes away what only says how a program's source is written.
+/// Removes details of the program's source.
 fn tidy(schema: &mut schemars::Schema) {
     let format = schema.get("format").and_then(Value::as_str);
     if format.is_some_and(|format| NUMBER_FORMATS.contains(&format)) {
@@ -137,8 +137,8 @@ fn tidy(schema: &mut schemars::Schema) {
     }
 }
 
-/// The text with the lines of each paragraph of prose joined: where a comment is broken says nothing. A text with code,
-/// and paragraphs with lists, tables or quotes, stay as they are.
+/// Joins the lines of each paragraph of prose, since line breaks in a comment have no meaning. A text with code, and
+/// paragraphs with lists, tables or quotes, stay unchanged.
 fn unwrapped(text: &str) -> String {
     if text.contains("```") {
         return text.to_owned();
@@ -157,7 +157,7 @@ fn unwrapped(text: &str) -> String {
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Whether a line is an item of a numbered list.
+/// Returns `true` if a line is an item of a numbered list.
 fn is_numbered(line: &str) -> bool {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     rest.len() < line.len() && rest.starts_with(['.', ')'])

@@ -1,4 +1,4 @@
-//! Whether a tool's definition is consistent.
+//! Consistency checks of a tool's definition.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,12 @@ use crate::spec_error::SpecError;
 use crate::tool::{ParameterKind, ToolSpec};
 
 impl ToolSpec {
-    /// Whether the definition is consistent, so that its tool can be called in both syntaxes.
+    /// Checks that the definition is consistent, so that its tool can be called in both syntaxes.
     ///
     /// # Errors
-    /// The first thing that is wrong: a name that no call can spell, a schema that is not an object's, a parameter declared twice, a name in
-    /// `positional` or `body` that is no parameter or not one of a fitting kind, a required list or object for which
-    /// the line of an emoji call has no room, a schema that cannot be validated.
+    /// Returns the first problem: a name that no call can express, a schema that is not an object's, a duplicate
+    /// parameter, a name in `positional` or `body` that is not a parameter or has the wrong kind, a required list or
+    /// object that has no room on the line of an emoji call, or a schema that cannot be validated.
     pub fn check(&self) -> Result<(), SpecError> {
         check_tool_name(&self.name)?;
         self.schema().parameters()?;
@@ -32,7 +32,7 @@ impl ToolSpec {
                 return Err(SpecError::new(at, message));
             }
             if !seen.insert(parameter.name.as_str()) {
-                return Err(SpecError::new(at, "two parameters have this name"));
+                return Err(SpecError::new(at, "duplicate parameter name"));
             }
         }
         self.check_body()?;
@@ -66,7 +66,7 @@ impl ToolSpec {
         };
         let mut seen = HashSet::new();
         for (index, name) in names.iter().enumerate() {
-            let fault = match self.get(name) {
+            let problem = match self.get(name) {
                 None => Some("is not a parameter of this tool".to_owned()),
                 Some(_) if self.body.as_ref() == Some(name) => {
                     Some("is already the body".to_owned())
@@ -78,10 +78,10 @@ impl ToolSpec {
                 )),
                 Some(_) => None,
             };
-            if let Some(fault) = fault {
+            if let Some(problem) = problem {
                 return Err(SpecError::new(
                     format!("/positional/{index}"),
-                    format!("`{name}` {fault}"),
+                    format!("`{name}` {problem}"),
                 ));
             }
         }
@@ -102,7 +102,7 @@ impl ToolSpec {
         }
     }
 
-    /// A list is written with `]`, which ends the line of an emoji call, and so is most of what objects hold.
+    /// A list contains `]`, which ends the line of an emoji call, and most objects do too.
     fn check_default_line(&self) -> Result<(), SpecError> {
         let has_parts = |kind| matches!(kind, ParameterKind::Array | ParameterKind::Object);
         let usage = self.usage();
@@ -121,7 +121,7 @@ impl ToolSpec {
     }
 }
 
-/// A name that both syntaxes read as the name of a tool.
+/// Checks that both syntaxes can parse a tool name.
 fn check_tool_name(name: &str) -> Result<(), SpecError> {
     if let Some(message) = in_name(name) {
         return Err(SpecError::new("/name", message));
@@ -140,7 +140,7 @@ fn check_tool_name(name: &str) -> Result<(), SpecError> {
     ))
 }
 
-/// Why a key cannot be written as a pointer; ends the sentence "the name of a parameter …".
+/// Returns why a key cannot be written as a pointer, to complete the sentence "the name of a parameter …".
 pub(crate) fn unusable_key(key: &str) -> Option<&'static str> {
     if key.is_empty() {
         Some("must not be empty")

@@ -1,4 +1,4 @@
-//! Tools as other programs define them: the JSON of `OpenAI`, MCP and Anthropic.
+//! Tool definitions of other programs, as the JSON of `OpenAI`, MCP and Anthropic.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,33 +12,35 @@ use crate::pointer::escape;
 use crate::spec_error::SpecError;
 use crate::tool::{Effect, ToolSpec};
 
-/// What the schema of the arguments is called: by `OpenAI`, by MCP, by Anthropic.
+/// The names of the schema of the arguments: in `OpenAI`, MCP and Anthropic definitions.
 pub(super) const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 
-/// What people write who mean the schema of the arguments.
+/// Other names that people use for the schema of the arguments.
 const SCHEMA_WORDS: [&str; 5] = ["params", "args", "arguments", "input", "schema"];
 
-/// Keys that look like ones that are read, and are others.
-const PASSED_OVER: [&str; 2] = ["outputSchema", "output_schema"];
+/// Names like those of the schema, with another meaning.
+const IGNORED: [&str; 2] = ["outputSchema", "output_schema"];
 
-/// Everything that is wrong with definitions of tools.
+/// All errors in definitions of tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DefinitionsError {
     /// What is wrong, each with its place in the document; at least one.
-    pub mistakes: Vec<SpecError>,
-    /// Where the text stops being JSON: line and column from 1, the column in bytes. Then there is one mistake.
-    pub json_place: Option<(usize, usize)>,
+    pub errors: Vec<SpecError>,
+    /// The position where the text stops being JSON: line and column from 1, the column in bytes. Then there is one
+    /// error.
+    pub json_position: Option<(usize, usize)>,
 }
 
 impl fmt::Display for DefinitionsError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, mistake) in self.mistakes.iter().enumerate() {
+        for (index, error) in self.errors.iter().enumerate() {
             if index > 0 {
                 formatter.write_str("\n")?;
             }
-            write!(formatter, "{mistake}")?;
+            write!(formatter, "{error}")?;
         }
-        if let Some((line, column)) = self.json_place {
+        if let Some((line, column)) = self.json_position {
             write!(formatter, " (line {line}, column {column})")?;
         }
         Ok(())
@@ -47,14 +49,13 @@ impl fmt::Display for DefinitionsError {
 
 impl std::error::Error for DefinitionsError {}
 
-/// Reads definitions of tools: a list of them, an object with such a list as `tools` (a request, or what MCP answers
-/// to `tools/list`, with or without the JSON-RPC around it), or one alone.
+/// Reads definitions of tools: a list, an object with such a list as `tools` (a request, or a response to MCP's
+/// `tools/list`, with or without the JSON-RPC envelope), or a single definition.
 ///
 /// A definition has a `name`, a `description` and a JSON Schema as `parameters`, `inputSchema` or `input_schema`; it
-/// may stand in `function`. `input_examples` become the `examples` of the schema; what else stands there is passed
-/// over. Whatever `annotations` say about what a tool does, every tool has [`Effect::Write`]: a server's word about
-/// itself is a hint, which [`hinted_effect`](ToolSpec::hinted_effect) keeps, and relaxes nothing. Who knows better sets
-/// another [`effect`](ToolSpec::effect).
+/// may be nested in `function`. `input_examples` become the `examples` of the schema. Other keys are ignored. Every
+/// tool has [`Effect::Write`]: `annotations` are only hints of the server about itself, kept in
+/// [`hinted_effect`](ToolSpec::hinted_effect). If you know better, set another [`effect`](ToolSpec::effect).
 ///
 /// ```
 /// use plaincall_call::{Effect, definitions::read_tool_definitions};
@@ -68,46 +69,46 @@ impl std::error::Error for DefinitionsError {}
 /// assert_eq!(tools[0].hinted_effect, Some(Effect::Read));
 ///
 /// let error = read_tool_definitions(r#"[{"name": "a b"}]"#).unwrap_err();
-/// assert_eq!(error.mistakes[0].at, "/0/name");
+/// assert_eq!(error.errors[0].at, "/0/name");
 /// # Ok::<(), plaincall_call::definitions::DefinitionsError>(())
 /// ```
 ///
 /// # Errors
-/// All mistakes, each with the JSON Pointer to its place.
+/// Returns all errors, each with a JSON Pointer to its location.
 pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsError> {
-    let fail = |mistakes, json_place| DefinitionsError {
-        mistakes,
-        json_place,
+    let fail = |errors, json_position| DefinitionsError {
+        errors,
+        json_position,
     };
     let document = json_text::parse_placed(json.trim_start_matches('\u{feff}'));
-    let document = document.map_err(|fault| {
-        let message = format!("invalid JSON: {}", fault.message);
-        fail(vec![SpecError::new("", message)], fault.place)
+    let document = document.map_err(|error| {
+        let message = format!("invalid JSON: {}", error.message);
+        fail(vec![SpecError::new("", message)], error.place)
     })?;
-    let listed = definitions(&document).map_err(|mistake| fail(vec![mistake], None))?;
+    let listed = definitions(&document).map_err(|error| fail(vec![error], None))?;
     let mut first: HashMap<String, usize> = HashMap::new();
     let mut tools = Vec::new();
-    let mut mistakes = Vec::new();
+    let mut errors = Vec::new();
     for (index, (at, value)) in listed.into_iter().enumerate() {
         match tool(value, &at) {
-            Err(mistake) => mistakes.push(mistake),
+            Err(error) => errors.push(error),
             Ok(tool) => {
                 if let Some(other) = first.insert(tool.name.clone(), index) {
                     let message = format!("tool {other} of the list is also named `{}`", tool.name);
-                    mistakes.push(SpecError::new(at, message));
+                    errors.push(SpecError::new(at, message));
                 }
                 tools.push(tool);
             }
         }
     }
-    if mistakes.is_empty() {
+    if errors.is_empty() {
         Ok(tools)
     } else {
-        Err(fail(mistakes, None))
+        Err(fail(errors, None))
     }
 }
 
-/// The definitions in a document, each with its place.
+/// Returns the definitions in a document, each with its location.
 fn definitions(document: &Value) -> Result<Vec<(String, &Value)>, SpecError> {
     let (at, list) = match document {
         Value::Array(list) => ("", Some(list)),
@@ -204,7 +205,7 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
             .map_err(|error| error.under(&schema_at))?;
         schema_at
     } else {
-        // A tool without parameters is one thing, one whose parameters nobody reads another.
+        // A misspelled key must not make a tool without parameters.
         if let Some((key, meant)) = near_key(fields, &SCHEMAS) {
             return Err(misspelled(&at, key, meant));
         }
@@ -241,7 +242,7 @@ fn text<'v>(
     }
 }
 
-/// What MCP's annotations say that the tool may do. `openWorldHint` and `title` say nothing about that.
+/// Returns the effect according to MCP's annotations. `openWorldHint` and `title` do not matter.
 fn hinted_effect(fields: &Map<String, Value>, at: &str) -> Result<Option<Effect>, SpecError> {
     let at = format!("{at}/annotations");
     let hints = match fields.get("annotations") {
@@ -270,7 +271,7 @@ fn hinted_effect(fields: &Map<String, Value>, at: &str) -> Result<Option<Effect>
     })
 }
 
-/// The schema, with what the definition gives as examples of arguments.
+/// Returns the schema, with the examples of the definition.
 fn with_examples<'v>(
     schema: &'v Value,
     fields: &'v Map<String, Value>,
@@ -292,14 +293,14 @@ fn with_examples<'v>(
     Ok(Cow::Owned(schema))
 }
 
-/// A key of the definition that was probably meant to be one of these, none of which is there.
+/// Returns a key of the definition that was probably meant to be one of these.
 fn near_key<'f, 'k>(
     fields: &'f Map<String, Value>,
     known: &[&'k str],
 ) -> Option<(&'f str, &'k str)> {
     fields
         .keys()
-        .filter(|key| !known.contains(&key.as_str()) && !PASSED_OVER.contains(&key.as_str()))
+        .filter(|key| !known.contains(&key.as_str()) && !IGNORED.contains(&key.as_str()))
         .find_map(|key| {
             let plain = key.replace('-', "_");
             let schema = SCHEMA_WORDS.contains(&&*plain).then_some(SCHEMAS[0]);

@@ -1,19 +1,19 @@
-//! Where the tools of a reply come from.
+//! The source of the tools for a reply.
 
 use std::sync::Arc;
 
 use crate::nearest::unknown_tool;
 use crate::tool::ToolSpec;
 
-/// Tools that calls can name. A name means the tool that has exactly this name, or none.
+/// Tools that calls can name. Names match exactly.
 pub trait ToolLookup {
-    /// The tool with exactly this name, and its place among the tools.
+    /// Returns the tool with exactly this name, and its index.
     fn find(&self, name: &str) -> Option<(usize, &ToolSpec)>;
 
-    /// All tools, in their order.
+    /// Returns all tools in order.
     fn specs(&self) -> impl Iterator<Item = &ToolSpec>;
 
-    /// The sentence about a name that no tool has: the tools there are, and the nearest as a suggestion.
+    /// Returns the message for an unknown name: the available tools, and the nearest one as a suggestion.
     fn unknown(&self, name: &str) -> String {
         unknown_tool(name, self.specs().map(|tool| tool.name.as_str()))
     }

@@ -1,4 +1,4 @@
-//! The tools that are known, by name.
+//! A set of tools, by name.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 
-/// Definitions of tools with different names. A name means the tool that has exactly this name, or none.
+/// Definitions of tools with distinct names. Names match exactly.
 #[derive(Clone, Debug, Default)]
 pub struct ToolSet {
     tools: Vec<ToolSpec>,
@@ -19,10 +19,10 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// A set of these tools.
+    /// Creates a set of these tools.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Returns the error of [`add`](Self::add).
     pub fn new(tools: impl IntoIterator<Item = ToolSpec>) -> Result<Self, SpecError> {
         let mut set = Self::default();
         for tool in tools {
@@ -34,10 +34,10 @@ impl ToolSet {
     /// Adds a tool.
     ///
     /// # Errors
-    /// Refuses one whose name another has.
+    /// Returns an error if another tool has the same name.
     pub fn add(&mut self, tool: ToolSpec) -> Result<(), SpecError> {
         if self.places.contains_key(&tool.name) {
-            let message = format!("another tool is called `{}` too", tool.name);
+            let message = format!("duplicate tool name `{}`", tool.name);
             return Err(SpecError::new("/name", message));
         }
         self.places.insert(tool.name.clone(), self.tools.len());
@@ -45,20 +45,20 @@ impl ToolSet {
         Ok(())
     }
 
-    /// The tool with exactly this name.
+    /// Returns the tool with exactly this name.
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
         Some(self.find(name)?.1)
     }
 
-    /// The tools in the order in which they were added.
+    /// Returns the tools in the order in which they were added.
     pub fn iter(&self) -> std::slice::Iter<'_, ToolSpec> {
         self.tools.iter()
     }
 
-    /// Holds a call against the definition of the tool that it names: [`bind`] where there is one.
+    /// Validates a call against its tool, as [`bind`] does.
     ///
     /// # Errors
-    /// All problems at once; `unknown_tool` and those of the text if there is no such tool.
+    /// Returns all errors at once; for an unknown tool `unknown_tool` and the errors of the text.
     pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
         if let Some(tool) = self.get(&call.name) {
             return bind(tool, call);
@@ -67,7 +67,7 @@ impl ToolSet {
         Err(unknown.chain(problems_of_text(call)).collect())
     }
 
-    /// The tool whose name was probably meant by one that is none: a suggestion, and nothing to act on.
+    /// Returns the tool that an unknown name probably means. Use it for suggestions only.
     pub fn nearest(&self, name: &str) -> Option<&ToolSpec> {
         self.get(nearest_name(name, self.names())?)
     }
@@ -78,7 +78,7 @@ impl ToolSet {
 
     pub(crate) fn problem(&self, call: &ToolCall) -> ReplyDiagnostic {
         let message = self.unknown(&call.name);
-        ReplyDiagnostic::new(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
+        ReplyDiagnostic::of_definition(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
     }
 }
 

@@ -6,8 +6,8 @@ use crate::tool::ToolSpec;
 use crate::untrusted::Untrusted;
 
 impl ToolSpec {
-    /// All the words of the definition as one text: name, description and schema, in the order in which a model reads them,
-    /// since a call may be spread over them.
+    /// Returns the name, description and schema as one text, in the order in which a model reads them, since a call may
+    /// be spread over them.
     pub fn as_untrusted(&self) -> Untrusted<'static> {
         let mut words = vec![self.name.as_str(), &self.description];
         gather(self.schema().document(), &mut words);
@@ -15,7 +15,7 @@ impl ToolSpec {
     }
 }
 
-/// A schema that was read is not nested deep enough to matter.
+/// Collects the strings of a schema. Parsing has limited its depth.
 fn gather<'v>(value: &'v Value, words: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => words.push(text),

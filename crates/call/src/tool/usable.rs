@@ -1,4 +1,4 @@
-//! Definitions of tools of which some cannot be used as they are (`spec/gateway.md` 1).
+//! Lists of tool definitions in which some have errors (`spec/gateway.md` 1).
 
 use std::collections::HashSet;
 
@@ -11,47 +11,50 @@ use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
 use crate::tool::definitions::{SCHEMAS, tool};
 
-/// How often a schema is made looser until it takes any object.
+/// The number of attempts to relax a schema before it accepts any object.
 const ROUNDS: usize = 32;
 
-/// The tools of a list of definitions.
+/// The usable tools of a list of definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UsableTools {
-    /// The tools in their order, with different names.
+    /// The tools in order, with distinct names.
     pub tools: Vec<ToolSpec>,
-    /// Whether one of their definitions is `strict`.
+    /// Whether one of the definitions is `strict`.
     pub is_strict: bool,
-    /// The definitions that cannot be used as they are, in their order.
+    /// The definitions with errors, in order.
     pub changed: Vec<ChangedTool>,
 }
 
-/// A definition that cannot be used as it is.
+/// A definition with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChangedTool {
-    /// The name that it gives.
+    /// The name in the definition.
     pub name: Option<String>,
-    /// Whether the tool is dropped. If not, it has a looser schema.
+    /// Whether the tool is dropped. Otherwise it has a relaxed schema.
     pub is_dropped: bool,
-    /// The first mistake, with its place in the list.
+    /// The first error, with its location in the list.
     pub reason: SpecError,
 }
 
 /// Reads definitions of functions, each from its JSON text, like
-/// [`read_tool_definitions`](crate::definitions::read_tool_definitions). But an odd definition does not fail the others.
+/// [`read_tool_definitions`](crate::definitions::read_tool_definitions). An error in one definition does not affect the
+/// others.
 ///
-/// A tool that cannot be used as it is gets a looser schema if its name can be written: what is wrong in the schema
-/// becomes `true` or is removed. Otherwise the tool is dropped, as is one with the name of an earlier one.
+/// A tool with an error gets a relaxed schema: the invalid part becomes `true` or is removed. If its name is unusable
+/// or a duplicate, the tool is dropped.
 pub fn read_usable_tools<'t>(definitions: impl IntoIterator<Item = &'t str>) -> UsableTools {
     let mut usable = UsableTools::default();
     let mut names = HashSet::new();
     for (index, text) in definitions.into_iter().enumerate() {
         let at = format!("/{index}");
-        let (value, mistake) = parsed(text, &at);
-        let read = match (tool(&value, &at), mistake) {
-            (Ok(tool), mistake) => Ok((tool, mistake)),
-            (Err(reason), mistake) => match looser(&value) {
-                Some(tool) => Ok((tool, mistake.or(Some(reason)))),
-                None => Err(mistake.unwrap_or(reason)),
+        let (value, error) = parsed(text, &at);
+        let read = match (tool(&value, &at), error) {
+            (Ok(tool), error) => Ok((tool, error)),
+            (Err(reason), error) => match relaxed(&value) {
+                Some(tool) => Ok((tool, error.or(Some(reason)))),
+                None => Err(error.unwrap_or(reason)),
             },
         };
         let read = read.and_then(|(tool, reason)| {
@@ -84,7 +87,7 @@ pub fn read_usable_tools<'t>(definitions: impl IntoIterator<Item = &'t str>) -> 
     usable
 }
 
-/// A definition, and what is lost of it: a key that stands twice in an object, or a digit of a number.
+/// Parses a definition, and reports a loss: a duplicate key in an object, or a digit of a number.
 fn parsed(text: &str, at: &str) -> (Value, Option<SpecError>) {
     match json_text::parse(text) {
         Ok(value) => (value, None),
@@ -95,7 +98,7 @@ fn parsed(text: &str, at: &str) -> (Value, Option<SpecError>) {
     }
 }
 
-/// The fields of a function; those of a tool of another type mean something else.
+/// Returns the fields of a function; tools of other types have other fields.
 fn fields(value: &Value) -> Option<&Map<String, Value>> {
     let is_function = match value.get("type") {
         None | Some(Value::Null) => true,
@@ -105,8 +108,8 @@ fn fields(value: &Value) -> Option<&Map<String, Value>> {
     fields.as_object().filter(|_| is_function)
 }
 
-/// The tool with as much of its definition as can be used; nothing if no call can spell its name.
-fn looser(value: &Value) -> Option<ToolSpec> {
+/// Returns the tool with the usable parts of its definition; `None` if no call can express its name.
+fn relaxed(value: &Value) -> Option<ToolSpec> {
     let fields = fields(value)?;
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let bare = ToolSpec::new(text("name")?).describe(text("description").unwrap_or_default());
@@ -118,29 +121,29 @@ fn looser(value: &Value) -> Option<ToolSpec> {
     let given = SCHEMAS.iter().find_map(|key| fields.get(*key));
     let mut schema = given.cloned().unwrap_or_default();
     for _ in 0..ROUNDS {
-        let mut mistakes = Schema::new(schema.clone()).mistakes();
-        if mistakes.is_empty() {
+        let mut errors = Schema::new(schema.clone()).errors();
+        if errors.is_empty() {
             match with(&schema) {
                 Ok(tool) => return Some(tool),
-                Err(mistake) => mistakes.push(mistake),
+                Err(error) => errors.push(error),
             }
         }
-        // What comes later in a list is removed first, so places stay right.
-        let loosened = mistakes
+        // Later items of a list are removed first, so that locations stay valid.
+        let relaxed = errors
             .iter()
             .rev()
-            .filter(|mistake| loosen(&mut schema, &mistake.at));
-        if loosened.count() == 0 {
+            .filter(|error| relax(&mut schema, &error.at));
+        if relaxed.count() == 0 {
             break;
         }
     }
     with(&json!({"type": "object", "additionalProperties": true})).ok()
 }
 
-/// Makes a schema looser where something is wrong: that becomes `true`, which is a schema that takes anything, or goes.
-/// Whether there was something.
-fn loosen(schema: &mut Value, at: &str) -> bool {
-    // A parameter whose name no call can spell.
+/// Relaxes a schema at an error: the invalid part becomes `true`, which accepts any value, or is removed. Returns
+/// whether it changed.
+fn relax(schema: &mut Value, at: &str) -> bool {
+    // A parameter with a name that no call can express.
     let (at, is_name) = match at.strip_prefix("/parameters/") {
         Some(name) => (format!("/properties/{name}"), true),
         None => (at.to_owned(), false),
@@ -175,7 +178,7 @@ fn loosen(schema: &mut Value, at: &str) -> bool {
     }
 }
 
-/// Removes names from `required` that are not declared beside it; whether there were any.
+/// Removes names from `required` that are not declared beside it; returns whether there were any.
 fn keep_declared(keywords: &mut Map<String, Value>) -> bool {
     let Some(Value::Array(mut required)) = keywords.get("required").cloned() else {
         return false;

@@ -1,37 +1,39 @@
-//! How a tool is called in the emoji syntax.
+//! The usage of a tool in the emoji syntax.
 
 use std::fmt;
 
 use crate::tool::{Parameter, ParameterKind, ToolSpec};
 
-/// The form of a tool's calls in the emoji syntax: what stands on the line and what in the body
-/// (`spec/emoji.md`, binding to named parameters).
+/// The usage of a tool in the emoji syntax: the parameters on the line and in the body (`spec/emoji.md`, binding to
+/// named parameters).
 ///
-/// It is fixed by the tool's definition. It shows itself as `run-query file limit?`, an optional parameter with a
-/// question mark, a last one that takes the rest of the line with dots.
+/// The tool's definition determines it. `Display` writes `run-query file limit?`: a question mark follows an optional
+/// parameter, and an ellipsis a last parameter that takes the rest of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Usage<'s> {
     /// The tool's name.
     pub name: &'s str,
-    /// What stands on the line behind the name, in order.
+    /// The parameters on the line after the name, in order.
     pub line: Vec<UsageItem<'s>>,
-    /// What stands in the body.
+    /// The content of the body.
     pub body: UsageBody<'s>,
 }
 
-/// One parameter on the line.
+/// A parameter on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UsageItem<'s> {
     /// The parameter.
     pub parameter: &'s Parameter,
-    /// Whether it takes the rest of the line, blanks included: the last one does, if it is a string.
+    /// Whether it takes the rest of the line, including blanks: the last one does if it is a string.
     pub takes_rest: bool,
 }
 
-/// What the body of a call is.
+/// The content of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageBody<'s> {
-    /// Nothing: it must be blank.
+    /// No content: it must be blank.
     Nothing,
     /// The text of this parameter.
     Parameter(&'s Parameter),
@@ -40,7 +42,7 @@ pub enum UsageBody<'s> {
 }
 
 impl ToolSpec {
-    /// How the tool is called in the emoji syntax.
+    /// Returns the usage of the tool in the emoji syntax.
     pub fn usage(&self) -> Usage<'_> {
         let body = self.body.as_deref().and_then(|name| self.get(name));
         let declares_form = self.positional.is_some() || self.body.is_some();
@@ -71,7 +73,7 @@ impl ToolSpec {
         }
     }
 
-    /// Whether all arguments can stand on the line without a word about it in the definition.
+    /// Returns `true` if all arguments fit on the line by default.
     fn fits_line(&self) -> bool {
         let texts = self
             .parameters()
@@ -82,7 +84,7 @@ impl ToolSpec {
             && texts.count() <= 1
     }
 
-    /// The required parameters, then the optional scalars, without the body.
+    /// Returns the required parameters, then the optional scalars, without the body.
     fn default_line(&self) -> Vec<&Parameter> {
         let on_line = |parameter: &&Parameter| self.body.as_deref() != Some(&parameter.name);
         let required = self

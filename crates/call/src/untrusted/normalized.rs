@@ -1,35 +1,35 @@
-//! Texts normalized to what an echo is compared by (`spec/untrusted.md` 4).
+//! Normalized texts for the detection of echoes (`spec/untrusted.md` 4).
 
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
 use crate::invisible::is_invisible;
 
-/// What stands for a marker in normalized text. Control characters never come from a text.
+/// The characters for markers in normalized text. Control characters of the text itself are removed.
 const START: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 const END: char = '\u{3}';
-/// Stands in front of a near miss of a start marker.
+/// Precedes a near miss of a start marker.
 const NEAR_START: char = '\u{4}';
 
 #[derive(Clone, Debug)]
 pub(crate) struct Patterns {
     /// Normalized, longest first.
     markers: Vec<(String, MarkerUse)>,
-    /// Whether one of them begins with this byte.
+    /// Whether a marker begins with this byte.
     first: Vec<bool>,
     near: Vec<NearMisses>,
 }
 
 impl Patterns {
-    /// The markers of these dialects with and without their keys, and the default ones.
+    /// Creates the markers of these dialects with and without their keys, and the default ones.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error for an invalid dialect.
     pub(crate) fn new(dialects: &[Dialect]) -> Result<Self, DialectError> {
         let unkeyed: Vec<Dialect> = dialects.iter().map(Dialect::without_key).collect();
         let defaults = Dialect::auto();
         let known = defaults.markers()?;
-        // A key is part of no near miss that a text from outside can hold.
+        // No near miss in an outside text can contain the key.
         let mut near = vec![NearMisses::new(&defaults)?];
         for dialect in &unkeyed {
             let is_known = |text: &str| known.iter().any(|marker| marker.text == text);
@@ -45,7 +45,7 @@ impl Patterns {
         let all = all.map(Dialect::markers).collect::<Result<Vec<_>, _>>()?;
         let mut markers: Vec<(String, MarkerUse)> = Vec::new();
         for marker in all.concat() {
-            let text: String = fold(&marker.text).filter(|c| *c != ' ').collect();
+            let text: String = normalize(&marker.text).filter(|c| *c != ' ').collect();
             let is_known = markers.iter().any(|(known, _)| *known == text);
             if !text.is_empty() && !is_known && marker.usage != MarkerUse::Reasoning {
                 markers.push((text, marker.usage));
@@ -65,8 +65,8 @@ impl Patterns {
         })
     }
 
-    /// Whether some of the markers cannot be found, because they hold what counts as a line end here.
-    pub(crate) fn are_blind(&self) -> bool {
+    /// Returns `true` if some markers cannot be found, because they contain a line end of this normalization.
+    pub(crate) fn has_unsearchable_markers(&self) -> bool {
         self.markers.iter().any(|(text, _)| text.contains('\n'))
     }
 
@@ -81,10 +81,10 @@ impl Patterns {
     }
 }
 
-/// A normalized text. A blank in it stands between two characters of words, where something stood that is left out.
+/// A normalized text. A blank in it separates two word characters, where other characters were removed.
 pub(crate) struct Normalized {
     text: String,
-    /// Where each line of the text begins, here and there.
+    /// The offsets of some lines in the original and the normalized text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -106,7 +106,7 @@ impl Normalized {
         normalized
     }
 
-    /// Normalizes a part of a call. In a value, nothing is a near miss.
+    /// Normalizes part of a call. Values have no near misses.
     fn of_call(text: &str, patterns: &Patterns) -> Self {
         let mut normalized = Self {
             text: String::new(),
@@ -117,7 +117,7 @@ impl Normalized {
         for raw in text.split_inclusive('\n') {
             normalized.lines.push((normalized.text.len(), begin));
             begin += raw.len();
-            for c in fold(raw) {
+            for c in normalize(raw) {
                 if c == '\n' {
                     line.end(patterns, &mut normalized.text);
                 } else {
@@ -150,7 +150,7 @@ impl Normalized {
         self.text.find([START, NEAR_START])
     }
 
-    /// Where the line begins in the text from which on it counts.
+    /// Returns the offset of the first relevant line in the original text.
     pub(crate) fn begin(&self) -> Option<usize> {
         let first = self.first_start()?;
         let lines = self.lines.partition_point(|(at, _)| *at <= first);
@@ -180,7 +180,7 @@ impl Line {
         }
     }
 
-    /// Adds the line to what was normalized so far, each marker as one character.
+    /// Adds the current line to the normalized text, each marker as one character.
     fn end(&mut self, patterns: &Patterns, normalized: &mut String) {
         let mut blanks = self.blanks.iter().peekable();
         let mut at = 0;
@@ -215,7 +215,7 @@ impl Line {
     }
 }
 
-/// Scripts without blanks between words have no edges of words either.
+/// Scripts without blanks between words have no word boundaries either.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
@@ -224,39 +224,39 @@ pub(crate) struct Sought {
     name: Vec<u8>,
     /// The lines of each value.
     values: Vec<Vec<Vec<u8>>>,
-    /// Whether a value holds a marker, so that one does not end the call.
+    /// Whether a value contains a marker, so that a marker does not end the call.
     has_marker: bool,
 }
 
-/// How often it may begin again from the front of a text, because values stand there in another order.
+/// The maximum number of restarts from the beginning of a text, for values in another order.
 const RESTARTS: usize = 64;
 
 impl Sought {
     pub(crate) fn new(name: &str, patterns: &Patterns) -> Self {
         let name = Normalized::of_call(name, patterns).text;
         Self {
-            name: name.bytes().filter(|byte| !is_passed_over(*byte)).collect(),
+            name: name.bytes().filter(|byte| !is_ignored(*byte)).collect(),
             values: Vec::new(),
             has_marker: false,
         }
     }
 
-    /// Adds a value that has to stand there too.
+    /// Adds a value that must appear too.
     pub(crate) fn value(&mut self, text: &str, patterns: &Patterns) {
         let text = Normalized::of_call(text, patterns).text;
         self.has_marker |= text.contains([START, END]);
         let lines = text
             .split('\n')
-            .map(|line| line.bytes().filter(|byte| !is_passed_over(*byte)).collect());
+            .map(|line| line.bytes().filter(|byte| !is_ignored(*byte)).collect());
         self.values
             .push(lines.filter(|line: &Vec<u8>| !line.is_empty()).collect());
     }
 
-    /// Whether the text holds the header of the call, and behind it, up to the next marker that starts or ends a call, each
-    /// of its values. Behind a near miss of a start marker the name may stand anywhere.
-    pub(crate) fn stands_in(&self, text: &str) -> bool {
+    /// Returns `true` if the text contains the header of the call and, before the next marker that starts or ends a
+    /// call, each of its values. After a near miss of a start marker the name may be anywhere.
+    pub(crate) fn appears_in(&self, text: &str) -> bool {
         let mut from = 0;
-        // Whether a near miss has been seen since the last marker.
+        // Whether there was a near miss since the last marker.
         let mut was_near = false;
         while let Some(at) = text
             .get(from..)
@@ -285,10 +285,11 @@ impl Sought {
                     .get(..end.unwrap_or(behind.len()))
                     .unwrap_or_default(),
             );
-            if (is_start || region.find(&self.name, 0).is_some()) && self.values_stand_in(&region) {
+            if (is_start || region.find(&self.name, 0).is_some()) && self.values_appear_in(&region)
+            {
                 return true;
             }
-            // What stands behind the first header stands behind none of the others, if nothing ends it.
+            // If no marker ends the region, later headers cannot add a match.
             if self.has_marker && is_start {
                 return false;
             }
@@ -296,17 +297,17 @@ impl Sought {
         false
     }
 
-    pub(crate) fn stands_anywhere_in(&self, text: &str) -> bool {
+    pub(crate) fn appears_anywhere_in(&self, text: &str) -> bool {
         Region::new(text).find(&self.name, 0).is_some()
     }
 
-    /// Whether the name stands at the front, perhaps in quotes.
+    /// Returns `true` if the text begins with the name, perhaps in quotes.
     fn begins(&self, text: &str) -> bool {
         let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(char::from(*byte)));
         let mut matched = 0;
         let mut is_edge = true;
         for byte in text.bytes() {
-            if is_passed_over(byte) {
+            if is_ignored(byte) {
                 is_edge = true;
                 continue;
             }
@@ -323,7 +324,7 @@ impl Sought {
         matched == self.name.len()
     }
 
-    fn values_stand_in(&self, region: &Region) -> bool {
+    fn values_appear_in(&self, region: &Region) -> bool {
         let mut at = 0;
         let mut restarts = 0;
         for value in &self.values {
@@ -336,7 +337,7 @@ impl Sought {
                 Some(end) => at = end,
                 None => return false,
             }
-            // It would take too long to look on.
+            // Further search would take too long.
             if restarts > RESTARTS {
                 return true;
             }
@@ -345,11 +346,11 @@ impl Sought {
     }
 }
 
-/// How many near misses of a text are looked at.
+/// The maximum number of near misses examined in a text.
 const NEAR_STARTS: usize = 64;
 
-/// The words of a normalized text that stand first behind what looks like the start of a call: one of them is its name, if
-/// it has one. In another form of calls a key may come before it.
+/// Returns the first words after each text that looks like the start of a call: one of them is its name, if it has one.
+/// In other formats a key may precede it.
 pub(crate) fn possible_names(text: &str) -> Vec<&str> {
     let is_in_name =
         |c: char| !c.is_whitespace() && !c.is_control() && !":,;=\"'`|()[]{}<>".contains(c);
@@ -375,15 +376,15 @@ pub(crate) fn possible_names(text: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// What is only an edge of words, and stands for itself nowhere.
-fn is_passed_over(byte: u8) -> bool {
+/// Returns `true` for bytes that only separate words.
+fn is_ignored(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | 4)
 }
 
-/// A part of a normalized text in which values are looked for.
+/// Part of a normalized text in which values are searched.
 struct Region {
     bytes: Vec<u8>,
-    /// Before which bytes no word goes on.
+    /// The bytes before which no word continues.
     edges: Vec<bool>,
 }
 
@@ -396,7 +397,7 @@ impl Region {
         let is_word = |byte: u8| is_word(char::from(byte));
         let mut before = b' ';
         for byte in text.bytes() {
-            if !is_passed_over(byte) {
+            if !is_ignored(byte) {
                 region.bytes.push(byte);
                 region.edges.push(!(is_word(before) && is_word(byte)));
             }
@@ -405,18 +406,18 @@ impl Region {
         region
     }
 
-    /// Where the last of the lines ends, if all of them stand here in their order.
+    /// Returns the end of the last line, if all lines appear in order.
     fn find_lines(&self, lines: &[Vec<u8>], from: usize) -> Option<usize> {
         lines.iter().try_fold(from, |at, line| self.find(line, at))
     }
 
-    /// Where the first find ends that neither begins nor ends within a word. The time is linear in what is passed over
-    /// (Knuth, Morris and Pratt).
+    /// Returns the end of the first match at word boundaries. The time is linear in the searched text (Knuth, Morris
+    /// and Pratt).
     fn find(&self, sought: &[u8], from: usize) -> Option<usize> {
         if sought.is_empty() {
             return Some(from);
         }
-        // For each length of a beginning: the next shorter one that it ends with.
+        // For each prefix length: the length of the next shorter prefix that is also a suffix.
         let mut shorter = vec![0; sought.len() + 1];
         let mut length = 0;
         for at in 1..sought.len() {
@@ -440,7 +441,7 @@ impl Region {
     }
 }
 
-/// How long a beginning of what is sought is there after one more byte.
+/// Returns the length of the matched prefix after one more byte.
 fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>) -> usize {
     loop {
         if sought.get(length) == byte {
@@ -453,24 +454,23 @@ fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>
     }
 }
 
-/// The characters that count, in one spelling each; each line end is LF, each blank a space. Escapes as JSON writes them
-/// are what they stand for.
-fn fold(text: &str) -> impl Iterator<Item = char> {
-    let mut chars = text.chars().filter_map(seen);
+/// Returns the relevant characters in one spelling: line ends become LF, blanks a space. JSON escapes are decoded.
+fn normalize(text: &str) -> impl Iterator<Item = char> {
+    let mut chars = text.chars().filter_map(visible);
     std::iter::from_fn(move || {
         loop {
             let c = match chars.next()? {
                 '\\' => unescaped(&mut chars),
                 c => Some(c),
             };
-            if let Some(c) = c.and_then(folded_char) {
+            if let Some(c) = c.and_then(normalized_char) {
                 return Some(c);
             }
         }
     })
 }
 
-/// What a backslash stands for with what is behind it; `None` for what is left out.
+/// Decodes a backslash and the text after it; `None` if it is removed.
 fn unescaped(chars: &mut (impl Iterator<Item = char> + Clone)) -> Option<char> {
     let mut ahead = chars.clone();
     let c = match ahead.next()? {
@@ -487,20 +487,20 @@ fn code_unit(chars: &mut impl Iterator<Item = char>) -> Option<u32> {
     (0..4).try_fold(0, |unit, _| Some(unit << 4 | chars.next()?.to_digit(16)?))
 }
 
-/// The character of a code unit, and of the second one that it may need.
+/// Decodes a code unit, and the second one of a surrogate pair.
 fn code_point(unit: u32, chars: &mut impl Iterator<Item = char>) -> Option<char> {
     if !(0xD800..0xDC00).contains(&unit) {
         return char::from_u32(unit);
     }
-    // What was escaped twice has more backslashes.
+    // A doubly escaped text has more backslashes.
     let second = chars.find(|c| *c != '\\').filter(|c| *c == 'u');
     let low = second.and_then(|_| code_unit(chars))?;
     let low = low.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
     char::from_u32(0x1_0000 + (unit - 0xD800) * 0x400 + low)
 }
 
-/// A character in the clothes of ASCII, if it is one in others; `None` for what nobody sees.
-fn seen(c: char) -> Option<char> {
+/// Maps a look-alike to its ASCII character; `None` for invisible characters.
+fn visible(c: char) -> Option<char> {
     let from = |first: char, to: char| {
         let code = u32::from(c).checked_sub(u32::from(first))?;
         char::from_u32(u32::from(to) + code)
@@ -514,11 +514,11 @@ fn seen(c: char) -> Option<char> {
     }
 }
 
-/// The character as it counts; `None` if it does not.
-fn folded_char(c: char) -> Option<char> {
-    let c = seen(c)?;
+/// Returns the normalized character; `None` if it is removed.
+fn normalized_char(c: char) -> Option<char> {
+    let c = visible(c)?;
     match c {
-        // What readers, models among them, take for a line end.
+        // Characters that readers, including models, take for a line end.
         '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
         c if c.is_whitespace() => Some(' '),
         c => (!c.is_control()).then(|| c.to_ascii_lowercase()),

@@ -1,4 +1,4 @@
-//! A part of a prompt, put together from texts of the three kinds (`spec/untrusted.md` 2 and 3).
+//! Prompt texts, assembled from the three kinds of text (`spec/untrusted.md` 2 and 3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,28 +7,29 @@ use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT, Span, ceil_
 
 use crate::untrusted::{ModelText, Trusted, Untrusted};
 
-/// Where a part of a prompt text comes from.
+/// The origin of a part of a prompt text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// We wrote it.
+    /// Text of your program.
     Trusted,
-    /// The model wrote it.
+    /// Text of the model.
     Model,
-    /// It came from outside.
+    /// Text from outside.
     Untrusted,
 }
 
-/// A stretch of a prompt text.
+/// A part of a prompt text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Part {
-    /// Where it comes from.
+    /// The origin.
     pub origin: Origin,
-    /// Where it stands in the prompt text, in bytes.
+    /// The location in the prompt text, in bytes.
     pub span: Span,
 }
 
-/// A finished prompt text. No marker of the dialects it was built for touches an untrusted part of it, and no untrusted text
-/// stands on a line behind a marker.
+/// A finished prompt text. No untrusted part of it contains or completes a marker of the dialects it was built for, and
+/// no untrusted text follows a marker on the same line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptText {
     text: String,
@@ -36,31 +37,31 @@ pub struct PromptText {
 }
 
 impl PromptText {
-    /// The text for the prompt.
+    /// Returns the text for the prompt.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text for the prompt.
+    /// Returns the text for the prompt.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// Its parts in order. What the builder put between two of them, a backslash or a line end, belongs to none. A
-    /// untrusted part is the escaped text.
+    /// Returns the parts in order. A backslash or line end that the builder added between two parts belongs to neither.
+    /// The text of an untrusted part is the escaped one.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 }
 
-/// What a builder knows of its dialects. Its copies share it.
+/// The markers of the builder's dialects. Clones share them.
 #[derive(Debug)]
 struct Markers {
     escaper: Escaper,
     texts: Vec<String>,
 }
 
-/// Puts a prompt text together. It knows every marker of the dialects in use and escapes untrusted text for all of them.
+/// Builds a prompt text, and escapes untrusted text for every marker of the dialects in use.
 ///
 /// ```
 /// use plaincall_call::{ModelText, PromptTextBuilder, Untrusted};
@@ -81,16 +82,16 @@ struct Markers {
 pub struct PromptTextBuilder {
     markers: Arc<Markers>,
     built: PromptText,
-    /// Whether a marker of ours or the model's stands on the line that is being written. untrusted text never goes on
-    /// such a line, so none ends it either.
+    /// Whether the current line contains a marker of trusted or model text. Untrusted text never continues such a line,
+    /// so no untrusted marker ends it either.
     line_is_marked: bool,
 }
 
 impl PromptTextBuilder {
-    /// A builder for a conversation in which these dialects are read; none means the automatic one.
+    /// Creates a builder for a conversation in which these dialects are read. Default, for none: the automatic dialect.
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error for an invalid dialect.
     pub fn new(dialects: &[Dialect]) -> Result<Self, DialectError> {
         let default = [Dialect::auto()];
         let dialects = if dialects.is_empty() {
@@ -112,13 +113,13 @@ impl PromptTextBuilder {
         })
     }
 
-    /// Adds text of ours, unchanged.
+    /// Adds trusted text, unchanged.
     pub fn trusted<'t>(&mut self, text: impl Into<Trusted<'t>>) -> &mut Self {
         self.push_unchanged(Origin::Trusted, text.into().as_str());
         self
     }
 
-    /// Adds text of the model, unchanged. It and untrusted text never share a line.
+    /// Adds text of the model, unchanged. It never shares a line with untrusted text.
     pub fn model(&mut self, text: &ModelText<'_>) -> &mut Self {
         self.push_unchanged(Origin::Model, text.as_str());
         self
@@ -139,7 +140,7 @@ impl PromptTextBuilder {
         self
     }
 
-    /// What a prompt text of this untrusted text alone says. A text without a marker is not copied.
+    /// Returns the content of a prompt text with only this untrusted text. A text without a marker is not copied.
     pub fn escape<'t>(&self, text: Untrusted<'t>) -> Cow<'t, str> {
         match self.markers.escaper.escape(text.raw()) {
             Cow::Borrowed(_) => text.into_raw(),
@@ -158,7 +159,7 @@ impl PromptTextBuilder {
         self
     }
 
-    /// The prompt text.
+    /// Returns the prompt text.
     pub fn finish(self) -> PromptText {
         self.built
     }
@@ -172,7 +173,7 @@ impl PromptTextBuilder {
         self.built.text.push_str(text);
         let span = Span::new(begin, self.built.text.len());
         self.built.parts.push(Part { origin, span });
-        // What is new on the present line, with as much before it as a marker may need.
+        // The new text of the current line, and as much text before it as a marker may need.
         let written = &self.built.text;
         let line = if let Some(at) = text.rfind('\n') {
             self.line_is_marked = false;
@@ -190,7 +191,7 @@ impl PromptTextBuilder {
             .any(|marker| line.contains(&**marker));
     }
 
-    /// Writes what must stand between what is there and the text that comes next (`spec/untrusted.md` 3).
+    /// Adds the separator between the existing and the next text (`spec/untrusted.md` 3).
     fn join(&mut self, next: Origin, text: &str) {
         let Some(last) = self.built.parts.last().map(|part| part.origin) else {
             return;

@@ -1,4 +1,4 @@
-//! Validation by the crate `jsonschema`, in our words.
+//! Validation by the crate `jsonschema`, with our own messages.
 
 use std::collections::HashSet;
 
@@ -12,21 +12,21 @@ use crate::schema::Schema;
 use crate::spec_error::SpecError;
 use crate::validate::Violation;
 
-/// Forms of a union that are looked into for what is wrong with the one that was meant.
+/// The maximum depth of unions that are searched for the cause of an error.
 const DEEPEST: usize = 8;
 
-/// A schema that validates.
+/// A compiled schema.
 pub(crate) struct Compiled(Validator);
 
 impl Compiled {
-    /// Compiles a schema. Nothing outside it is ever fetched.
+    /// Compiles a schema. References to other documents are never fetched.
     ///
     /// # Errors
-    /// Says what is no JSON Schema, with its place.
+    /// Returns an error with its location if this is not a valid JSON Schema.
     pub(crate) fn new(schema: &Schema) -> Result<Self, SpecError> {
         let mut document = schema.document().clone();
         let has_old_tuples = document.get("$schema").is_none();
-        in_new_words(&mut document, has_old_tuples, 0);
+        modernize(&mut document, has_old_tuples, 0);
         let validator = jsonschema::options().offline().build(&document);
         validator.map(Self).map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
@@ -34,7 +34,7 @@ impl Compiled {
         })
     }
 
-    /// Everything that is wrong with the arguments, which are an object; nothing if they are right.
+    /// Returns all violations of the arguments, which are an object.
     pub(crate) fn validate(&self, arguments: &Value) -> Vec<Violation> {
         let mut found = Found::default();
         for error in self.0.iter_errors(arguments) {
@@ -44,14 +44,14 @@ impl Compiled {
     }
 }
 
-/// What has been found, each thing once.
+/// Violations, each once.
 #[derive(Default)]
 struct Found {
     violations: Vec<Violation>,
     known: HashSet<Violation>,
 }
 
-/// Adds what an error says, if it says something new.
+/// Adds an error, unless it repeats another.
 fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
     let path = error.instance_path().as_str();
     let pointer = path.strip_prefix('/').unwrap_or(path);
@@ -79,7 +79,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
-                push(below(name), "it is not allowed here".to_owned(), false);
+                push(below(name), "not allowed here".to_owned(), false);
             }
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -103,7 +103,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
     }
 }
 
-/// The errors of the form that was meant: the only one whose constants and types fit.
+/// Returns the errors of the alternative that was meant: the only one whose constants and types match.
 fn meant<'e>(
     context: &'e [Vec<ValidationError<'static>>],
     pointer: &str,
@@ -130,7 +130,7 @@ fn meant<'e>(
     forms.next().is_none().then_some(only)
 }
 
-/// What is wrong with one value.
+/// Returns the message for one value.
 fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
     let value = error.instance();
     let found = match &**value {
@@ -174,7 +174,7 @@ fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
         Kind::OneOfMultipleValid { .. } => {
             return format!("{found} matches more than one of the allowed forms");
         }
-        Kind::FalseSchema => return "it is not allowed here".to_owned(),
+        Kind::FalseSchema => return "not allowed here".to_owned(),
         Kind::Contains => return "the list lacks a required item".to_owned(),
         Kind::Not { .. } => return format!("{found} is not allowed"),
         Kind::PropertyNames { error } => {
@@ -215,14 +215,14 @@ fn one_of(options: &Value) -> String {
     format!("{one_of}{}", joined(&words, "and"))
 }
 
-/// `nullable` of `OpenAPI`, and tuples of the drafts before `prefixItems`, in today's words. Recurses as deep as schemas
-/// may stand in each other.
-fn in_new_words(schema: &mut Value, has_old_tuples: bool, depth: usize) {
+/// Rewrites `nullable` of `OpenAPI`, and tuples of drafts before `prefixItems`, as current keywords. Recurses as deep
+/// as schemas may be nested.
+fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     let keywords = match schema {
         Value::Object(keywords) if depth < 256 => keywords,
         Value::Array(list) if depth < 256 => {
             for one in list {
-                in_new_words(one, has_old_tuples, depth + 1);
+                modernize(one, has_old_tuples, depth + 1);
             }
             return;
         }
@@ -230,7 +230,7 @@ fn in_new_words(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     };
     for (name, value) in keywords.iter_mut() {
         if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
-            in_new_words(value, has_old_tuples, depth + 1);
+            modernize(value, has_old_tuples, depth + 1);
         }
     }
     let is_tuple = keywords.get("items").is_some_and(Value::is_array);

@@ -40,7 +40,7 @@ fn check_text(
             prop_assert_eq!(call.begun(), whole.begun());
         }
         let Some(bound) = &call.bound else {
-            // Not bound, so nobody closes it.
+            // Not bound, so it is never closed.
             prop_assert!(serde_json::from_str::<Value>(&call.begun()).is_err());
             continue;
         };
@@ -97,7 +97,7 @@ const POINTERS: &[(&str, &str)] = &[
 fn value(kind: &'static str) -> BoxedStrategy<String> {
     let texts =
         |texts: &[&'static str]| prop::sample::select(texts.to_vec()).prop_map(str::to_owned);
-    let soup = prop::collection::vec(
+    let arbitrary = prop::collection::vec(
         prop::sample::select(vec![
             "5",
             "0",
@@ -143,11 +143,11 @@ fn value(kind: &'static str) -> BoxedStrategy<String> {
         ])
         .boxed(),
     };
-    let soup = soup.prop_map(|pieces| pieces.concat());
+    let arbitrary = arbitrary.prop_map(|pieces| pieces.concat());
     if kind == "text" {
-        prop_oneof![fitting, soup].boxed()
+        prop_oneof![fitting, arbitrary].boxed()
     } else {
-        prop_oneof![9 => fitting, 1 => soup].boxed()
+        prop_oneof![9 => fitting, 1 => arbitrary].boxed()
     }
 }
 
@@ -199,7 +199,9 @@ proptest! {
     #[test]
     fn block_calls_become_their_value(text in block_calls(), sizes in sizes(), is_tight in any::<bool>()) {
         let dialect = Dialect::block();
-        let tight = Limits { value_bytes: Some(8), arguments: 4, ..Limits::for_running() };
+        let mut tight = Limits::for_running();
+        tight.value_bytes = Some(8);
+        tight.arguments = 4;
         let limits = if is_tight { tight } else { Limits::default() };
         let tool = tool();
         check_text(&text, &dialect, &sizes, &tool, Some(&tool), limits)?;

@@ -59,7 +59,7 @@ pub(crate) fn stream_all<'t>(
                 Some(tool) => bind(tool, &call).ok(),
                 None => Some(call.arguments.clone()).filter(|_| call.parse_error.is_none()),
             };
-            let fault = stream.fault().map(str::to_owned);
+            let fault = stream.error().map(str::to_owned);
             let mut rest = String::new();
             let arguments = bound.as_ref().unwrap_or(&call.arguments);
             let closed = stream.close(&call, arguments, &mut rest);

@@ -171,7 +171,7 @@ fn examples_give_what_they_claim() {
     }
 }
 
-/// Clients show what stands before a call as the answer, so a reply begins with its calls.
+/// Clients show text before a call as the answer, so an example reply begins with its calls.
 #[test]
 fn an_example_begins_with_its_call() {
     for dialect in dialects() {
@@ -188,21 +188,21 @@ fn an_example_begins_with_its_call() {
     }
 }
 
-/// What is said of a marker in a value is what the escape does.
+/// The instruction for a marker in a value matches the escape.
 #[test]
-fn the_escape_is_told_as_it_is() {
+fn the_escape_is_described_correctly() {
     for dialect in dialects().into_iter().filter(Dialect::is_escaped) {
         let made = prompt([], &dialect, &PromptOptions::new()).expect("a dialect that works");
         let text = made
             .part(PromptPart::MarkerInValue)
             .expect("a sentence about it");
-        let told: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-        assert!(!told.is_empty());
+        let shown: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+        assert!(!shown.is_empty());
         let markers = dialect.markers().expect("markers");
         let escaper = Escaper::new(&dialect).expect("a dialect that works");
-        for told in told {
-            let marker = escaper.unescape(told);
-            assert_ne!(marker, told);
+        for shown in shown {
+            let marker = escaper.unescape(shown);
+            assert_ne!(marker, shown);
             assert!(markers.iter().any(|known| known.text == marker), "{marker}");
         }
         let reasoning = markers
@@ -215,10 +215,10 @@ fn the_escape_is_told_as_it_is() {
     }
 }
 
-/// In the plain dialect some values cannot be written; the prompt says which.
+/// Without an escape some values cannot be written; the prompt states which.
 #[test]
-fn what_a_plain_value_cannot_hold_is_told() {
-    let told = |dialect: &Dialect| {
+fn values_that_cannot_be_written_without_an_escape_are_stated() {
+    let shown = |dialect: &Dialect| {
         let made = prompt([], dialect, &PromptOptions::new()).expect("a dialect that works");
         let part = made.part(PromptPart::MarkerInValue);
         part.expect("a sentence about it").to_owned()
@@ -240,14 +240,14 @@ fn what_a_plain_value_cannot_hold_is_told() {
         render(&call, dialect).is_ok()
     };
     let block = Dialect::block();
-    assert!(told(&block).contains("No line of a value may begin with"));
+    assert!(shown(&block).contains("No line of a value may begin with"));
     assert!(!can_hold(&block, "a\n!!!ARG:b") && !can_hold(&block, "a!!!GADGET_END\nb"));
     assert!(can_hold(&block, "a !!!ARG:b") && can_hold(&block, "a!!!GADGET_END b"));
     let anywhere = Dialect::block().markers_anywhere();
-    assert!(told(&anywhere).contains("must not contain any"));
+    assert!(shown(&anywhere).contains("must not contain any"));
     assert!(!can_hold(&anywhere, "a !!!ARG:b"));
     let emoji = Dialect::emoji();
-    assert!(told(&emoji).contains(&emoji.end_marker(Syntax::Emoji)));
+    assert!(shown(&emoji).contains(&emoji.end_marker(Syntax::Emoji)));
     assert!(!can_hold(&emoji, "a 🛠️[/end] b") && can_hold(&emoji, "a 🛠️[b]"));
 }
 
@@ -285,7 +285,7 @@ fn pieces_in_sentences_are_right() {
     }
 }
 
-/// Whoever reads the prompt itself finds the calls that are meant, and no others.
+/// Parsing the prompt itself finds the example calls, and no others.
 #[test]
 fn nothing_else_is_a_call() {
     let meant = [

@@ -1,4 +1,4 @@
-//! Changing any keyword that binds changes the list of tools, wherever it stands.
+//! Changing any keyword with constraints changes the list of tools, wherever it appears.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::prompt::{folder, listed, tool_of, tool_with};
 
-/// Everything that JSON Schema has, of any draft, but for what names schemas or says nothing about values.
+/// All keywords of JSON Schema, of any draft, except those that name schemas or do not constrain values.
 const KEYWORDS: &[&str] = &[
     "type",
     "enum",
@@ -162,7 +162,7 @@ fn every_pair_differs_everywhere() {
 fn every_pair_of_objects_differs_as_a_whole() {
     let describes_object =
         |schema: &Value| schema["type"] == "object" && !schema.to_string().contains("$ref");
-    // Binding refuses what a tool does not declare, whether its schema says so or not.
+    // Binding rejects undeclared arguments anyway.
     let closed = |schema: &Value| {
         let mut schema = schema.clone();
         schema["additionalProperties"].take();
@@ -212,7 +212,7 @@ fn the_table_has_every_keyword() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// What is left out, as `spec/prompt.md` says.
+/// The omitted keywords, as defined in `spec/prompt.md`.
 #[test]
 fn what_is_left_out_changes_nothing() {
     for keyword in ["title", "$schema", "$id", "$comment", "x-order"] {

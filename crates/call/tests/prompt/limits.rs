@@ -126,7 +126,7 @@ fn wide_schemas_stay_as_wide() {
     );
 }
 
-/// Definitions that nobody has checked are listed as well.
+/// Definitions that were not checked are listed as well.
 #[test]
 fn what_is_no_schema_is_listed() {
     for (schema, expected) in [

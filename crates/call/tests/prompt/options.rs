@@ -95,7 +95,7 @@ fn what_is_not_wanted_is_not_taught() {
 
 /// Each tool of the list is untrusted text, and nothing else is.
 #[test]
-fn listed_tools_are_foreign() {
+fn listed_tools_are_untrusted() {
     let tools = tools_of("bare");
     let made = prompt(&tools, &Dialect::block(), &PromptOptions::new());
     let made = made.expect("a dialect that works");

@@ -1,7 +1,7 @@
 //! Random schemas: one keyword changed anywhere changes the list of tools.
 //!
-//! Schemas are made so that no two keywords say the same and none says nothing, such as `minItems` beside `contains`
-//! of anything or a type beside an `enum` of that type: then every change is one.
+//! Schemas are generated without redundant keywords, such as `minItems` beside an unrestricted `contains` or a type
+//! beside an `enum` of that type, so that every change matters.
 
 use plaincall_syntax::Dialect;
 use proptest::prelude::*;
@@ -188,12 +188,12 @@ fn places(schema: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whether setting a keyword, or taking it away, says something else.
+/// Returns `true` if setting or removing the keyword changes the constraints.
 fn is_change(schema: &Map<String, Value>, name: &str, value: Option<&Value>) -> bool {
     if schema.get(name) == value {
         return false;
     }
-    // A type is told by the values of `enum` and by the parts of objects and lists too.
+    // The values of `enum` and the parts of objects and lists imply a type too.
     name != "type"
         || (value.is_some()
             && schema.contains_key("type")

@@ -9,7 +9,7 @@ use crate::prompt::{folder, tools_of};
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a test may be told to write anew"
+    reason = "an environment variable makes this test rewrite the files"
 )]
 fn check(name: &str, tools: &str, dialect: &Dialect, options: &PromptOptions) {
     let prompt = prompt(&tools_of(tools), dialect, options).expect("a dialect that works");

@@ -70,7 +70,7 @@ fn every_keyword_is_short() {
     println!("keywords: {list} tokens, as JSON {json}: {percent} %");
 }
 
-/// Long lists of values, which JSON tells in few words.
+/// Long lists of values, which are short in JSON.
 #[test]
 fn long_enumerations_are_short() {
     for length in [1, 2, 3, 4, 5, 20, 200] {

@@ -7,7 +7,7 @@ use plaincall_call::{
 use plaincall_syntax::{Call, Dialect, Syntax, render};
 use serde_json::{Map, Value};
 
-/// The call that a message shows, and what stands behind it.
+/// The call that a message shows, and the text after it.
 pub(crate) fn example_of(message: &str) -> Option<&str> {
     let (_, example) = message.rsplit_once("\nA correct call:\n")?;
     Some(example)

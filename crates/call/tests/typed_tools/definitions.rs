@@ -1,4 +1,4 @@
-//! What is told of a type.
+//! The definition of a tool from a type.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 #[expect(dead_code, reason = "only its schema matters")]
 struct Add {
     /// The first number,
-    /// whatever it is.
+    /// negative or not.
     #[schemars(example = 5, example = -5)]
     first: i64,
     #[serde(default = "two")]
@@ -44,7 +44,7 @@ enum Round {
 }
 
 #[test]
-fn comments_defaults_and_examples_are_told_and_names_of_types_are_not() {
+fn prompts_have_comments_defaults_and_examples_but_no_type_names() {
     let tool = ToolSpec::of::<Add>("add");
     assert_eq!(
         tool.description,
@@ -53,7 +53,7 @@ fn comments_defaults_and_examples_are_told_and_names_of_types_are_not() {
     let expected = json!({
         "type": "object",
         "properties": {
-            "first": {"description": "The first number, whatever it is.", "type": "integer", "examples": [5, -5]},
+            "first": {"description": "The first number, negative or not.", "type": "integer", "examples": [5, -5]},
             "second": {"type": "integer", "minimum": 0, "maximum": 100, "default": 2},
             "round": {"description": "How it is rounded.", "$ref": "#/$defs/Round"},
             "third": {"type": ["number", "null"]},
@@ -72,7 +72,7 @@ fn comments_defaults_and_examples_are_told_and_names_of_types_are_not() {
         .map(|one| (one.name.as_str(), one.description.as_str(), one.required))
         .collect();
     let round = ("round", "How it is rounded.", true);
-    let first = ("first", "The first number, whatever it is.", true);
+    let first = ("first", "The first number, negative or not.", true);
     assert_eq!(
         shown,
         [first, ("second", "", false), round, ("third", "", false)]
@@ -216,7 +216,7 @@ fn what_is_no_object_is_refused() {
     refused::<Unspellable>("/parameters/first name", "space or tab");
 }
 
-/// What the line of an emoji call has no names for stands in JSON.
+/// Arguments that the line of an emoji call cannot name are written in JSON.
 #[test]
 fn several_forms_do_not_fit_on_a_line() {
     let tool = ToolSpec::of::<Forms>("t");

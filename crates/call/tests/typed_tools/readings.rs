@@ -26,7 +26,7 @@ fn value_at<T>(pairs: &[(&str, &str)], json: &Value, expected: T)
 where
     T: DeserializeOwned + JsonSchema + PartialEq + Debug,
 {
-    // Alone, a scalar stands on the line; beside a list it stands in JSON.
+    // Alone, a scalar is on the line; beside a list it is in JSON.
     let tool = tool::<X<T>>();
     let is_json = tool.usage().body == plaincall_call::usage::UsageBody::Json;
     let text = pairs.first().map_or("", |(_, text)| text);
@@ -563,7 +563,7 @@ fn flattened_fields() {
     );
 }
 
-/// What a type reads in a way of its own, with a schema that says how it is written.
+/// A field with a deserializer of its own, and a schema that defines its format.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 struct Even(u8);
@@ -593,7 +593,7 @@ fn in_halves<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D:
 }
 
 #[test]
-fn types_that_read_by_themselves() {
+fn types_with_their_own_deserializer() {
     value("04", &json!("04"), Even(4));
     check(&[("halves", "2.5")], "2.5", &WithFunction { halves: 5 });
 }

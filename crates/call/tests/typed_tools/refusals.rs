@@ -1,4 +1,4 @@
-//! What is wrong with a call is said in words for the model, with the pointer, and without names of types.
+//! Errors of a call are sentences for the model, with the pointer and without names of types.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -38,11 +38,11 @@ enum Unit {
 }
 
 #[test]
-fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
+fn schema_errors_are_reported_before_deserialization() {
     let tool = tool::<Order>();
     let written = r#"{"count": 300, "unit": "Piece", "colour": "red"}"#;
     let pairs = [("count", "300"), ("unit", "Piece"), ("colour", "red")];
-    let told = |of_syntax: [&str; 2]| {
+    let expected = |of_syntax: [&str; 2]| {
         [
             "`count`: expected an integer from 0 to 255, found `300`".to_owned(),
             format!(
@@ -55,14 +55,14 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
         ]
     };
     let problems = block(&tool, &pairs).expect_err("a call that is wrong");
-    assert_eq!(problems, told(["Piece", ""]));
+    assert_eq!(problems, expected(["Piece", ""]));
     let problems = emoji(&tool, written).expect_err("a call that is wrong");
     assert_eq!(
         problems,
-        told(["\"Piece\"", "; usage: `t (body: one JSON object)`"])
+        expected(["\"Piece\"", "; usage: `t (body: one JSON object)`"])
     );
 
-    // What stands inside is told as well, by whoever validates.
+    // Validation reports errors inside it as well.
     let pairs = [
         ("item", "a"),
         ("count", "1"),
@@ -82,9 +82,9 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
     }
 }
 
-/// Other names are for programs; a call has to use the one it was told.
+/// Aliases are for programs; a call must use the name in the prompt.
 #[test]
-fn other_names_of_a_field_are_not_told_and_not_taken() {
+fn aliases_of_a_field_are_neither_shown_nor_accepted() {
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Renamed {
         #[serde(alias = "file")]
@@ -114,7 +114,7 @@ fn other_names_of_a_field_are_not_told_and_not_taken() {
     );
 }
 
-/// The schema of numbers above 16 bits has no bounds: nobody comes near them by mistake, and a prompt would be full of them.
+/// The schema of numbers above 16 bits has no bounds: models do not reach them by mistake, and they would fill the prompt.
 #[test]
 fn bounds_of_large_numbers_are_those_of_the_type() {
     refused_by_type::<X<i32>>(
@@ -180,9 +180,9 @@ enum Untagged {
     Flag(bool),
 }
 
-/// The schema says text, the type wants more: its own words, with the pointer.
+/// The schema requires a string, the type more: its own message, with the pointer.
 #[test]
-fn what_a_type_refuses_by_itself_has_its_pointer() {
+fn errors_of_the_type_itself_have_their_pointer() {
     refused_by_type::<X<Even>>(&[("x", "3")], "3", "`x`: 3 is not even");
     refused_by_type::<X<Option<Even>>>(&[("x", "3")], "3", "`x`: 3 is not even");
     refused_by_type::<X<Vec<Even>>>(
@@ -256,17 +256,14 @@ fn no_message_names_a_type() {
         &[("x/0", "1")],
         "`x`: expected a list of length 2, found length 1",
     );
-    check::<Tagged>(
-        &[("x", "a")],
-        "`x`: expected an object that names its form, found `a`",
-    );
+    check::<Tagged>(&[("x", "a")], "`x`: expected a tagged object, found `a`");
     check::<Tagged>(
         &[("x/kind", "Odd")],
         "`x/kind`: expected `Even`, found `Odd`",
     );
-    check::<Tagged>(&[("x/number", "2")], "`x/kind`: it is missing");
+    check::<Tagged>(&[("x/number", "2")], "`x/kind`: missing");
     check::<Adjacent>(&[("x", "a")], "`x`: expected an object, found `a`");
-    check::<Adjacent>(&[("x/c/a", "1")], "`x/t`: it is missing");
+    check::<Adjacent>(&[("x/c/a", "1")], "`x/t`: missing");
     check::<Adjacent>(
         &[("x/c/0", "1"), ("x/t", "Pair")],
         "`x`: expected a list of length 2, found length 1",
@@ -276,10 +273,7 @@ fn no_message_names_a_type() {
         "`x`: expected an integer from 0 to 255, found `x`",
     );
     check::<Untagged>(&[("x/a", "1")], "`x`: it matches none of the allowed forms");
-    check::<Flat>(
-        &[("x/a", "1")],
-        "`x`: none of the names that say its form is there",
-    );
+    check::<Flat>(&[("x/a", "1")], "`x`: none of the allowed names is present");
     check::<Plain>(&[("x/Pair", "1")], "`x/Pair`: expected a list, found `1`");
     check::<Flat>(&[("x/Pair", "1")], "`x`: expected a list, found `1`");
 }

@@ -1,4 +1,4 @@
-//! Whatever a type holds comes back: written by its schema, read by it, and made again.
+//! Every value of a type round-trips: rendered by its schema, parsed by it, and deserialized.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -84,7 +84,7 @@ struct Flat {
     flat_number: Option<u8>,
 }
 
-/// Texts that are something else to somebody.
+/// Texts that some parser reads as another type.
 fn texts() -> impl Strategy<Value = String> {
     let words = [
         "", " ", "null", "true", "5", "007", "1.50", "[]", "{}", "[1]", "a\nb", "\n", "\"5\"",

@@ -75,7 +75,7 @@ where
     let tool = tool::<T>();
     for arguments in [block(&tool, pairs), emoji(&tool, written)] {
         let problems = arguments.expect_err("a call that is wrong");
-        // What a missing argument is needed for is said in the form of the syntax.
+        // The message about a missing argument depends on the syntax.
         let begin = |(problem, begin): (&String, &&str)| problem.starts_with(begin);
         let fits = problems.len() == expected.len() && problems.iter().zip(expected).all(begin);
         assert!(fits, "{pairs:?} {written}: {problems:?}, not {expected:?}");

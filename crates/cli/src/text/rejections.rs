@@ -150,14 +150,7 @@ pub(super) fn diagnostic(
     section: Section,
     message: String,
 ) -> ReplyDiagnostic {
-    ReplyDiagnostic {
-        code,
-        severity,
-        span,
-        pointer: String::new(),
-        message,
-        section,
-    }
+    ReplyDiagnostic::new(code, severity, section, span, message)
 }
 
 /// Returns whether a call was rejected for this missing end.

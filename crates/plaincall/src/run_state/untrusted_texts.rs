@@ -45,14 +45,14 @@ impl UntrustedTexts {
 
     /// Returns whether a text must be kept until the next turn, because a call could be copied from it.
     fn keeps(&self, text: &Untrusted<'_>) -> bool {
-        self.kept <= self.limit && self.guard.what_counts(text).is_some()
+        self.kept <= self.limit && self.guard.relevant_part(text).is_some()
     }
 
     /// Counts the part of a submitted call's result that must be kept. This happens when the call ends, not when the program
     /// takes the result, so that a replay of the log counts the same.
     fn count(&mut self, result: &CallResult) {
         for text in result.untrusted_texts() {
-            if self.guard.what_counts(&text).is_some() {
+            if self.guard.relevant_part(&text).is_some() {
                 self.kept = self.kept.saturating_add(text.len());
             }
         }

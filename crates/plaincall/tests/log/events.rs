@@ -22,6 +22,10 @@ use plaincall::{
 };
 use serde_json::json;
 
+fn suspect(fields: serde_json::Value) -> SuspectMarker {
+    serde_json::from_value(fields).expect("a suspect marker")
+}
+
 /// Texts that are hard to write in JSON or on one line.
 pub(crate) const HARD_TEXTS: &[&str] = &[
     "",
@@ -292,18 +296,10 @@ fn every_word() -> Vec<RunEvent> {
             name: "page".into(),
         },
         HeldReason::UntrustedLimit,
-        HeldReason::EndMarker(SuspectMarker {
-            found: "!!!GADGT_END".to_owned(),
-            meant: Some("!!!GADGET_END".to_owned()),
-            line: 4,
-            pointer: Some("text".to_owned()),
-        }),
-        HeldReason::EndMarker(SuspectMarker {
-            found: "🛠️[a]".to_owned(),
-            meant: None,
-            line: 2,
-            pointer: None,
-        }),
+        HeldReason::EndMarker(suspect(
+            json!({"found": "!!!GADGT_END", "meant": "!!!GADGET_END", "line": 4, "pointer": "text"}),
+        )),
+        HeldReason::EndMarker(suspect(json!({"found": "🛠️[a]", "line": 2}))),
     ];
     events.extend(sources.map(|held| RunEvent::Ready(at_gate(Some(held)))));
     for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {

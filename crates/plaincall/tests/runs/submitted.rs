@@ -134,12 +134,11 @@ async fn arguments_are_bound_as_those_of_a_model() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_hold() {
+    let mut limits = Limits::for_running();
+    limits.value_bytes = Some(3);
+    limits.arguments = 1;
     let mut run = run_with(Policy {
-        limits: Limits {
-            value_bytes: Some(3),
-            arguments: 1,
-            ..Limits::for_running()
-        },
+        limits,
         ..Policy::default()
     });
     let one = ends(&mut run, "wait", json!({"text": "long"})).await;
@@ -154,11 +153,10 @@ async fn limits_hold() {
     );
 
     // A key of one segment is as deep as anything may be.
+    let mut limits = Limits::for_running();
+    limits.depth = 1;
     let mut run = run_with(Policy {
-        limits: Limits {
-            depth: 1,
-            ..Limits::for_running()
-        },
+        limits,
         ..Policy::default()
     });
     let texts = |pointer: &str| vec![(pointer.to_owned(), "1".to_owned())];

@@ -175,14 +175,14 @@ fn check(words: &str, sample: &[Sample]) {
         .iter()
         .map(|one| {
             let untrusted = |text: &Option<String>| text.clone().map(Untrusted::new);
-            ResultMessage {
-                status: CallStatus::from_name(&one.status),
-                error: untrusted(&one.error),
-                note: untrusted(&one.note),
-                output: untrusted(&one.output),
-                whole_bytes: one.whole_bytes,
-                ..ResultMessage::new(Untrusted::new(&*one.name), Untrusted::new(&*one.id))
-            }
+            let mut message =
+                ResultMessage::new(Untrusted::new(&*one.name), Untrusted::new(&*one.id));
+            message.status = CallStatus::from_name(&one.status);
+            message.error = untrusted(&one.error);
+            message.note = untrusted(&one.note);
+            message.output = untrusted(&one.output);
+            message.whole_bytes = one.whole_bytes;
+            message
         })
         .collect();
     let prompt_text = results(&given, &dialect).expect("a dialect that works");

@@ -54,15 +54,14 @@ fn result_text(content: &str, words: &str) -> String {
         .iter()
         .map(|line| {
             let text = |key: &str| line[key].as_str().map(Untrusted::new);
-            ResultMessage {
-                name: text("name").expect("a name"),
-                id: text("id").expect("an id"),
-                status: line["status"].as_str().and_then(CallStatus::from_name),
-                error: text("error"),
-                note: text("note"),
-                output: text("output"),
-                whole_bytes: line["whole_bytes"].as_u64(),
-            }
+            let name = text("name").expect("a name");
+            let mut message = ResultMessage::new(name, text("id").expect("an id"));
+            message.status = line["status"].as_str().and_then(CallStatus::from_name);
+            message.error = text("error");
+            message.note = text("note");
+            message.output = text("output");
+            message.whole_bytes = line["whole_bytes"].as_u64();
+            message
         })
         .collect();
     let prompt_text = results(&result_text, &dialect(words)).expect("a dialect that works");

@@ -194,7 +194,7 @@ fn ordinary_text_holds_no_call() {
         "{\"name\": \"Delete\", \"description\": \"starts a call\"}",
     ];
     for text in ordinary {
-        assert_eq!(guard.what_counts(&Untrusted::new(text)), None, "{text}");
+        assert_eq!(guard.relevant_part(&Untrusted::new(text)), None, "{text}");
         guard.observe(&Untrusted::new(text));
     }
     let reply = "!!!GADGET_START:Delete\n!!!ARG:path\n/home\n!!!GADGET_END";

@@ -214,7 +214,7 @@ proptest! {
 
         // What a record keeps of the text is enough.
         let text = Untrusted::new(page.as_str());
-        let kept = whole.what_counts(&text).expect("a start marker");
+        let kept = whole.relevant_part(&text).expect("a start marker");
         prop_assert_eq!(kept.len(), page.len() - "before".len() - line_end.len());
         let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
         again.observe(&kept);

@@ -1,11 +1,11 @@
-//! The keywords of one schema, taken one after another.
+//! The keywords of one schema, taken one by one.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// What binds nothing and is left out, and so is all that begins with `x-`.
-const LEFT_OUT: [&str; 4] = ["title", "$schema", "$id", "$comment"];
+/// Keywords without constraints, which are omitted, like all that begin with `x-`.
+const OMITTED: [&str; 4] = ["title", "$schema", "$id", "$comment"];
 /// The types of JSON.
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "array", "object", "null",
@@ -13,13 +13,13 @@ const TYPES: [&str; 7] = [
 const OF_OBJECTS: [&str; 3] = ["properties", "additionalProperties", "patternProperties"];
 const OF_LISTS: [&str; 2] = ["items", "prefixItems"];
 
-/// The keywords of a schema that nobody has taken yet.
+/// The keywords of a schema that have not been taken yet.
 #[derive(Clone)]
 pub(in crate::prompt) struct Keywords<'s>(Vec<(&'s str, Cow<'s, Value>)>);
 
 impl<'s> Keywords<'s> {
     pub(in crate::prompt) fn new(schema: &'s Map<String, Value>) -> Self {
-        let is_kept = |name: &str| !LEFT_OUT.contains(&name) && !name.starts_with("x-");
+        let is_kept = |name: &str| !OMITTED.contains(&name) && !name.starts_with("x-");
         let keywords = schema.iter().filter(|(name, _)| is_kept(name));
         Self(
             keywords
@@ -42,7 +42,7 @@ impl<'s> Keywords<'s> {
         Some(self.0.remove(at).1)
     }
 
-    /// Takes the value if it fits.
+    /// Takes the value if it matches.
     pub(in crate::prompt) fn take_if(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ impl<'s> Keywords<'s> {
         self.take(name)
     }
 
-    /// Takes the value as it stands in the schema, if it fits.
+    /// Takes the value exactly as the schema has it, if it matches.
     pub(in crate::prompt) fn take_whole(
         &mut self,
         name: &str,
@@ -75,12 +75,12 @@ impl<'s> Keywords<'s> {
         text.as_str().map(str::to_owned)
     }
 
-    /// Puts back what is not spelled after all.
+    /// Puts back a keyword that has no notation after all.
     pub(super) fn put(&mut self, name: &'s str, value: Value) {
         self.0.push((name, Cow::Owned(value)));
     }
 
-    /// Those that are left, as a schema.
+    /// Returns the remaining keywords as a schema.
     pub(super) fn rest(&self) -> Option<Value> {
         if self.0.is_empty() {
             return None;
@@ -90,20 +90,20 @@ impl<'s> Keywords<'s> {
         Some(Value::Object(rest.collect()))
     }
 
-    /// Whether something says what an object or a list is made of.
-    pub(super) fn says_parts(&self) -> bool {
+    /// Returns `true` if a keyword constrains the parts of an object or list.
+    pub(super) fn describes_parts(&self) -> bool {
         let mut parts = OF_OBJECTS.iter().chain(&OF_LISTS);
         parts.any(|name| self.has(name))
     }
 
-    /// Whether more than the members of an object is told: what else there may be, or in other words.
-    pub(in crate::prompt) fn says_other_than_members(&self) -> bool {
+    /// Returns `true` if an object has constraints besides its members.
+    pub(in crate::prompt) fn describes_more_than_members(&self) -> bool {
         let others = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
-        self.has("$ref") || (!self.says_parts() && others.iter().any(|name| self.has(name)))
+        self.has("$ref") || (!self.describes_parts() && others.iter().any(|name| self.has(name)))
     }
 
-    /// The types that are asked for, null included where `nullable` adds it. Without `type`, what the other keywords
-    /// make sense for (`spec/block.md` 7.7.1).
+    /// Takes the types, including null if `nullable` adds it. Without `type`, the other keywords imply them
+    /// (`spec/block.md` 7.7.1).
     pub(super) fn take_types(&mut self) -> Option<Vec<&'static str>> {
         let known = |name: &Value| TYPES.into_iter().find(|one| name.as_str() == Some(one));
         let mut types: Vec<&str> = match self.get("type") {
@@ -131,7 +131,7 @@ impl<'s> Keywords<'s> {
         Some(types)
     }
 
-    /// Takes the type that all these values have, and says whether it did. Beside `nullable` it stays.
+    /// Takes the type that all these values have, and returns whether it did. Beside `nullable` it stays.
     pub(super) fn take_type_of_values(&mut self, values: &[Value]) -> bool {
         if !self.has("type") || self.has("nullable") {
             return false;
@@ -145,7 +145,7 @@ impl<'s> Keywords<'s> {
         fits
     }
 
-    /// Takes a list of schemas, and the type if each of them names it too. Beside another type the list stays.
+    /// Takes a list of schemas, and `type` if each of them names it too. The list stays beside another type.
     pub(super) fn take_members(&mut self, name: &str) -> Option<&'s [Value]> {
         let is_list = |value: &Value| value.as_array().is_some_and(|list| !list.is_empty());
         let members = self.get(name).filter(|value| is_list(value))?.as_array()?;
@@ -161,7 +161,7 @@ impl<'s> Keywords<'s> {
     }
 }
 
-/// Whether a value is of one of the types.
+/// Returns `true` if a value has one of the types.
 fn is_of(value: &Value, types: &[&str]) -> bool {
     types.iter().any(|name| match (value, *name) {
         (Value::Null, "null")

@@ -11,17 +11,17 @@ use super::scalar::spelled_pattern;
 use super::words::{ONE_LINE, Words, comment, json, line_end};
 use crate::pointer::escape;
 
-/// What says that there are no other members.
+/// The note that no other members are allowed.
 const CLOSED: &str = "only these";
 
 /// The members of an object.
 #[derive(Default)]
 pub(in crate::prompt) struct Members {
-    /// Each as a line, or several.
+    /// The lines of each member.
     pub(in crate::prompt) lines: Vec<String>,
-    /// Whether others are forbidden.
+    /// Whether other members are forbidden.
     is_closed: bool,
-    /// Whether they cannot stand on one line.
+    /// Whether they do not fit on one line.
     needs_lines: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'s> Notation<'s> {
         Words::atom(text)
     }
 
-    /// The members that the keywords of objects tell, as far as they are shown.
+    /// Writes the members that the keywords of objects describe, as far as they are shown.
     pub(in crate::prompt) fn members(
         &mut self,
         keywords: &mut Keywords<'s>,
@@ -90,7 +90,7 @@ impl<'s> Notation<'s> {
         members.lines.push(line);
     }
 
-    /// A key, and how a pointer spells it where that is not the same.
+    /// Writes a key, and its pointer if that differs.
     fn key(&self, name: &str) -> String {
         let is_plain = name
             .starts_with(|first: char| first.is_alphabetic() || first == '_' || first == '$')
@@ -110,7 +110,7 @@ impl<'s> Notation<'s> {
     }
 }
 
-/// Adds a description. What has several lines is described on its first.
+/// Adds a description. The description of an entry with several lines is on its first line.
 pub(in crate::prompt) fn describe(text: &mut String, description: &str) {
     if !description.trim().is_empty() {
         let at = text.find('\n').unwrap_or(text.len());
@@ -118,7 +118,7 @@ pub(in crate::prompt) fn describe(text: &mut String, description: &str) {
     }
 }
 
-/// The members that must be there. Those that no property declares stay with the rest.
+/// Returns the required members. Those that no property declares stay with the remaining keywords.
 fn required<'s>(
     keywords: &mut Keywords<'s>,
     properties: Option<&'s Map<String, Value>>,

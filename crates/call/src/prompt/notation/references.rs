@@ -1,4 +1,4 @@
-//! Where references lead, and which definitions get a line of their own.
+//! The targets of references, and the definitions with a line of their own.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::words::json;
 
-/// Words of the notation, which are no names.
+/// Words of the notation, which cannot be names.
 const WORDS: [&str; 15] = [
     "string", "number", "integer", "boolean", "array", "object", "null", "any", "never", "one",
     "not", "tuple", "schema", "true", "false",
@@ -15,27 +15,27 @@ const WORDS: [&str; 15] = [
 /// The definitions of one tool's schema.
 pub(in crate::prompt) struct References<'s> {
     definitions: HashMap<&'s str, Definition<'s>>,
-    /// Those that are named and not written yet.
+    /// Definitions that are referenced and not written yet.
     named: VecDeque<&'s str>,
     seen: HashSet<&'s str>,
 }
 
 struct Definition<'s> {
     schema: &'s Value,
-    /// How many references lead to it.
+    /// The number of references to the definition.
     uses: usize,
 }
 
-/// What stands for a reference.
+/// The text in place of a reference.
 pub(super) enum Target<'s> {
     /// The name of a definition.
     Named(String),
-    /// The definition, which is used nowhere else.
+    /// The definition, which has no other reference.
     Inline(&'s Value),
 }
 
 impl<'s> References<'s> {
-    /// The references of a schema; `None` if one of them leads elsewhere than to a definition at the schema's root.
+    /// Collects the references of a schema; `None` if one of them does not lead to a definition at the schema's root.
     pub(in crate::prompt) fn of(root: &'s Value) -> Option<Self> {
         let mut definitions: HashMap<&str, Definition<'_>> = HashMap::new();
         for keyword in ["$defs", "definitions"] {
@@ -76,7 +76,7 @@ impl<'s> References<'s> {
         Some(Target::Named(spelled(name)))
     }
 
-    /// Names every definition to which a schema that stands as JSON refers.
+    /// Names every definition that a schema written as JSON refers to.
     pub(super) fn name_all(&mut self, schema: &Value) {
         let mut found = Vec::new();
         visit(schema, &mut |keyword, value| {
@@ -105,7 +105,7 @@ impl<'s> References<'s> {
     }
 }
 
-/// The name of the definition to which a reference leads.
+/// Returns the name of the definition that a reference leads to.
 fn name_of(reference: &str) -> Option<&str> {
     let name = reference
         .strip_prefix("#/$defs/")

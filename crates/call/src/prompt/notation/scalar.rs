@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::keywords::Keywords;
-use super::words::{Bind, Words, json};
+use super::words::{Precedence, Words, json};
 
-/// So many values stand beside each other with bars; more stand as a JSON list, which takes fewer tokens. Where the
-/// type goes without saying there is room for more.
+/// Up to this many values are separated by bars; more are written as a JSON list, which takes fewer tokens. The limit
+/// is higher if the type is obvious.
 const BARS: usize = 2;
 const BARS_FOR_TYPE: usize = 4;
 
-/// `const` and `enum`: the values, `"a" | "b"`; many of them as `one of ["a","b"]`.
+/// Writes `const` and `enum`: the values `"a" | "b"`, or `one of ["a","b"]` if there are many.
 pub(super) fn listed(keywords: &mut Keywords<'_>) -> Option<Words> {
     let is_scalar = |value: &Value| !value.is_array() && !value.is_object();
     let are_scalars = |value: &Value| {
@@ -36,30 +36,34 @@ pub(super) fn listed(keywords: &mut Keywords<'_>) -> Option<Words> {
         return Some(Words::atom(text));
     }
     let texts: Vec<String> = values.iter().map(json).collect();
-    let bind = match texts.len() {
-        1 => Bind::Atom,
-        _ => Bind::Any,
+    let precedence = match texts.len() {
+        1 => Precedence::Atom,
+        _ => Precedence::Any,
     };
     let text = texts.join(" | ");
-    Some(Words { text, bind })
+    Some(Words { text, precedence })
 }
 
-/// `string email 1..50 chars /^a/`
+/// Writes `string email 1..50 chars /^a/`.
 pub(super) fn string(keywords: &mut Keywords<'_>) -> Words {
     let mut words = Words::atom("string");
     if let Some(format) = format(keywords) {
-        words = words.then(&format!(" {format}"), Bind::Narrowed);
+        words = words.then(&format!(" {format}"), Precedence::Narrowed);
     }
     if let Some(bounds) = counts(keywords, "minLength", "maxLength") {
-        words = words.then(&format!(" {bounds} chars"), Bind::Narrowed);
+        words = words.then(&format!(" {bounds} chars"), Precedence::Narrowed);
     }
     if let Some(pattern) = keywords.take_text("pattern") {
-        words = words.then(&format!(" {}", spelled_pattern(&pattern)), Bind::Narrowed);
+        words = words.then(
+            &format!(" {}", spelled_pattern(&pattern)),
+            Precedence::Narrowed,
+        );
     }
     words
 }
 
-/// `integer 0..511 multiple of 7`. What narrows a number stays with the rest where both kinds of numbers are asked for.
+/// Writes `integer 0..511 multiple of 7`. If both kinds of numbers are allowed, constraints stay with the remaining
+/// keywords.
 pub(super) fn number(name: &str, types: &[&str], keywords: &mut Keywords<'_>) -> Words {
     let mut words = Words::atom(name);
     if types.contains(&"integer") && types.contains(&"number") {
@@ -68,19 +72,19 @@ pub(super) fn number(name: &str, types: &[&str], keywords: &mut Keywords<'_>) ->
     // Beside a string it may be the string's.
     let is_own = !types.contains(&"string");
     if let Some(format) = is_own.then(|| format(keywords)).flatten() {
-        words = words.then(&format!(" {format}"), Bind::Narrowed);
+        words = words.then(&format!(" {format}"), Precedence::Narrowed);
     }
     let limits = limits(keywords);
     if !limits.is_empty() {
-        words = words.then(&limits, Bind::Narrowed);
+        words = words.then(&limits, Precedence::Narrowed);
     }
     if let Some(step) = keywords.take_if("multipleOf", Value::is_number) {
-        words = words.then(&format!(" multiple of {step}"), Bind::Narrowed);
+        words = words.then(&format!(" multiple of {step}"), Precedence::Narrowed);
     }
     words
 }
 
-/// A format that is one plain word.
+/// Takes a format that is one plain word.
 fn format(keywords: &mut Keywords<'_>) -> Option<String> {
     let is_plain = |value: &Value| {
         value.as_str().is_some_and(|word| {
@@ -93,7 +97,7 @@ fn format(keywords: &mut Keywords<'_>) -> Option<String> {
     Some(keywords.take_if("format", is_plain)?.as_str()?.to_owned())
 }
 
-/// `/^a/`, or a JSON text where slashes or line ends would mislead.
+/// Writes `/^a/`, or JSON text if the pattern contains slashes or line ends.
 pub(super) fn spelled_pattern(pattern: &str) -> String {
     let text = json(&pattern.into());
     let escapes = pattern.matches(['\\', '"']).count();
@@ -105,7 +109,7 @@ pub(super) fn spelled_pattern(pattern: &str) -> String {
     }
 }
 
-/// `1..5`, `>=1`, `<=5`, or one figure for both.
+/// Writes `1..5`, `>=1`, `<=5`, or one number if both are equal.
 pub(super) fn counts(keywords: &mut Keywords<'_>, least: &str, most: &str) -> Option<String> {
     let least = keywords.take_if(least, Value::is_u64);
     let most = keywords.take_if(most, Value::is_u64);
@@ -118,7 +122,7 @@ pub(super) fn counts(keywords: &mut Keywords<'_>, least: &str, most: &str) -> Op
     })
 }
 
-/// The limits of a number, each behind a blank. Those beside which draft 4 has a flag stay with the rest.
+/// Writes the limits of a number, each after a blank. Limits with a flag of draft 4 stay with the remaining keywords.
 fn limits(keywords: &mut Keywords<'_>) -> String {
     let mut take = |limit: &str, exclusive: &str| {
         let has_flag = keywords.get(exclusive).is_some_and(Value::is_boolean);

@@ -1,20 +1,20 @@
-//! Words of the notation, and how tightly they hold together.
+//! Text in the notation, and its precedence.
 
 pub(in crate::prompt) use crate::json_text::on_one_line as json;
 use crate::untrusted::Untrusted;
 
-/// How tightly a piece of notation holds together, tightest first.
+/// The precedence of a piece of notation, tightest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Bind {
-    /// One word, or brackets.
+pub(super) enum Precedence {
+    /// One word, or text in brackets.
     Atom,
-    /// A word with what narrows it behind it: `integer 0..5`.
+    /// A word followed by constraints: `integer 0..5`.
     Narrowed,
-    /// Pieces with `&` between them.
+    /// Pieces joined by `&`.
     All,
-    /// Pieces with `|` between them.
+    /// Pieces joined by `|`.
     Any,
-    /// With a default or examples behind it.
+    /// Followed by a default or examples.
     Annotated,
 }
 
@@ -22,37 +22,37 @@ pub(super) enum Bind {
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     pub(super) text: String,
-    pub(super) bind: Bind,
+    pub(super) precedence: Precedence,
 }
 
 impl Words {
     pub(super) fn atom(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            bind: Bind::Atom,
+            precedence: Precedence::Atom,
         }
     }
 
-    /// The same, in parentheses if it holds together less tightly than `limit`.
-    pub(super) fn within(self, limit: Bind) -> Self {
-        if self.bind <= limit {
+    /// Returns the piece, in parentheses if it binds less tightly than `limit`.
+    pub(super) fn within(self, limit: Precedence) -> Self {
+        if self.precedence <= limit {
             return self;
         }
         Self::atom(format!("({})", self.text))
     }
 
-    /// The same with something behind it.
-    pub(super) fn then(mut self, suffix: &str, bind: Bind) -> Self {
+    /// Appends a suffix.
+    pub(super) fn then(mut self, suffix: &str, precedence: Precedence) -> Self {
         self.text.push_str(suffix);
-        self.bind = self.bind.max(bind);
+        self.precedence = self.precedence.max(precedence);
         self
     }
 }
 
-/// What is longer stands on several lines.
+/// Longer text is written on several lines.
 pub(super) const ONE_LINE: usize = 100;
 
-/// Pieces with a sign between them; each on lines of its own where they are long.
+/// Joins pieces with a sign; long ones are written on separate lines.
 pub(super) fn joined(
     pieces: Vec<String>,
     sign: &str,
@@ -70,7 +70,7 @@ pub(super) fn joined(
             text.push_str(&line_end(indent + 1));
             text.push_str(sign);
             text.push(' ');
-            // Its further lines go in as deep as it does.
+            // Its further lines are indented equally.
             text.push_str(&piece.replace('\n', "\n  "));
         } else if opening.is_empty() {
             text.push_str(&piece);
@@ -86,12 +86,12 @@ pub(super) fn joined(
     text
 }
 
-/// A line end, and the margin of the next line.
+/// Returns a line end and the indentation of the next line.
 pub(super) fn line_end(indent: usize) -> String {
     format!("\n{}", "  ".repeat(indent))
 }
 
-/// A text on one line, to stand behind `//`.
+/// Returns a text on one line, for a `//` comment.
 pub(in crate::prompt) fn comment(text: &str) -> String {
     Untrusted::new(text)
         .on_one_line()

@@ -233,12 +233,9 @@ impl Writer {
                 Some(tool.ok_or_else(|| tools.unknown(&input.name))?)
             }
         };
-        let call = JsonCall {
-            name: &input.name,
-            id: input.id.as_deref(),
-            dependencies: input.dependencies.iter().map(String::as_str).collect(),
-            arguments: &input.arguments,
-        };
+        let mut call = JsonCall::new(&input.name, &input.arguments);
+        call.id = input.id.as_deref();
+        call.dependencies = input.dependencies.iter().map(String::as_str).collect();
         let dialect = self.dialect.for_syntax(syntax);
         // Line and body of an emoji call are already text.
         let is_emoji = input.syntax == Some(Syntax::Emoji);
