@@ -93,7 +93,6 @@ impl de::Error for ArgumentError {
     }
 }
 
-/// Returns a text in backticks, shortened if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 40;
     let line = text.lines().next().unwrap_or_default();
@@ -117,7 +116,6 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// Returns `a, b and c`, each in backticks.
 pub(crate) fn enumerated(names: &[impl fmt::Display]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     joined(&names, "and")
@@ -133,7 +131,6 @@ pub(crate) fn joined(words: &[String], before_last: &str) -> String {
     }
 }
 
-/// Returns a JSON value as text for a message.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -179,7 +176,7 @@ fn expected_in_words(expected: &dyn Expected) -> String {
     words.to_owned()
 }
 
-/// How the code that is derived for types names what it expects, before the type's own name.
+/// The names of kinds of types in messages of derived code, before the name of the type, and their replacements.
 const KINDS_OF_TYPES: [(&str, &str); 16] = [
     ("struct ", "an object"),
     ("tuple struct ", "a list"),

@@ -35,7 +35,6 @@ use crate::tree::{Node, NodeIndex, ROOT, Tree};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// The source text of the call, which contains most values.
     pub(crate) source: Arc<String>,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) tree: Tree,
@@ -55,7 +54,6 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    /// Creates a value that is not part of a source text.
     pub(crate) fn own(pointer: &str, text: &str) -> Self {
         Self {
             pointer: pointer.into(),
@@ -181,7 +179,6 @@ impl Arguments {
         self.tree.find(&Pointer::member(key, key)).is_some()
     }
 
-    /// Returns the index of the leaf at a key of the root.
     pub(crate) fn leaf_of_member(&self, key: &str) -> Option<usize> {
         let node = self.tree.find(&Pointer::member(key, key))?;
         match self.tree.node(node)? {
@@ -190,7 +187,6 @@ impl Arguments {
         }
     }
 
-    /// Records a value over the size limit, and returns the error.
     pub(crate) fn refuse_too_long(&mut self, leaf: &Leaf, depth: usize) -> PointerError {
         let placed = Pointer::parse(&leaf.pointer, depth)
             .and_then(|pointer| self.tree.locate(&pointer).map(drop));

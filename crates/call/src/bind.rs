@@ -57,7 +57,6 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiag
     problems.into_result(arguments)
 }
 
-/// Binds the arguments, and adds all errors to `problems`.
 pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
     let (written, spoiled) = call.placed_for(tool);
     let count = spoiled.len();
@@ -100,7 +99,6 @@ pub(crate) struct Problems {
     inside: Vec<ReplyDiagnostic>,
     /// Lists and objects with too many parts: validation may report them too, but is optional.
     too_many: Vec<ReplyDiagnostic>,
-    /// Whether the arguments could not be read at all.
     is_unrecoverable: bool,
 }
 
@@ -134,7 +132,6 @@ impl Problems {
         self.found.first()
     }
 
-    /// Adds an error after which the arguments cannot be read at all.
     pub(crate) fn unrecoverable(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
         self.is_unrecoverable = true;
@@ -200,7 +197,6 @@ impl Problems {
         self.found.extend(found);
     }
 
-    /// Adds the errors of validation for pointers without an error.
     fn validated(&mut self, tool: &ToolSpec, header_span: Span, arguments: &Arguments) {
         let violations = match tool
             .validator()
@@ -255,7 +251,6 @@ impl Problems {
     }
 }
 
-/// Returns the proper prefixes of a pointer.
 pub(crate) fn proper_prefixes(pointer: &str) -> impl Iterator<Item = &str> {
     pointer
         .match_indices('/')
@@ -303,7 +298,6 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
     }
 }
 
-/// Returns the first pointer that leads to a node or below it.
 pub(crate) fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
     let leaf = arguments
         .tree

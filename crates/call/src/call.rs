@@ -55,12 +55,9 @@ pub struct ToolCall {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallText {
     pub(crate) source: Arc<String>,
-    /// Whether the source lacks parts that were over a limit.
     pub(crate) is_incomplete: bool,
-    /// The range between header and end marker.
     pub(crate) inside: Range<usize>,
     pub(crate) raw_args: Option<String>,
-    /// The location of the raw arguments in the input.
     pub(crate) raw_args_span: Span,
     pub(crate) body: Option<Body>,
 }
@@ -77,7 +74,6 @@ impl ToolCall {
         self.termination != Termination::EndOfStream
     }
 
-    /// Returns `true` if it has an error that no schema can fix.
     pub(crate) fn has_lasting_error(&self) -> bool {
         let mut errors = self
             .diagnostics
@@ -158,7 +154,6 @@ impl CallText {
     }
 }
 
-/// Returns the errors of a call that do not depend on a definition.
 pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = ReplyDiagnostic> {
     let spoiled = call
         .diagnostics

@@ -63,7 +63,6 @@ pub enum MissingEnd {
 }
 
 impl CallError {
-    /// Returns `true` if the end of the call's last value is not known.
     pub(crate) fn is_about_its_end(&self) -> bool {
         match self {
             Self::NotClosed { why, .. } => *why != MissingEnd::AfterUnclosed,

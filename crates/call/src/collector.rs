@@ -72,7 +72,6 @@ struct Open {
     header_len: usize,
     raw_args_span: Span,
     arguments: Arguments,
-    /// The number of arguments, including invalid ones.
     begun: usize,
     value: Option<OpenValue>,
     body: Option<Body>,
@@ -86,13 +85,11 @@ struct Open {
 
 #[derive(Clone, Debug)]
 struct OpenValue {
-    /// The pointer as shown in messages; `None` for a body.
     pointer: Option<Box<str>>,
     line: Span,
     text: OpenText,
     span: Span,
     len: usize,
-    /// Whether it already has an error, so that it is not placed.
     is_wrong: bool,
 }
 
@@ -236,7 +233,6 @@ impl Open {
                 self.begun += 1;
                 let is_over = self.begun > self.limits.arguments;
                 if is_over && self.begun == self.limits.arguments.saturating_add(1) {
-                    // One report is enough: no further argument is kept.
                     let message = "Too many arguments".to_owned();
                     ReplyDiagnostic::error("too_many_arguments", Section::Limits, line, message)
                         .insert(&mut self.diagnostics);
@@ -353,7 +349,6 @@ impl Open {
         }
     }
 
-    /// Processes source text that is neither marker nor value.
     fn ignore(&mut self, piece: &str, span: Span) {
         self.loose = self.loose.saturating_add(piece.len());
         if self

@@ -95,7 +95,6 @@ impl Decimal {
         self.exponent >= 0 || self.is_zero()
     }
 
-    /// Returns the number as a signed or unsigned 64-bit integer.
     pub(crate) fn integer(&self) -> Option<Number> {
         let magnitude = self.magnitude()?;
         if self.negative {
@@ -131,13 +130,11 @@ impl Decimal {
         text.parse().ok().filter(|float: &f64| float.is_finite())
     }
 
-    /// Returns `true` if a text has exactly these digits.
     fn is_written(&self, text: &str) -> bool {
         Self::parse(text, Notation::Free)
             .is_some_and(|one| one.digits == self.digits && one.exponent == self.exponent)
     }
 
-    /// Returns the number with a point and without an exponent.
     pub(crate) fn plain_text(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);

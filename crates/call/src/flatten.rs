@@ -13,7 +13,6 @@ use crate::schema::{Kinds, Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
-/// The schema that allows any arguments.
 static OPEN: Value = Value::Bool(true);
 
 /// Converts a JSON object to pairs of pointer and text, in order, for a block call (`spec/block.md` 9).

@@ -10,7 +10,6 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{FFF0}'..='\u{FFF8}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Returns the error for a name with such a character.
 pub(crate) fn in_name(name: &str) -> Option<String> {
     let found = name.chars().find(|c| is_invisible(*c))?;
     Some(format!(

@@ -208,7 +208,6 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
     }
 
-    /// Records the text in `out` from this position as written.
     fn count(&mut self, out: &str, from: usize) {
         self.written.add(out.get(from..).unwrap_or_default());
     }
@@ -336,7 +335,6 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         Ok(())
     }
 
-    /// Writes what precedes a value: a comma, and in an object the key.
     fn begin_member(&mut self, key: &str, out: &mut String) {
         let (members, is_list) = if let Some(open) = self.open.last_mut() {
             (&mut open.members, open.is_list)

@@ -74,7 +74,6 @@ impl fmt::Display for JsonError {
     }
 }
 
-/// Returns the message of an error of the JSON parser, with its position in words.
 pub(crate) fn phrase(error: &serde_json::Error) -> String {
     JsonError::of(error).to_string()
 }
@@ -123,7 +122,6 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     .filter(|piece| piece.contains(|character: char| character.is_ascii_digit()))
 }
 
-/// A JSON value in whose objects each key is unique.
 struct Unique(Value);
 
 struct UniqueVisitor;

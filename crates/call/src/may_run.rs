@@ -256,7 +256,6 @@ impl ReplyCheck {
         if is_enough { Ok(None) } else { Err(reason) }
     }
 
-    /// Returns text that was probably meant to end the call earlier.
     fn suspect(&self, call: &ToolCall) -> Option<SuspectMarker> {
         let end = MarkerUse::End(call.syntax);
         let near = self

@@ -6,7 +6,6 @@ use plaincall_syntax::{Section, is_blank};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer<'t> {
-    /// The text, trimmed, without a leading `/`.
     pub(crate) text: &'t str,
     pub(crate) segments: Vec<Cow<'t, str>>,
     /// Whether each segment is a key regardless of its form; later segments are read by their form.
@@ -35,7 +34,6 @@ impl PointerError {
         Self::new("duplicate_pointer", Section::SamePlace, message)
     }
 
-    /// Returns the error for a pointer that conflicts with another argument.
     pub(crate) fn conflict(pointer: &str, why: &str) -> Self {
         let message = format!("Pointer conflict: {pointer} {why}");
         Self::new("pointer_conflict", Section::SamePlace, message)
@@ -128,7 +126,6 @@ impl<'t> Pointer<'t> {
         Self::of(text, vec![Cow::Borrowed(name)])
     }
 
-    /// Returns the beginning of the text with the first `count` segments.
     pub(crate) fn beginning(text: &str, count: usize) -> &str {
         let end = text
             .match_indices('/')

@@ -180,7 +180,6 @@ fn object<'de, V: Visitor<'de>>(
     })
 }
 
-/// Writes the methods for all integer types with the given macro.
 macro_rules! for_whole_numbers {
     ($methods:ident) => {
         $methods! {
@@ -524,7 +523,6 @@ impl<'de> EnumAccess<'de> for Variant<'_> {
 }
 
 impl Variant<'_> {
-    /// Reads the value of the variant.
     fn read<T>(self, read: impl FnOnce(Reader<'_>) -> Result<T>) -> Result<T> {
         let Some(content) = self.content else {
             let message = "this name requires a value";

@@ -137,7 +137,6 @@ fn is_read_as(text: &str, tool: &ToolSpec, object: &Map<String, Value>, dialect:
     })
 }
 
-/// Writes the line and the body for a tool.
 fn emoji_text(tool: &ToolSpec, object: &Map<String, Value>) -> Result<EmojiText, RenderCallError> {
     if tool.usage().body == UsageBody::Json {
         let body = Value::Object(object.clone()).to_string();

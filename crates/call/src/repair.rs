@@ -279,7 +279,6 @@ fn with_markers(text: &str, near: &[NearMiss]) -> String {
     written
 }
 
-/// Returns untrusted text on one line, shortened if it is long.
 fn line_of(text: &str, most: usize) -> Untrusted<'static> {
     let begin = crate::nearest::shortened(text, most).into_owned();
     Untrusted::new(begin).on_one_line()

@@ -47,7 +47,6 @@ use crate::tool::lookup::ToolLookup;
 /// ```
 #[derive(Clone)]
 pub struct ReplyReader<T> {
-    /// A parser in its initial state.
     blank: ByteParser,
     /// The parser of the current reply; `None` after its end.
     parser: Option<ByteParser>,
@@ -283,7 +282,6 @@ impl<T: ToolLookup> fmt::Debug for ReplyItems<'_, '_, T> {
 #[derive(Clone)]
 struct State {
     check: ReplyCheck,
-    /// The reasoning close marker, if reasoning is enabled.
     close: Option<String>,
     collector: Collector,
     /// `None` if invented results stay in the text.

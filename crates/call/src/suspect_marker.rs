@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::call::ToolCall;
 use crate::nearest::shortened;
 
-/// The maximum length of the kept text, in bytes.
 const LONGEST_FOUND: usize = 120;
 
 /// Text in a call that was probably meant to end it.

@@ -283,7 +283,6 @@ impl Parameter {
         Self::at(name, &place, schema.clone())
     }
 
-    /// Creates a parameter from the values that its schema allows.
     pub(crate) fn at(name: impl Into<String>, place: &Place<'_>, schema: Value) -> Self {
         let description = [schema.get("description"), place.annotation("description")]
             .into_iter()
@@ -324,7 +323,6 @@ impl Parameter {
         self
     }
 
-    /// Returns the pointer: its name with `~` and `/` escaped.
     pub(crate) fn pointer(&self) -> Cow<'_, str> {
         escape(&self.name)
     }

@@ -7,7 +7,6 @@ use indexmap::IndexMap;
 use crate::pointer::{Pointer, PointerError, is_index};
 
 pub(crate) type NodeIndex = u32;
-/// The root, which is always an object.
 pub(crate) const ROOT: NodeIndex = 0;
 
 /// The members of an object, in order of appearance.
@@ -71,7 +70,6 @@ impl Tree {
         }
     }
 
-    /// Returns the first value at or below a node.
     pub(crate) fn first_leaf(&self, mut index: NodeIndex) -> Option<usize> {
         loop {
             index = match self.node(index)? {

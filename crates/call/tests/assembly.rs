@@ -9,7 +9,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, Parser, parse};
 
-/// A block call with these arguments; each is pointer and value.
+/// A block call with these arguments, each a pointer and a value.
 fn text_of(arguments: &[(&str, &str)]) -> String {
     let line = |(pointer, value): &(&str, &str)| format!("!!!ARG:{pointer}\n{value}\n");
     let lines = arguments.iter().map(line).collect::<Vec<_>>().concat();
@@ -144,7 +144,7 @@ fn errors_have_the_documents_texts() {
             &[("x", "1"), ("x", "2"), ("-1", "3")],
             "Duplicate pointer: x",
         ),
-        // A wrong argument is not placed: what follows is judged by those that were.
+        // A wrong argument is not placed; later arguments are checked against the placed ones.
         (
             &[("a/5", "1"), ("a/0", "2")],
             "Array index gap: expected 0, got 5",
@@ -357,7 +357,7 @@ fn ten_thousand_arguments_of_every_shape() {
     }
 }
 
-/// The names of the calls that a run takes for reasoning, read in two pieces cut anywhere.
+/// Returns the names of the calls that a run treats as reasoning, for a text in two pieces split anywhere.
 fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
     for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
         let mut parser = Parser::new(dialect).expect("a dialect that works");
@@ -393,7 +393,7 @@ fn calls_in_leading_reasoning_are_reported() {
         (format!("So: {open}{a}{close}"), &[]),
         (format!("{a}{open}{b}{close}"), &[]),
         (format!("{}{a}{close}", open.to_uppercase()), &[]),
-        // The close marker counts wherever it is.
+        // The close marker counts anywhere.
         (
             format!("{open}!!!GADGET_START:A\n!!!ARG:x\n{close}\n!!!GADGET_END\n{b}"),
             &["A"],

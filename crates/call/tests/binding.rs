@@ -1,4 +1,4 @@
-//! Calls held against the definitions of their tools, in both syntaxes, and written back.
+//! Calls validated against the definitions of their tools in both syntaxes, and rendered again.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -35,7 +35,7 @@ fn tool(definition: &str) -> ToolSpec {
     tool
 }
 
-/// `expected` is the JSON of the bound arguments, or all problems, each on a line.
+/// `expected` is the JSON of the bound arguments, or all errors, each on a line.
 fn check(definition: &str, text: &str, expected: &str) {
     let document = Document::parse(text, &Dialect::auto()).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
@@ -70,7 +70,7 @@ fn block(definition: &str, arguments: &[(&str, &str)], expected: &str) {
         &format!("!!!GADGET_START:t\n{lines}!!!GADGET_END"),
         expected,
     );
-    // Arguments that stand in no text are held against the definition in the same way.
+    // Arguments without a source text are validated in the same way.
     let Ok(arguments) = Arguments::from_pairs(arguments.iter().copied()) else {
         return;
     };
@@ -307,7 +307,7 @@ fn emoji_lines() {
         "🛠️[t 1 x 2 true]🛠️[/end]",
         r#"{"b":1,"d":"x","a":2,"c":true}"#,
     );
-    // The definition's order, and a last string that takes the rest.
+    // The order of the definition, and a last string that takes the rest.
     check(
         "say to:string text:string | positional=to,text",
         "🛠️[say Ann  hello  there ]🛠️[/end]",
@@ -320,7 +320,7 @@ fn emoji_lines() {
     );
 }
 
-/// Where the schema has several forms, all arguments together decide how the words are read.
+/// If the schema has alternatives, all arguments together decide how the words are read.
 #[test]
 fn emoji_lines_of_several_forms() {
     let form = |op: &str, value: &str| serde_json::json!({"properties": {"op": {"const": op}, "value": {"type": value}, "note": {"type": "string"}}, "required": ["op", "value"]});
@@ -359,7 +359,7 @@ fn emoji_bodies() {
         "🛠️[run-query a.sql]\n🛠️[run-query b.sql]\n🛠️[/end]",
         "run-query takes no body, but the body contains another call: the end marker of this call is missing, so write both again",
     );
-    // A body that a tool need not have.
+    // An optional body.
     let note = "note title:string text:string? | body=text";
     check(note, "🛠️[note big news]🛠️[/end]", r#"{"title":"big news"}"#);
     check(
@@ -462,7 +462,7 @@ fn bound_arguments_keep_texts_and_places() {
     );
 }
 
-/// A block call of the tool becomes this line and body, or is refused.
+/// A block call of the tool becomes this line and body, or an error.
 fn spelled(definition: &str, arguments: &[(&str, &str)], expected: Result<(&str, &str), &str>) {
     let tool = tool(definition);
     let lines = lines_of(arguments);

@@ -1,4 +1,4 @@
-//! What becomes of calls: ids, how they end, whether they may run, their source, the wire form.
+//! Calls: ids, ends, permission to run, source, wire form.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

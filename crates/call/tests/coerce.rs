@@ -1,9 +1,9 @@
-//! What values mean without a schema.
+//! Conversion of values without a schema.
 
 use plaincall_call::json::coerce;
 use serde_json::Value;
 
-/// `expected` is JSON; a number in it must come out in the same notation.
+/// `expected` is JSON; a number must have the same notation.
 fn check(text: &str, expected: &str) {
     assert_eq!(coerce(text).to_string(), expected, "{text:?}");
 }

@@ -1,4 +1,4 @@
-//! Numbers are exact or refused, and written without an exponent.
+//! Numbers are exact or rejected, and written without an exponent.
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use plaincall_call::{Arguments, json::coerce, render::flatten};
 use serde_json::{Map, Value};
 
-/// What a text is as a number of a type, and without a schema.
+/// Returns a text as a number of a type, and without a schema.
 fn check(text: &str, whole: Option<u128>, float: Option<f64>, is_plain: bool) {
     let arguments = Arguments::from_pairs([("a", text)]).expect("an argument");
     let found = arguments.to::<BTreeMap<String, u128>>().ok();
@@ -71,7 +71,7 @@ fn numbers_are_exact_or_nothing() {
         ("1e-400", None, None, false),
         ("0e99999999999999999999", Some(0), Some(0.0), false),
         ("1e99999999999999999999", None, None, false),
-        // One of the two shortest forms of a float is the one that JSON has.
+        // JSON uses one of the two shortest forms of a float.
         ("600000000000000.2", None, Some(6e14 + 0.25), true),
         ("600000000000000.3", None, Some(6e14 + 0.25), false),
         ("5e-324", None, Some(5e-324), false),

@@ -34,7 +34,7 @@ fn a_schema_goes_in_and_comes_out() {
     assert_eq!(shown[6], ("any", ParameterKind::Any, false));
     assert_eq!(tool.check(), Ok(()));
 
-    // Annotations bind nothing.
+    // Annotations are not constraints.
     let schema = json!({"$schema": "x", "title": "T", "type": "object", "properties": {
         "a": {"title": "A", "type": "string", "default": "x", "examples": ["y"], "deprecated": true}, "b": true,
     }});
@@ -169,7 +169,7 @@ fn parameters_of_a_schema() {
         ],
     );
     assert_eq!(tool.parameters()[0].description, "A length.");
-    // The root may be put together from parts; only what every form of it demands is required.
+    // The root may consist of parts; only what every alternative requires is required.
     check(
         json!({
             "definitions": {"base": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
@@ -185,7 +185,7 @@ fn parameters_of_a_schema() {
             ("c", ParameterKind::Boolean, true, false),
         ],
     );
-    // Of two texts on the line one may have blanks; a text of a list has none of its own.
+    // Of two texts on the line one may contain blanks; a text from a list contains none.
     let usage = |schema: Value| {
         let tool = ToolSpec::new("t").parameters_from_schema(&schema);
         tool.expect("a schema that is understood")
@@ -224,7 +224,7 @@ fn a_builder_makes_a_schema() {
     assert_eq!(again.as_ref().map(kinds), Ok(kinds(&tool)));
 }
 
-/// `expected` is empty for a consistent definition, else the place of what is wrong.
+/// `expected` is empty for a consistent definition, otherwise the location of the error.
 fn consistency(tool: &ToolSpec, expected: &str) {
     let found = tool.check().map_err(|error| error.at);
     assert_eq!(found.err().unwrap_or_default(), expected, "{tool:?}");
@@ -256,7 +256,7 @@ fn consistent_or_not() {
     );
     let wrong = Parameter::from_schema("w", json!({"items": {"type": "text"}}));
     consistency(&two().parameter(wrong), "/properties/w/items/type");
-    // A line has no room for what is written with `]`.
+    // The line has no room for values with `]`.
     let list = |kind| two().parameter(Parameter::new("l/", kind));
     for kind in [ParameterKind::Array, ParameterKind::Object] {
         consistency(&list(kind).body("a"), "/parameters/l~1");

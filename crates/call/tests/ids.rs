@@ -3,7 +3,7 @@
 use plaincall_call::collector::Ids;
 use plaincall_syntax::Syntax;
 
-/// Each turn is a list of ids as written, empty for none; what comes out has `!` for a duplicate.
+/// Each turn is a list of written ids, empty for none; in the result, `!` marks a duplicate.
 fn check(syntax: Syntax, turns: &[&[&str]], expected: &[&str]) {
     let mut ids = Ids::default();
     let mut found = Vec::new();

@@ -6,7 +6,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
-/// What is left of a text behind a call of `add`, however it is cut.
+/// Returns the text that is kept after a call of `add`; it must not depend on how the text is split.
 fn check(text: &str, expected: &str, count: u64) {
     for size in 1..=text.len().max(1) {
         let mut invented = InventedResults::default();
@@ -75,7 +75,7 @@ fn what_is_invented_goes_and_what_mentions_it_stays() {
     }
 }
 
-/// The headings are those that results have.
+/// The detected headings are those of rendered results.
 #[test]
 fn every_rendered_result_is_detected() {
     let dialect = Dialect::block().escaped();

@@ -15,8 +15,7 @@ use plaincall_syntax::{Dialect, Parser, Syntax};
 
 use crate::json_stream::streamed::{counted, emoji_tools, stream_all, tool, unknown};
 
-/// A block call in these chunks gives these deltas, empty ones left out; the last one, or the fault, is what closing
-/// gives.
+/// A block call in these chunks gives these non-empty deltas; the last one is the result of closing, or the error.
 fn check(shape: &ToolSpec, tool: Option<&ToolSpec>, chunks: &[&str], expected: &[&str]) {
     let mut text = vec!["!!!GADGET_START:A\n"];
     text.extend(chunks);
@@ -125,7 +124,7 @@ fn what_may_be_null_waits_for_that_alone() {
         let expected = [&[r#"{"null":"#], expected].concat();
         check(&counted(), Some(&counted()), &chunks, &expected);
     }
-    // Without its definition 5 is a number, so what is written is not what the arguments are.
+    // Without its definition, 5 is a number, so the written text differs from the arguments.
     let different = NotClosed::Different.to_string();
     check(
         &counted(),
@@ -402,7 +401,7 @@ fn the_body_of_an_emoji_call_is_written_as_it_comes() {
     }
 }
 
-/// Both syntaxes in one text, each call with its own stream.
+/// Both syntaxes in one text; each call has its own stream.
 #[test]
 fn calls_of_one_text_have_streams_of_their_own() {
     let text = "🛠️[A]\n{\"s\": \"x\"}🛠️[/end] 🛠️[A]\n{}🛠️[/end]";

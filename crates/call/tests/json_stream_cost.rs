@@ -1,4 +1,4 @@
-//! What a stream of JSON costs: `spec/json-stream.md` 6.
+//! The costs of a stream of JSON (`spec/json-stream.md` 6).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -20,7 +20,7 @@ use serde_json::json;
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
 const MIB: usize = 1 << 20;
-/// How often a piece comes where allocations are counted.
+/// The number of pieces while allocations are counted.
 const PIECES: usize = 100_000;
 
 fn tool() -> ToolSpec {
@@ -35,7 +35,7 @@ fn tool() -> ToolSpec {
     })
 }
 
-/// The events of a call up to the first piece of its one value, which is `piece`.
+/// The events of a call up to the first piece of its only value, which is `piece`.
 fn opened(text: &str) -> Vec<Event<'_>> {
     let mut events = parse(text, &Dialect::block()).expect("a dialect that works");
     let is_delta = |event: &Event<'_>| matches!(event.kind, EventKind::ValueDelta(_));
@@ -58,7 +58,7 @@ fn allocations(run: impl FnOnce()) -> u64 {
     counts.sum()
 }
 
-/// A piece comes [`PIECES`] times; the stream asks at most `most` times for memory.
+/// Sends a piece [`PIECES`] times; the stream may allocate at most `most` times.
 fn check_allocations(key: &str, piece: &str, written: usize, most: u64) {
     let text = format!("!!!GADGET_START:A\n!!!ARG:{key}\n{piece}");
     let events = opened(&text);
@@ -86,21 +86,21 @@ fn a_delta_asks_for_no_memory_of_its_own() {
     check_allocations("text", "x", PIECES, 0);
     check_allocations("text", "\u{1}", 6 * PIECES, 0);
     check_allocations("text", "\"𝄞\\", 8 * PIECES, 0);
-    // With the first piece the text is known to be a string; its quote comes with it.
+    // The first piece shows that the text is a string, and adds its quote.
     check_allocations("any", "x", PIECES + 1, 8);
-    // In doubt to the end: the text that is held grows by doubling.
+    // In doubt to the end: the buffer of the held text grows by doubling.
     check_allocations("any", " ", 0, 40);
     check_allocations("any", "0", PIECES + 1, 8);
     check_allocations("number", "1", 0, 40);
 }
 
-/// What this thread has computed so far, in nanoseconds; other work on the machine does not count.
+/// The CPU time of this thread in nanoseconds; other work on the machine does not count.
 fn cpu_time() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// The time that the stream alone takes for a text in chunks of `size`.
+/// The time of the stream alone for a text in chunks of `size`.
 fn stream_time(tool: &Arc<ToolSpec>, text: &str, size: usize, limits: Limits) -> i64 {
     let mut parser = Parser::new(&Dialect::block()).expect("a dialect that works");
     let mut events = Vec::new();
@@ -132,7 +132,7 @@ fn stream_time(tool: &Arc<ToolSpec>, text: &str, size: usize, limits: Limits) ->
     used
 }
 
-/// A text of about so many bytes.
+/// A text of about this many bytes.
 type Text = Box<dyn Fn(usize) -> String>;
 
 #[test]
@@ -193,7 +193,7 @@ fn check_linear(name: &str, tool: &Arc<ToolSpec>, text: &Text, size: usize, shor
         let times = (0..3).map(|_| stream_time(tool, &text, size, limits));
         times.min().unwrap_or_default()
     };
-    // Eight times the text takes eight times the time, or 64 times if it were quadratic.
+    // Eight times the text takes eight times the time; quadratic time would be 64 times as long.
     let (short, long) = (time(short), time(8 * short));
     assert!(
         long < short * 24 + 1_000_000,
@@ -201,7 +201,7 @@ fn check_linear(name: &str, tool: &Arc<ToolSpec>, text: &Text, size: usize, shor
     );
 }
 
-/// A tool with a large schema: many parameters, references that lead to themselves, unions, maps and lists.
+/// A tool with a large schema: many parameters, recursive references, unions, maps and lists.
 fn tool_by_schema() -> ToolSpec {
     let mut properties = serde_json::Map::new();
     for number in 0..1000 {

@@ -1,4 +1,4 @@
-//! The patterns of `patternProperties`: which keys they match, and of which that is not known.
+//! The patterns of `patternProperties`: the keys that they match, and those for which this is not known.
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 

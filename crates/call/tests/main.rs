@@ -1,4 +1,4 @@
-//! All tests of the crate that use what is public, as one program.
+//! All tests of the public interface of the crate, in one program.
 
 mod assembly;
 mod binding;

@@ -1,4 +1,5 @@
-//! Which calls may run (`spec/common.md` 10): one table for all ways in which a call can be written, end and be named.
+//! The calls that may run (`spec/common.md` 10): one table of all ways in which a call can be written, end and be
+//! named.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -9,7 +10,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::Dialect;
 
-/// The first row that fits a call decides. `*` fits everything, `a,b` fits both.
+/// The first matching row decides. `*` matches everything, `a,b` matches both.
 const TABLE: &str = "
 syntax  ended-by  its-value-holds         tool   text-is         unclosed  may-run
 *       end       end-near-miss           *      *               *         held
@@ -36,7 +37,7 @@ const TOOLS: [&str; 4] = ["read", "idempotent", "write", "unknown"];
 const TEXTS: [&str; 3] = ["complete", "file", "truncated"];
 const UNCLOSED: [&str; 2] = ["reject", "run"];
 
-/// What a value holds, in the block syntax and in the emoji syntax.
+/// The content of a value, in the block syntax and in the emoji syntax.
 const VALUES: [(&str, &str, &str); 19] = [
     ("nothing-special", "hello", "hello"),
     (
@@ -206,7 +207,7 @@ fn which_calls_may_run() {
     assert_eq!(count, 19 * 5 * 24);
 }
 
-/// A call that was ended by the next one makes later ones doubtful: they may be quotations.
+/// A call ended by the next one makes later ones doubtful: they may be quotations.
 #[test]
 fn calls_behind_one_without_an_end_marker() {
     use Unclosed::{Reject, Run};
@@ -220,7 +221,7 @@ fn calls_behind_one_without_an_end_marker() {
         let mut reply = ReplyCheck::new(&dialect, lifted).expect("a dialect that works");
         let text = calls.concat();
         let document = Document::parse(&text, &dialect).expect("a dialect that works");
-        // A second reply begins without doubt.
+        // A new reply is not doubtful.
         for _ in 0..2 {
             reply.begin_reply();
             let found: Vec<&str> = document

@@ -1,4 +1,4 @@
-//! Names that were probably meant.
+//! Suggestions for misspelled names.
 
 use plaincall_call::names::{did_you_mean, nearest_name, unknown_tool};
 

@@ -1,4 +1,4 @@
-//! Definitions of tools in the JSON of others.
+//! Tool definitions in the JSON of other programs.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -74,7 +74,7 @@ fn in_every_form() {
         &json!([{"name": "a", "description": null, "parameters": null}, {"type": "custom", "name": "b", "input_schema": {"type": "object"}}]),
         &["a(): ", "b(): "],
     );
-    // As generators write it: definitions, titles, defaults, null beside others.
+    // As generators write it: definitions, titles, defaults, null among others.
     check(
         &json!({"name": "plan", "inputSchema": {
             "$schema": "http://json-schema.org/draft-07/schema#", "title": "Plan", "type": "object",
@@ -254,7 +254,7 @@ fn examples_of_a_definition_are_those_of_its_schema() {
     );
 }
 
-/// What only the compiler of schemas finds.
+/// Errors that only the compiler of schemas finds.
 #[cfg(feature = "jsonschema")]
 #[test]
 fn schemas_that_cannot_be_validated() {

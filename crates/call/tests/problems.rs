@@ -6,7 +6,7 @@ use plaincall_call::{Document, ToolSpec, bind};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
-/// Every problem as `code pointer` and the source text of its span, with what only validation finds at the end.
+/// Each error as `code pointer` and the source text of its span; errors that only validation finds come last.
 fn check(schema: &Value, dialect: &Dialect, text: &str, expected: &[(&str, &str, &str)]) {
     let tool = ToolSpec::new("t")
         .parameters_from_schema(schema)
@@ -66,7 +66,7 @@ fn block_calls() {
                 ("missing_argument", "s", "!!!GADGET_START:t\n"),
             ],
         ),
-        // An argument with an error is not missing too.
+        // An invalid argument is not reported as missing.
         (
             "!!!ARG:s 5\n!!!ARG:b\nyes\n",
             &[
@@ -92,7 +92,7 @@ fn block_calls() {
                 ("wrong_value", "l", "!!!ARG:l/0\n"),
             ],
         ),
-        // What could not be read at all may be what is missing.
+        // The unreadable argument may be the missing one.
         (
             "{\"s\": 1}\n",
             &[("text_without_argument", "", "{\"s\": 1}\n")],
@@ -161,7 +161,7 @@ fn the_body_of_an_emoji_call() {
     ] {
         check(&schema(), &Dialect::emoji(), text, expected);
     }
-    // Behind an escape no place inside the body is known.
+    // After an escape, locations inside the body are not known.
     check(
         &schema(),
         &Dialect::emoji().escaped(),

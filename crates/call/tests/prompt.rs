@@ -53,7 +53,7 @@ fn tools_of(set: &str) -> Vec<ToolSpec> {
     found.unwrap_or_else(|| panic!("no tools {set}")).1
 }
 
-/// The list of tools as a prompt shows it.
+/// Returns the list of tools in a prompt.
 fn listed<'t>(tools: impl IntoIterator<Item = &'t ToolSpec>, dialect: &Dialect) -> String {
     let prompt = prompt(tools, dialect, &PromptOptions::new()).expect("a dialect that works");
     prompt.part(PromptPart::Tools).expect("a list").to_owned()
@@ -68,7 +68,7 @@ fn minified(tools: &[ToolSpec]) -> String {
     Value::from(tools).to_string()
 }
 
-/// A tool whose parameter `p` this schema describes, with what its references lead to; `None` if it may not be.
+/// Creates a tool with a parameter `p` of this schema, and the targets of its references; `None` if it is invalid.
 fn tool_with(schema: &Value, definitions: &Value) -> Option<ToolSpec> {
     let mut whole = json!({"type": "object", "properties": {"p": schema}});
     if schema.to_string().contains("$ref") {
@@ -77,7 +77,7 @@ fn tool_with(schema: &Value, definitions: &Value) -> Option<ToolSpec> {
     tool_of(&whole)
 }
 
-/// A tool whose arguments this schema describes; `None` if it may not be.
+/// Creates a tool with arguments of this schema; `None` if it is invalid.
 fn tool_of(schema: &Value) -> Option<ToolSpec> {
     ToolSpec::new("tool").parameters_from_schema(schema).ok()
 }

@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Properties of every input.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -10,7 +10,7 @@ use plaincall_syntax::{Call, Dialect, Parser, ceil_char_boundary, render};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// Texts of pieces that mean something to the parser or the assembly.
+/// Texts of pieces with a meaning for the parser or the assembly.
 fn arbitrary() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "!!!GADGET_START:",
@@ -45,7 +45,7 @@ fn arbitrary() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// More calls and fewer accidents.
+/// More valid calls.
 fn calls() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "!!!GADGET_START:A\n",
@@ -104,7 +104,7 @@ fn in_chunks(text: &str, dialect: &Dialect, sizes: &[usize], limits: Limits) -> 
     builder.finish()
 }
 
-/// Everything of a document that can be seen.
+/// All public information of a document.
 fn seen(document: &Document) -> String {
     let calls: Vec<_> = document
         .calls()
@@ -191,7 +191,7 @@ fn check_document(text: &str, dialect: &Dialect, sizes: &[usize]) -> Result<(), 
     Ok(())
 }
 
-/// Keys, of which some need an escape and some look like indices.
+/// Keys, some of which need an escape and some of which look like indices.
 fn keys() -> impl Strategy<Value = String> {
     prop_oneof![4 => "[a-z]{1,3}", 1 => "[a-z~/0-9-]{1,3}", 1 => "[ -~é]{0,3}"]
 }
@@ -221,7 +221,7 @@ fn objects() -> impl Strategy<Value = Map<String, Value>> {
     prop::collection::vec((keys(), json()), 0..5).prop_map(|members| members.into_iter().collect())
 }
 
-/// An object without what flattening is bound to refuse, so that most cases get somewhere.
+/// An object that flattening can usually express.
 fn mend(value: Value) -> Value {
     match value {
         Value::Null => Value::from("null"),
@@ -305,7 +305,7 @@ proptest! {
         let mut object = Map::new();
         for (index, value, keys) in members {
             let parameter = &tool.parameters()[index];
-            // Values of the declared kind, mostly: others are refused.
+            // Mostly values of the declared kind; others are rejected.
             let value = match parameter.kind {
                 ParameterKind::String => Value::from(value.to_string()),
                 ParameterKind::Array => Value::from(vec![mend(value)]),

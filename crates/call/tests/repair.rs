@@ -1,8 +1,8 @@
-//! Messages about wrong calls (`spec/repair.md`): a file for each, and what must hold for all.
+//! Messages about invalid calls (`spec/repair.md`): a file for each, and their common properties.
 //!
-//! A file in `tests/repair` is in the folder of its dialect: whether the text is complete, the reply, the message. With
-//! `SNAPSHOTS=overwrite` and the feature `jsonschema` the messages are written instead of compared. Without that feature less
-//! is found inside JSON, so the words are not compared.
+//! A file in `tests/repair` is in the folder of its dialect. It contains whether the text is complete, the reply and
+//! the message. With `SNAPSHOTS=overwrite` and the feature `jsonschema` the messages are rewritten instead of compared.
+//! Without that feature, fewer errors inside JSON are found, so the texts are not compared.
 
 #![allow(
     clippy::expect_used,
@@ -49,7 +49,7 @@ fn dialect(folder: &str) -> Dialect {
     }
 }
 
-/// The message about the first call that is wrong, or about a reply without calls; with the call and its problems.
+/// Returns the message about the first invalid call, or about a reply without calls, with the call and its errors.
 fn message(
     reply: &str,
     stop: Stop,
@@ -185,7 +185,7 @@ fn messages_are_as_they_were() {
     assert!(count >= 30, "{count} files");
 }
 
-/// Replies that are wrong in some way, made of the words of the dialect.
+/// Replies with errors, composed of the words of the dialect.
 fn replies(folder: &'static str) -> impl Strategy<Value = String> {
     let (start, arg, end, emoji) = match folder {
         "custom" => ("<<<CALL:", "@param:", "<<<DONE", false),
@@ -313,7 +313,7 @@ fn any_wrong_call_gets_a_short_message_with_a_right_one() {
     }
 }
 
-/// A megabyte in a value, thousands of problems, thousands of arguments.
+/// A megabyte in a value, thousands of errors, thousands of arguments.
 #[test]
 fn messages_are_short_for_any_reply() {
     let long = "x".repeat(1_000_000);
@@ -370,7 +370,7 @@ fn messages_are_short_for_any_reply() {
     short(&near, &["- and 4995 more\n"]);
 }
 
-/// A call that is shown waits for what the written one waits for.
+/// The example has the dependencies of the call.
 #[test]
 fn dependencies_are_shown_all_or_the_call_is_not() {
     for (count, is_shown) in [(0, true), (1, true), (40, true), (150, false)] {
@@ -418,7 +418,7 @@ fn messages_are_short_for_large_objects() {
     assert!(prompt_text.text().contains(words), "{}", prompt_text.text());
 }
 
-/// A definition from outside may hold markers: in a name, or in what is expected. None gets into the message.
+/// A definition from outside may contain markers, in a name or in an expectation. None reaches the message.
 #[test]
 fn markers_in_definitions_stay_out() {
     let schema = serde_json::json!({"type": "object", "required": ["a", "b"], "properties": {

@@ -1,4 +1,4 @@
-//! Any schema, any arguments: nothing panics, no digit is lost, what can be written comes back.
+//! Any schema, any arguments: nothing panics, no digit is lost, and rendered arguments round-trip.
 
 #![allow(
     clippy::expect_used,
@@ -72,12 +72,12 @@ fn keys() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned)
 }
 
-/// Keys of a map, most of which look like the index of a list, or like a wrong one.
+/// Keys of a map, most of which look like the index of a list or like an invalid one.
 fn map_keys() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["0", "1", "2", "7", "007", "-1", "2024", "a"]).prop_map(str::to_owned)
 }
 
-/// What may stand beside a map in a union: something else under the same name, or nothing.
+/// An alternative beside a map in a union: another type under the same name, or nothing.
 fn other_forms() -> impl Strategy<Value = Value> {
     let of = |m: Value| json!({"type": "object", "properties": {"kind": {"const": "other"}, "m": m}, "required": ["kind"]});
     prop::sample::select(vec![
@@ -135,7 +135,7 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema of arguments; what it takes is called `p` and `q`.
+/// A schema of arguments named `p` and `q`.
 fn roots() -> impl Strategy<Value = Value> {
     (schemas(), schemas(), schemas()).prop_map(|(p, q, node)| {
         json!({"type": "object", "$defs": {"node": node}, "properties": {"p": p, "q": q}})
@@ -151,7 +151,7 @@ fn pointers() -> impl Strategy<Value = String> {
     })
 }
 
-/// Every number of a value, as it is written in JSON.
+/// Returns every number of a value in JSON notation.
 fn numbers(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Number(number) => found.push(number.to_string()),
@@ -161,7 +161,7 @@ fn numbers(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The digits of a number without sign, point, exponent and zeros at either end.
+/// Returns the digits of a number without sign, point, exponent and zeros at either end.
 fn digits(text: &str) -> String {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -192,7 +192,7 @@ proptest! {
             let digits = digits(&number);
             prop_assert!(pairs.iter().any(|(_, text)| text.replace(['.', '+', '-'], "").contains(&digits)), "{number} {pairs:?}");
         }
-        // Binding what was bound changes nothing.
+        // Binding bound arguments changes nothing.
         prop_assert_eq!(bind_arguments(&tool, &bound).map(|again| again.to_value()), Ok(value));
     }
 
@@ -208,7 +208,7 @@ proptest! {
         };
         let borrowed = pairs.iter().map(|(pointer, text)| (pointer.as_str(), text.as_str()));
         let arguments = Arguments::from_pairs_for(&tool, borrowed).expect("pointers that can be placed");
-        // What only validation finds, such as a length, may still be wrong with it.
+        // Only validation finds some errors, such as a length.
         if let Ok(bound) = bind_arguments(&tool, &arguments) {
             prop_assert_eq!(bound.to_value(), value);
         }
@@ -242,7 +242,7 @@ proptest! {
         let arguments = Arguments::from_pairs_for(&tool, borrowed).expect("pointers that can be placed");
         let bound = bind_arguments(&tool, &arguments).expect("it is right");
         prop_assert_eq!(bound.to_value(), value.clone());
-        // The same from a reply, where the pointers are read before the schema is known.
+        // The same from a reply, where the pointers are parsed before the schema is known.
         let text: String = pairs.iter().map(|(pointer, text)| format!("!!!ARG:{pointer}\n{text}\n")).collect();
         let document = Document::parse(&format!("!!!GADGET_START:t\n{text}!!!GADGET_END\n"), &Dialect::block()).expect("a dialect");
         let bound = bind(&tool, document.calls().next().expect("a call")).expect("it is right");

@@ -1,4 +1,4 @@
-//! Reading and validation by schemas: the vectors in `schemas/`, and schemas that mean harm.
+//! Reading and validation by schemas: the vectors in `schemas/`, and malicious schemas.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -48,7 +48,7 @@ fn read(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Value, Vec<Rep
     bind(tool, call).map(|arguments| arguments.to_value())
 }
 
-/// One case: what is written, and what comes of it.
+/// One case: the input and its result.
 struct Case<'c> {
     tool: &'c ToolSpec,
     form: &'c str,
@@ -57,7 +57,7 @@ struct Case<'c> {
     comes_back: bool,
 }
 
-/// Returns whether it came back on the line of an emoji call.
+/// Returns `true` if it round-tripped on the line of an emoji call.
 fn check(case: &Case<'_>) -> bool {
     let Case {
         tool,
@@ -107,7 +107,7 @@ fn check(case: &Case<'_>) -> bool {
     }
 }
 
-/// Writes the arguments and reads them again, in both syntaxes. Returns whether the line of an emoji call had room.
+/// Renders the arguments and parses them again, in both syntaxes. Returns whether the line of an emoji call had room.
 fn comes_back(tool: &ToolSpec, value: &Value, expected: bool, shown: &str) -> bool {
     let object = value.as_object().expect("an object");
     let dialect = Dialect::block().escaped();
@@ -158,7 +158,7 @@ fn comes_back_as_emoji(tool: &ToolSpec, bound: &Arguments, shown: &str) -> bool 
     tool.usage().body != UsageBody::Json
 }
 
-/// Returns how many cases there are, and how many of them came back on the line of an emoji call.
+/// Returns the number of cases, and how many of them round-tripped on the line of an emoji call.
 fn check_all(vectors: &str) -> (usize, usize) {
     let (mut cases, mut on_line) = (0, 0);
     let mut current = None;
@@ -216,10 +216,10 @@ fn validation() {
     assert!(cases > 30, "{cases}");
 }
 
-/// Schemas that are built to be slow or deep are read in bounded work: without a bound this would not end.
+/// Schemas designed to be slow or deep are read in bounded work: without a bound this would not end.
 #[test]
 fn schemas_that_mean_harm() {
-    // Every level of `anyOf` doubles what may stand there.
+    // Each level of `anyOf` doubles the number of alternatives.
     let mut doubling = json!({"type": "string"});
     for _ in 0..40 {
         doubling = json!({"anyOf": [doubling.clone(), {"type": "integer"}]});
@@ -243,7 +243,7 @@ fn schemas_that_mean_harm() {
         json!({"properties": {"x": {"type": "array", "items": wide}}}),
         json!({"properties": {"x": {"patternProperties": {"^(a+)+$": {"type": "string"}, "a*a*a*a*a*a*b": {}}}}}),
     ] {
-        // Not `check`: compiling for validation is not what is bounded here.
+        // Not `check`: compilation for validation is not bounded here.
         let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&schema) else {
             continue;
         };

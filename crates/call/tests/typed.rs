@@ -1,4 +1,4 @@
-//! Arguments as types: each value is parsed by what the type asks for.
+//! Arguments as types: the requested type decides how each value is parsed.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -130,7 +130,7 @@ fn containers() {
             x: HashMap::from([("k".to_owned(), 'a')]),
         },
     );
-    // A map may have numbers as keys.
+    // A map may have numeric keys.
     check(
         &[("x/0", "a"), ("x/1", "b")],
         &X {
@@ -184,7 +184,7 @@ fn json_text() {
     );
     value(r#"{"x": null}"#, X { x: None::<u8> });
     value("[[1], []]", vec![vec![1_u8], vec![]]);
-    // Who asks for a text gets the text.
+    // A string keeps the text.
     value("[1, 2]", "[1, 2]".to_owned());
     value_error::<Vec<u8>>("[1, \"b\"]", "`x/1`: expected an integer, found `b`");
     value_error::<Vec<u8>>(

@@ -1,4 +1,4 @@
-//! Odd definitions of tools: each is offered with a looser schema if its name can be written, and fails no other.
+//! Invalid tool definitions: each is offered with a relaxed schema if its name is usable, and affects no other.
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 const EVEN: &str =
     r#"{"type":"function","function":{"name":"even","parameters":{"type":"object"}}}"#;
 
-/// The tool of an odd definition beside even ones: its schema, or nothing if it is dropped; and where it is odd.
+/// Checks an invalid definition between valid ones: its relaxed schema, or nothing if it is dropped, and the error's
+/// location.
 fn check(definition: &str, at: &str, expected: Option<&Value>) {
     let read = read_usable_tools([EVEN, definition]);
     let names: Vec<&str> = read.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -37,7 +38,7 @@ fn odd_schemas_become_looser() {
     let all: serde_json::Map<String, Value> =
         (0..40).map(|at| (format!("p{at}"), json!({}))).collect();
     for (schema, at, expected) in [
-        // Names of parameters that no call can spell.
+        // Names of parameters that no call can express.
         (
             json!({"type": "object", "properties": {"first name": {"type": "string"}, "b": {"type": "integer"}}, "required": ["first name", "b"]}),
             "/properties/first name",
@@ -48,7 +49,7 @@ fn odd_schemas_become_looser() {
             "/properties/-1",
             json!({"properties": {"c": {"type": "string"}}}),
         ),
-        // Keywords that say nothing.
+        // Keywords with invalid values.
         (
             json!({"properties": {"a": {"type": "any"}}}),
             "/properties/a/type",
@@ -146,7 +147,7 @@ fn odd_schemas_become_looser() {
             "/properties/p0/type",
             json!({"properties": all}),
         ),
-        // No schema of an object at all.
+        // Schemas of other types than objects.
         (json!([]), "", any.clone()),
         (json!("none"), "", any.clone()),
         (json!(true), "", any.clone()),
@@ -164,7 +165,7 @@ fn odd_schemas_become_looser() {
             check(&tool.to_string(), &format!("{place}{at}"), Some(&expected));
         }
     }
-    // A schema with more mistakes than are removed takes any object.
+    // A schema with more errors than are removed accepts any object.
     let spoiled: serde_json::Map<String, Value> =
         (0..100).map(|at| (format!("p {at}"), json!({}))).collect();
     let tool = json!({"name": "odd", "parameters": {"properties": spoiled}});
@@ -205,7 +206,7 @@ fn odd_definitions_beside_the_schema() {
             "/1",
             Some(&a),
         ),
-        // Names that no call can spell, and what is no function.
+        // Names that no call can express, and tools that are not functions.
         (r#"{"name":"-a"}"#, "/1/name", None),
         (r#"{"name":"a b"}"#, "/1/name", None),
         (r#"{"name":"a:b"}"#, "/1/name", None),
@@ -237,7 +238,7 @@ fn odd_definitions_beside_the_schema() {
             "/1/function",
             None,
         ),
-        // Calls of this name mean the first tool.
+        // Calls with this name mean the first tool.
         (r#"{"name":"even"}"#, "/1", None),
         (r#"{"name":"even","parameters":[]}"#, "/1", None),
     ] {
@@ -251,6 +252,6 @@ fn even_definitions_stay() {
     assert!(read.changed.is_empty() && read.is_strict);
     assert_eq!(read.tools.len(), 2);
     assert!(!read_usable_tools([EVEN]).is_strict);
-    // What is dropped asks for nothing.
+    // A dropped tool does not count as strict.
     assert!(!read_usable_tools([r#"{"name":"-a","strict":true}"#]).is_strict);
 }

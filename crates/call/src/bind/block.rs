@@ -9,7 +9,6 @@ use crate::schema::{Kinds, Place, SchemaReader, TypeError};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
 
-/// Decides how each value is read, and adds errors to `problems`.
 pub(crate) fn bind_block(
     tool: &ToolSpec,
     written: &Arguments,

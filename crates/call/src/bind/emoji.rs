@@ -20,7 +20,6 @@ use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
 use crate::tree::ROOT;
 
-/// Binds the call, and adds errors to `problems`.
 pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
     let usage = tool.usage();
     let mut arguments = Arguments::default();
@@ -78,7 +77,6 @@ struct Line<'c> {
 }
 
 impl<'c> Line<'c> {
-    /// Returns the words, each with its offset.
     fn words(&self) -> impl Iterator<Item = (usize, &'c str)> {
         let text = self.text;
         text.split(is_blank)

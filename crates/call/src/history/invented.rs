@@ -18,11 +18,9 @@ const LONGEST_HEADING: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub struct InventedResults {
     tools: Vec<String>,
-    /// The beginning of a line that may become a heading.
     line: String,
     /// Whether the next text continues a line that is not a heading.
     is_in_line: bool,
-    /// Whether the next text is removed.
     is_invented: bool,
     count: u64,
 }

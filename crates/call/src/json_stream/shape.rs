@@ -70,7 +70,6 @@ pub(crate) fn read(tool: &ToolSpec, place: &[&str], text: &str) -> Option<Value>
     expects(tool, place, |expected| expected.read(text))?
 }
 
-/// Returns how the line and the body of an emoji call are read.
 pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
     let usage = tool.usage();
     let body = match usage.body {

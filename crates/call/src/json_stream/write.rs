@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-/// Writes a text as the inside of a JSON string.
 pub(crate) fn write_escaped(text: &str, out: &mut String) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -5,7 +5,6 @@ use plaincall_syntax::Call;
 use super::PromptPart;
 use super::teaching::{Teaching, results};
 
-/// Returns the text of a part; `None` if it has no content.
 pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String> {
     let Teaching {
         start,

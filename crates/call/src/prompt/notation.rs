@@ -21,7 +21,6 @@ pub(super) use words::{comment, json};
 /// Schemas nested more deeply are written as JSON.
 const DEEPEST: usize = 32;
 
-/// Writes the schemas of one tool.
 pub(super) struct Notation<'s> {
     references: References<'s>,
     /// The syntax of the prompt, which decides how keys are written.
@@ -38,7 +37,6 @@ impl<'s> Notation<'s> {
         }
     }
 
-    /// Returns the next definition that is referenced and not written yet: its name, notation and description.
     pub(super) fn next_definition(&mut self) -> Option<(String, String, String)> {
         let (name, schema) = self.references.next()?;
         let (words, description) = self.described(schema, 0);
@@ -50,7 +48,6 @@ impl<'s> Notation<'s> {
         self.with_rest(keywords, indent).text
     }
 
-    /// Returns the remaining keywords as JSON.
     pub(super) fn rest(&mut self, keywords: &Keywords<'s>) -> Option<String> {
         let rest = keywords.rest()?;
         self.references.name_all(&rest);
@@ -192,7 +189,6 @@ impl<'s> Notation<'s> {
         Some(Words::atom(text))
     }
 
-    /// Writes `type` with the keywords of each type.
     fn typed(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Option<Words> {
         let types = keywords.take_types()?;
         let mut words: Vec<Words> = types

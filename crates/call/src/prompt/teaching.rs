@@ -4,7 +4,6 @@ use plaincall_syntax::{Call, Dialect, DialectError, Escaper, MarkerUse, Syntax, 
 
 use super::options::PromptOptions;
 
-/// The elements of a dialect that the prompt shows.
 pub(super) struct Teaching<'d> {
     dialect: &'d Dialect,
     escaper: Escaper,
@@ -12,7 +11,6 @@ pub(super) struct Teaching<'d> {
     pub(super) end: String,
     /// Empty in the emoji syntax.
     pub(super) argument: String,
-    /// The markers of reasoning, if there are any.
     reasoning: Vec<String>,
     pub(super) with_dependencies: bool,
     pub(super) one_call: bool,
@@ -71,7 +69,6 @@ impl<'d> Teaching<'d> {
     }
 }
 
-/// Writes when results arrive.
 pub(super) fn results(teaching: &Teaching<'_>) -> String {
     if teaching.one_call {
         "- After the call, stop. The result comes in the next message; never write or guess it."

@@ -269,7 +269,6 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Adds a value written as JSON of which some parts are invalid.
     fn fixed(&mut self, pointer: &str, text: &str, keeper: &Keeper) {
         let broken = self.broken.get(&key_of(pointer)).into_iter().flatten();
         let inner = broken.filter(|one| is_related(one, pointer));

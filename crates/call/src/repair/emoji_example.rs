@@ -57,7 +57,6 @@ struct Draft<'d, 's> {
     tool: &'d ToolSpec,
     reader: &'d SchemaReader<'s>,
     root: Place<'s>,
-    /// Invalid pointers, by the argument that they lead into.
     broken: HashMap<String, Vec<String>>,
     placeholders: Vec<String>,
     omitted: usize,
@@ -107,7 +106,6 @@ impl<'d, 's> Draft<'d, 's> {
         self.reader.member(&self.root, &parameter.name)
     }
 
-    /// Returns the text at a pointer, and records placeholders.
     fn text(&mut self, pointer: &str, slot: Slot) -> String {
         match slot {
             Slot::Kept(text) => text,

@@ -36,7 +36,6 @@ pub(super) struct Example {
 pub(super) struct Wrong {
     /// Whether the end of its last value is not known.
     pub(super) is_truncated: bool,
-    /// Whether an earlier call has its id.
     pub(super) has_taken_id: bool,
 }
 
@@ -57,10 +56,8 @@ pub(super) enum Slot {
     Placeholder(String),
 }
 
-/// The arguments of an example as text.
 pub(super) struct Spelled {
     pub(super) texts: Texts,
-    /// The pointers of the placeholders.
     pub(super) placeholders: Vec<String>,
     pub(super) omitted: usize,
 }
@@ -150,7 +147,6 @@ impl Example {
     }
 }
 
-/// Returns `true` if a truncated call may lack arguments.
 fn may_lack_arguments(tool: &ToolSpec, call: &ToolCall) -> bool {
     match call.syntax {
         Syntax::Block => true,
@@ -249,10 +245,8 @@ fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &
     problems.iter().all(is_expected)
 }
 
-/// Decides whether a valid value is repeated.
 pub(super) struct Keeper {
     all: Escaper,
-    /// The escape of the rendered call; `None` if it has none.
     own: Option<Escaper>,
 }
 
@@ -305,12 +299,10 @@ pub(super) fn is_related(one: &str, other: &str) -> bool {
     is_in(one, other) && !other.is_empty() || is_in(other, one) && !one.is_empty()
 }
 
-/// Returns the key of the root that a pointer leads through.
 pub(super) fn key_of(pointer: &str) -> String {
     unescape(pointer.split('/').next().unwrap_or_default()).into_owned()
 }
 
-/// Returns the schema at a pointer.
 pub(super) fn place_at<'s>(
     reader: &SchemaReader<'s>,
     root: &Place<'s>,
@@ -332,7 +324,6 @@ pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, point
     })
 }
 
-/// Returns the pointers of errors, each once.
 pub(super) fn pointers_of(problems: &[ReplyDiagnostic]) -> Vec<&str> {
     let mut seen = HashSet::new();
     problems
@@ -342,7 +333,6 @@ pub(super) fn pointers_of(problems: &[ReplyDiagnostic]) -> Vec<&str> {
         .collect()
 }
 
-/// Groups pointers by the argument that they lead into.
 pub(super) fn by_key(pointers: Vec<&str>) -> HashMap<String, Vec<&str>> {
     let mut found: HashMap<String, Vec<&str>> = HashMap::new();
     for pointer in pointers {
@@ -351,7 +341,6 @@ pub(super) fn by_key(pointers: Vec<&str>) -> HashMap<String, Vec<&str>> {
     found
 }
 
-/// Adds the parts of a skeleton, each with its pointer below `pointer`.
 pub(super) fn spread(pointer: &str, value: &Value, into: &mut Vec<(String, Slot)>) {
     match value {
         Value::Object(members) => {

@@ -38,7 +38,6 @@ pub(super) fn fixed<'s>(
     skeleton(reader, &narrowed(reader, &place, &fixed))
 }
 
-/// Returns the parent of the last segment of a pointer, and that segment.
 fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Value>, &'p str) {
     match pointer.rsplit_once('/') {
         Some((above, last)) => (value.pointer_mut(&format!("/{above}")), last),
@@ -46,7 +45,6 @@ fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Valu
     }
 }
 
-/// Replaces the value at a pointer; returns `false` if there is none.
 fn replace(value: &mut Value, pointer: &str, with: Value) -> bool {
     match above(value, pointer) {
         (Some(Value::Object(members)), last) => {
@@ -62,7 +60,6 @@ fn replace(value: &mut Value, pointer: &str, with: Value) -> bool {
     }
 }
 
-/// Removes the member at a pointer; returns `false` if it is not a member.
 fn remove(value: &mut Value, pointer: &str) -> bool {
     match above(value, pointer) {
         (Some(Value::Object(members)), last) => members.shift_remove(&*unescape(last)).is_some(),

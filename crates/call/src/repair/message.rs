@@ -16,13 +16,10 @@ use crate::untrusted::{ModelText, Trusted};
 
 /// The maximum number of described errors; a note reports how many more there are.
 const PROBLEMS: usize = 10;
-/// The maximum length of an error, in bytes.
 const PROBLEM_BYTES: usize = 400;
 /// The maximum length of any other sentence, such as the list of all tools, in bytes.
 const SENTENCE_BYTES: usize = 6_000;
-/// The maximum number of near misses.
 const NEAR_MISSES: usize = 5;
-/// The maximum length of a name or id, in bytes.
 const NAME_BYTES: usize = 100;
 /// The length of the shown beginning of a long call, and of its end; in bytes.
 const BEGINNING: usize = 500;

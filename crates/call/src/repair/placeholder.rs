@@ -8,14 +8,12 @@ use crate::nearest::shortened;
 use crate::schema::{Kinds, Place, SchemaReader};
 use crate::tool::check::unusable_key;
 
-/// The maximum length of the description, in bytes.
 const LONGEST: usize = 160;
 /// The maximum depth of the required parts of an object.
 const DEEPEST: usize = 4;
 /// The maximum number of placeholders in one argument; with more, the whole argument is one placeholder.
 const MOST: usize = 12;
 
-/// Returns a placeholder such as `<an integer>`.
 pub(super) fn placeholder(words: &str) -> String {
     let words: String = words
         .chars()
@@ -144,7 +142,6 @@ fn parts<'s>(
     Some(whole(place))
 }
 
-/// Returns the value, if only one is allowed.
 fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
     let listed = || match place.annotation("enum") {
         Some(Value::Array(values)) => values.first().filter(|_| values.len() == 1),
@@ -156,7 +153,6 @@ fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
         .flatten()
 }
 
-/// Returns `true` if a list of one item can be valid.
 fn takes_one_item(place: &Place<'_>) -> bool {
     let limit = |name: &str| place.annotation(name).and_then(Value::as_u64);
     limit("minItems").is_none_or(|least| least <= 1)

@@ -63,7 +63,6 @@ impl<'s> Place<'s> {
             .any(|alternative| alternative.kinds().is_none())
     }
 
-    /// Returns the alternatives that allow any of these types.
     pub(crate) fn only(&self, kinds: Kinds) -> Self {
         let alternatives = self.alternatives.iter().filter(|one| one.allows(kinds));
         Self {
@@ -120,12 +119,10 @@ impl<'s> Place<'s> {
         stated.fold(Kinds::NONE, |all, one| all | one)
     }
 
-    /// Returns the members that any alternative names.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         self.alternatives.iter().flat_map(Alternative::properties)
     }
 
-    /// Returns the members that every alternative requires.
     pub(crate) fn required_always(&self) -> impl Iterator<Item = &'s str> {
         let (first, others) = match self.alternatives.split_first() {
             Some((first, others)) => (Some(first), others),
@@ -146,7 +143,6 @@ impl<'s> Place<'s> {
             .find_map(|keywords| keywords.get(keyword))
     }
 
-    /// Returns `true` if all allowed values are listed.
     pub(crate) fn is_listed(&self) -> bool {
         let lists = |alternative: &Alternative<'_>| {
             alternative.all.iter().any(|keywords| {
@@ -222,7 +218,6 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Returns the values that match all of the schemas.
     pub(crate) fn place(&self, schemas: impl IntoIterator<Item = &'s Value>) -> Place<'s> {
         let mut alternatives = vec![Alternative::default()];
         for schema in schemas {
@@ -312,7 +307,6 @@ impl<'s> SchemaReader<'s> {
     }
 }
 
-/// Combines each of the first with each of the second.
 fn both<'s>(
     one: &[Alternative<'s>],
     two: &[Alternative<'s>],

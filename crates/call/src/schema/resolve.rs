@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
-/// Returns the target of a reference, if it is in the document.
 pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let fragment = decoded(reference.strip_prefix('#')?)?;
     if fragment.is_empty() || fragment.starts_with('/') {

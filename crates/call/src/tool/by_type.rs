@@ -125,7 +125,6 @@ fn name_root(schema: &mut schemars::Schema, name: &str) {
     }
 }
 
-/// Removes details of the program's source.
 fn tidy(schema: &mut schemars::Schema) {
     let format = schema.get("format").and_then(Value::as_str);
     if format.is_some_and(|format| NUMBER_FORMATS.contains(&format)) {
@@ -157,7 +156,6 @@ fn unwrapped(text: &str) -> String {
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns `true` if a line is an item of a numbered list.
 fn is_numbered(line: &str) -> bool {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     rest.len() < line.len() && rest.starts_with(['.', ')'])

@@ -121,7 +121,6 @@ impl ToolSpec {
     }
 }
 
-/// Checks that both syntaxes can parse a tool name.
 fn check_tool_name(name: &str) -> Result<(), SpecError> {
     if let Some(message) = in_name(name) {
         return Err(SpecError::new("/name", message));

@@ -25,7 +25,7 @@ const IGNORED: [&str; 2] = ["outputSchema", "output_schema"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionsError {
-    /// What is wrong, each with its place in the document; at least one.
+    /// The errors, each with its location in the document; at least one.
     pub errors: Vec<SpecError>,
     /// The position where the text stops being JSON: line and column from 1, the column in bytes. Then there is one
     /// error.
@@ -108,7 +108,6 @@ pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsErr
     }
 }
 
-/// Returns the definitions in a document, each with its location.
 fn definitions(document: &Value) -> Result<Vec<(String, &Value)>, SpecError> {
     let (at, list) = match document {
         Value::Array(list) => ("", Some(list)),
@@ -271,7 +270,6 @@ fn hinted_effect(fields: &Map<String, Value>, at: &str) -> Result<Option<Effect>
     })
 }
 
-/// Returns the schema, with the examples of the definition.
 fn with_examples<'v>(
     schema: &'v Value,
     fields: &'v Map<String, Value>,

@@ -98,7 +98,6 @@ fn parsed(text: &str, at: &str) -> (Value, Option<SpecError>) {
     }
 }
 
-/// Returns the fields of a function; tools of other types have other fields.
 fn fields(value: &Value) -> Option<&Map<String, Value>> {
     let is_function = match value.get("type") {
         None | Some(Value::Null) => true,

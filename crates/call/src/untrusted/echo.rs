@@ -31,7 +31,6 @@ use crate::untrusted::normalized::{Normalized, Patterns, Sought, possible_names}
 #[derive(Clone, Debug)]
 pub struct EchoGuard {
     patterns: Patterns,
-    /// The maximum number of kept bytes.
     most: usize,
     kept: usize,
     observed: usize,
@@ -206,7 +205,6 @@ impl EchoGuard {
     }
 }
 
-/// Returns the length of a JSON string after its opening quote.
 fn end_of_string(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.find(|c| {

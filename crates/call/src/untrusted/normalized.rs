@@ -84,12 +84,10 @@ impl Patterns {
 /// A normalized text. A blank in it separates two word characters, where other characters were removed.
 pub(crate) struct Normalized {
     text: String,
-    /// The offsets of some lines in the original and the normalized text.
     lines: Vec<(usize, usize)>,
 }
 
 impl Normalized {
-    /// Normalizes a text of a conversation.
     pub(crate) fn new(text: &str, patterns: &Patterns) -> Self {
         let mut normalized = Self::of_call(text, patterns);
         let near = patterns
@@ -106,7 +104,6 @@ impl Normalized {
         normalized
     }
 
-    /// Normalizes part of a call. Values have no near misses.
     fn of_call(text: &str, patterns: &Patterns) -> Self {
         let mut normalized = Self {
             text: String::new(),
@@ -222,7 +219,6 @@ fn is_word(c: char) -> bool {
 
 pub(crate) struct Sought {
     name: Vec<u8>,
-    /// The lines of each value.
     values: Vec<Vec<Vec<u8>>>,
     /// Whether a value contains a marker, so that a marker does not end the call.
     has_marker: bool,
@@ -241,7 +237,6 @@ impl Sought {
         }
     }
 
-    /// Adds a value that must appear too.
     pub(crate) fn value(&mut self, text: &str, patterns: &Patterns) {
         let text = Normalized::of_call(text, patterns).text;
         self.has_marker |= text.contains([START, END]);
@@ -358,7 +353,6 @@ pub(crate) fn possible_names(text: &str) -> Vec<&str> {
     let names = starts.flat_map(|(at, mark)| {
         let behind = text.get(at + mark.len()..).unwrap_or_default();
         let behind = behind.trim_start_matches(|c| !is_in_name(c));
-        // A near miss is a word itself.
         let own = behind
             .find(|c| !is_in_name(c))
             .filter(|_| mark.starts_with(NEAR_START));
@@ -381,7 +375,6 @@ fn is_ignored(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | 4)
 }
 
-/// Part of a normalized text in which values are searched.
 struct Region {
     bytes: Vec<u8>,
     /// The bytes before which no word continues.
@@ -441,7 +434,6 @@ impl Region {
     }
 }
 
-/// Returns the length of the matched prefix after one more byte.
 fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>) -> usize {
     loop {
         if sought.get(length) == byte {

@@ -15,7 +15,6 @@ use crate::validate::Violation;
 /// The maximum depth of unions that are searched for the cause of an error.
 const DEEPEST: usize = 8;
 
-/// A compiled schema.
 pub(crate) struct Compiled(Validator);
 
 impl Compiled {
@@ -34,7 +33,6 @@ impl Compiled {
         })
     }
 
-    /// Returns all violations of the arguments, which are an object.
     pub(crate) fn validate(&self, arguments: &Value) -> Vec<Violation> {
         let mut found = Found::default();
         for error in self.0.iter_errors(arguments) {
@@ -51,7 +49,6 @@ struct Found {
     known: HashSet<Violation>,
 }
 
-/// Adds an error, unless it repeats another.
 fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
     let path = error.instance_path().as_str();
     let pointer = path.strip_prefix('/').unwrap_or(path);
@@ -130,7 +127,6 @@ fn meant<'e>(
     forms.next().is_none().then_some(only)
 }
 
-/// Returns the message for one value.
 fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
     let value = error.instance();
     let found = match &**value {

@@ -1,4 +1,4 @@
-//! When a text is known to be a string, so that it is written as it comes (`spec/json-stream.md` 3).
+//! The point at which a text is known to be a string and is streamed (`spec/json-stream.md` 3).
 
 use plaincall_call::{Limits, ToolSpec};
 use plaincall_syntax::Dialect;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::json_stream::streamed::stream_all;
 
-/// A tool whose argument takes any text, and what else these types are; anything without them.
+/// A tool with an argument of any text and of these types.
 fn tool(types: &[&str]) -> ToolSpec {
     let argument = if types.is_empty() {
         json!({})
@@ -18,7 +18,7 @@ fn tool(types: &[&str]) -> ToolSpec {
     tool.expect("a schema")
 }
 
-/// How many characters are read before a text is written as a string, which it is then; `None`: it waits for its end.
+/// The number of characters read before a text is streamed as a string; `None`: it is held to its end.
 fn read_until_certain(tool: &ToolSpec, text: &str) -> Option<usize> {
     let whole = format!("!!!GADGET_START:A\n!!!ARG:a\n{text}\n!!!GADGET_END");
     let from = whole.len() - text.len() - "\n!!!GADGET_END".len();
@@ -31,7 +31,7 @@ fn read_until_certain(tool: &ToolSpec, text: &str) -> Option<usize> {
     let calls = stream_all(chunks, &dialect, tool, Some(tool), Limits::default());
     let call = calls.into_iter().next().expect("a call");
     assert!(call.rest.is_ok(), "{text:?}: {:?}", call.rest);
-    // With the first character of the value its key has been written.
+    // The key has been written with the first character of the value.
     let key = call.deltas.iter().position(|delta| !delta.is_empty());
     let deltas = call.deltas.get(key? + 1..)?;
     let certain = deltas.iter().position(|delta| !delta.is_empty());
@@ -82,7 +82,7 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
         ("18446744073709551615", None),
         (&ones, None),
         (&zeros, None),
-        // A line end may belong to the syntax, so it counts together with what is behind it.
+        // A line end may belong to the syntax, so it counts together with the text after it.
         ("\n1", Some(1)),
         ("5\n1", Some(2)),
         ("5\r1", Some(2)),
@@ -103,7 +103,7 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
     }
 }
 
-/// Every short text of the characters that matter: what closes was never written as something else than it is.
+/// Every short text of the relevant characters: the closed text never contradicts what was streamed.
 #[test]
 fn what_is_no_string_is_never_taken_for_one() {
     let tools = [
@@ -119,7 +119,7 @@ fn what_is_no_string_is_never_taken_for_one() {
     for _ in 0..5 {
         let longer = |text: &String| characters.map(|character| format!("{text}{character}"));
         texts = texts.iter().flat_map(longer).collect();
-        // What is certain stays so: nothing longer needs a look.
+        // A certain string stays one, so longer texts need no check.
         texts.retain(|text| {
             let certain = tools.each_ref().map(|tool| read_until_certain(tool, text));
             certain.contains(&None)
@@ -129,7 +129,7 @@ fn what_is_no_string_is_never_taken_for_one() {
     assert!(count > 1000, "{count}");
 }
 
-/// The limits of digits, at their edges.
+/// The limits of digits, at their boundaries.
 #[test]
 fn long_numbers_are_never_taken_for_strings() {
     let mut numbers = vec![

@@ -1,4 +1,4 @@
-//! Random calls, cut at random, in any order of pointers.
+//! Random calls, split at random, with pointers in any order.
 
 use plaincall_call::{Limits, ToolSpec};
 use plaincall_syntax::{Dialect, Syntax};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json_stream::streamed::{emoji_tools, stream_all, tool, unknown};
 
-/// What holds for every call, however it is cut.
+/// The invariants of every call, however it is split.
 fn check_text(
     text: &str,
     dialect: &Dialect,
@@ -50,7 +50,7 @@ fn check_text(
                 let is_flat = |pointer: &str| !pointer.contains('/');
                 if call.call.syntax == Syntax::Block && bound.iter().all(|one| is_flat(one.pointer))
                 {
-                    // Without parts nothing is held.
+                    // Without parts nothing is held back.
                     let end = if bound.is_empty() { "{}" } else { "}" };
                     prop_assert_eq!(rest, end);
                 }
@@ -151,7 +151,7 @@ fn value(kind: &'static str) -> BoxedStrategy<String> {
     }
 }
 
-/// Block calls: often right, in the order of the list above or in any other.
+/// Block calls: often valid, with arguments in the order of the list above or in any other.
 fn block_calls() -> impl Strategy<Value = String> {
     let right = prop::sample::subsequence(POINTERS[..16].to_vec(), 0..9);
     let any = prop::sample::subsequence(POINTERS.to_vec(), 0..6);
@@ -225,7 +225,7 @@ proptest! {
     }
 }
 
-/// The calls above are right often enough to say something.
+/// Enough of the random calls above are valid.
 #[test]
 fn many_of_the_random_calls_are_right() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Calls as streams of their JSON, and the tools that they are for.
+//! Calls as streams of their JSON, and the tools for them.
 
 use plaincall_call::{
     Arguments, Limits, Parameter, ParameterKind, ToolCall, ToolSpec, bind,
@@ -8,15 +8,15 @@ use plaincall_call::{
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::json;
 
-/// What became of one call.
+/// The result of one call.
 pub(crate) struct Streamed {
-    /// What was written with each chunk, up to the end of the call.
+    /// The text written with each chunk, up to the end of the call.
     pub(crate) deltas: Vec<String>,
-    /// What closing added, or why it did not.
+    /// The text that closing added, or its error.
     pub(crate) rest: Result<String, NotClosed>,
     pub(crate) fault: Option<String>,
     pub(crate) call: ToolCall,
-    /// The arguments that closing was given.
+    /// The arguments passed to `close`.
     pub(crate) bound: Option<Arguments>,
 }
 
@@ -26,7 +26,7 @@ impl Streamed {
     }
 }
 
-/// The calls of a text that comes in these chunks. Without a tool, arguments are what they are without a definition.
+/// Streams the calls of a text in these chunks. Without a tool, arguments are converted without a definition.
 pub(crate) fn stream_all<'t>(
     chunks: impl IntoIterator<Item = &'t str>,
     dialect: &Dialect,
@@ -107,14 +107,14 @@ pub(crate) fn tool() -> ToolSpec {
     })
 }
 
-/// A tool of whose arguments nothing is known.
+/// A tool with unknown arguments.
 pub(crate) fn unknown() -> ToolSpec {
     let schema = json!({"type": "object", "additionalProperties": true});
     let tool = ToolSpec::new("A").parameters_from_schema(&schema);
     tool.expect("a schema")
 }
 
-/// The same, but how many parts some places have is known, and that one may be null.
+/// The same, but some locations have a maximum number of parts, and one may be null.
 pub(crate) fn counted() -> ToolSpec {
     let schema = json!({
         "type": "object",

@@ -1,4 +1,4 @@
-//! The examples of `spec/prompt.md`: a tool as JSON, and how it is listed.
+//! The examples of `spec/prompt.md`: a tool as JSON, and its entry in the list.
 
 use plaincall_call::{
     ToolSpec,
@@ -8,7 +8,7 @@ use plaincall_call::{
 use plaincall_syntax::Dialect;
 use serde_json::Value;
 
-/// The fences of the file: their first words and their contents.
+/// The fenced blocks of the file: their info strings and their contents.
 fn fences(text: &str) -> Vec<(&str, String)> {
     let mut found = Vec::new();
     let mut lines = text.lines();
@@ -25,7 +25,7 @@ fn tool(definition: &str) -> ToolSpec {
     let tools =
         read_tool_definitions(definition).unwrap_or_else(|error| panic!("{definition}: {error}"));
     let tool = tools.into_iter().next().expect("a tool");
-    // What a definition of ours adds for the emoji syntax.
+    // The additions of our own definitions for the emoji syntax.
     let value: Value = serde_json::from_str(definition).expect("JSON");
     match value["body"].as_str() {
         Some(body) => tool.body(body),

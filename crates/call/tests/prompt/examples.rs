@@ -1,4 +1,4 @@
-//! The examples in prompts: our parser reads them, their tools take them, and they give what they claim.
+//! The examples in prompts: the parser reads them, and their tools accept the arguments that the prompt describes.
 
 use plaincall_call::{
     Document, ToolCall, ToolSpec, bind,
@@ -9,7 +9,7 @@ use plaincall_syntax::{
 };
 use serde_json::{Value, json};
 
-/// The dialects in which the examples are tried.
+/// The dialects for which the examples are tested.
 fn dialects() -> Vec<Dialect> {
     let blocks = [
         Dialect::block(),
@@ -47,7 +47,7 @@ fn variants() -> Vec<PromptOptions> {
     ]
 }
 
-/// The tools that the examples speak of.
+/// The tools of the examples.
 fn example_tools(syntax: Syntax) -> [ToolSpec; 3] {
     let tool = |name: &str, schema: Value| {
         let tool = ToolSpec::new(name).parameters_from_schema(&schema);
@@ -72,7 +72,7 @@ fn example_tools(syntax: Syntax) -> [ToolSpec; 3] {
         "to": {"type": "object", "properties": {"name": text, "email": text}, "additionalProperties": false},
         "tags": texts, "files": texts, "reply_to": {"type": ["string", "null"]}}, "additionalProperties": false}),
     );
-    // What the placeholders stand for.
+    // The values of the placeholders.
     let placeholder = match syntax {
         Syntax::Block => tool(
             "tool_name",
@@ -87,7 +87,7 @@ fn example_tools(syntax: Syntax) -> [ToolSpec; 3] {
     [save, send, placeholder]
 }
 
-/// What an example gives: id, dependencies and arguments.
+/// The result of an example: id, dependencies and arguments.
 fn claim(
     syntax: Syntax,
     name: &str,
@@ -143,7 +143,7 @@ fn examples_give_what_they_claim() {
                 let text = made
                     .part(part)
                     .unwrap_or_else(|| panic!("{dialect:?}: {part:?}"));
-                // Reasoning that the template has opened is over when a reply's calls begin.
+                // Reasoning that the template opened has ended when the calls begin.
                 let text = match &dialect {
                     dialect if format!("{dialect:?}").contains("in_reasoning: true") => {
                         format!("</think>{text}")
@@ -251,7 +251,7 @@ fn values_that_cannot_be_written_without_an_escape_are_stated() {
     assert!(!can_hold(&emoji, "a 🛠️[/end] b") && can_hold(&emoji, "a 🛠️[b]"));
 }
 
-/// Paths, headers and other pieces of code in the sentences are right too.
+/// Pointers, headers and other code in the sentences are valid too.
 #[test]
 fn pieces_in_sentences_are_right() {
     for dialect in dialects()

@@ -79,7 +79,7 @@ pub(crate) fn pairs() -> Vec<(Value, Value)> {
     .collect()
 }
 
-/// Tools that hold the schema, one for each kind of place where it may stand.
+/// Tools with the schema, one for each kind of location.
 pub(crate) fn wrapped(schema: &Value) -> Vec<Option<ToolSpec>> {
     let beside = json!({"description": "Any."});
     let text = json!({"type": "string", "maxLength": 3});
@@ -122,7 +122,7 @@ pub(crate) fn wrapped(schema: &Value) -> Vec<Option<ToolSpec>> {
     tools
 }
 
-/// What references of the table lead to.
+/// The targets of references in the table.
 fn definitions() -> Value {
     json!({"a": {"type": "string"}, "b": {"type": "integer"},
         "true": {"type": "string"}, "string": {"type": "integer"},

@@ -1,4 +1,4 @@
-//! Schemas of any size and depth: the list stays as long as the schema, and nothing is lost.
+//! Schemas of any size and depth: the list stays about as long as the schema, and nothing is lost.
 
 use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::prompt::{listed, minified, tool_of};
 
-/// The list, which holds each of the words and is not much longer than the JSON.
+/// Returns the list, which contains each of the words and is not much longer than the JSON.
 fn check(schema: &Value, words: &[&str]) -> String {
     let tool = tool_of(schema).expect("a schema");
     let list = listed([&tool], &Dialect::block());
@@ -50,7 +50,7 @@ fn deep_schemas_end_as_json() {
     );
 }
 
-/// Definitions that lead on to each other, once and twice.
+/// Definitions that refer to each other, once and twice.
 #[test]
 fn definitions_are_written_once() {
     for uses in [1, 2] {

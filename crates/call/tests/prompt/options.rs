@@ -1,4 +1,4 @@
-//! What can be changed about a prompt, and what always holds.
+//! The options of a prompt, and its invariants.
 
 use plaincall_call::{
     prompt::{PromptOptions, PromptPart, prompt},
@@ -47,7 +47,7 @@ fn without_a_syntax_there_is_nothing_to_teach() {
     ));
 }
 
-/// Parts stand in order, and between two of them there is at most an empty line.
+/// Parts are in order, with at most an empty line between two of them.
 #[test]
 fn parts_tile_the_text() {
     for dialect in [
@@ -93,7 +93,7 @@ fn what_is_not_wanted_is_not_taught() {
     assert!(texts(PromptOptions::new())[0].contains("dep1,dep2"));
 }
 
-/// Each tool of the list is untrusted text, and nothing else is.
+/// Each tool in the list is untrusted text, and nothing else is.
 #[test]
 fn listed_tools_are_untrusted() {
     let tools = tools_of("bare");

@@ -54,7 +54,7 @@ fn text() -> impl Strategy<Value = Value> {
     select(texts.to_vec()).prop_map(Value::from)
 }
 
-/// A description: two that differ are shown differently.
+/// A description; two different ones are shown differently.
 fn words() -> impl Strategy<Value = Value> {
     select(vec![
         "A text.",
@@ -137,7 +137,7 @@ fn schema() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// A whole schema. What others may refer to is used more than once, so that it keeps its name.
+/// A complete schema. Definitions are used more than once, so that they keep their names.
 fn whole() -> impl Strategy<Value = Value> {
     let definitions = prop::collection::vec(schema(), DEFINITIONS.len());
     (schema(), definitions).prop_map(|(schema, definitions)| {
@@ -159,7 +159,7 @@ fn whole() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pointers to all schemas in a schema, itself included.
+/// Returns pointers to all schemas in a schema, including itself.
 fn places(schema: &Value, at: &str, found: &mut Vec<String>) {
     let Some(keywords) = schema.as_object() else {
         return;
@@ -214,7 +214,7 @@ proptest! {
     ) {
         let mut found = Vec::new();
         places(&before, "", &mut found);
-        // The root names what the rest refers to; it is not touched.
+        // The root names the definitions of the others; it is not changed.
         found.retain(|place| !place.is_empty());
         let place = place.get(&found);
         let mut after = before.clone();

@@ -1,6 +1,6 @@
-//! Whole prompts, to be read.
+//! Complete prompts, kept as files.
 //!
-//! With `SNAPSHOTS=overwrite` they are written anew instead of compared.
+//! With `SNAPSHOTS=overwrite` they are rewritten instead of compared.
 
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;

@@ -46,7 +46,7 @@ fn lists_of_tools_are_short() {
     }
 }
 
-/// Both schemas of each pair, in a parameter, a list, a union, a definition and what has no notation.
+/// Both schemas of each pair, in a parameter, a list, a union, a definition and a schema without a notation.
 #[test]
 fn every_keyword_is_short() {
     let (mut list, mut json) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a model does with a call that it is shown: it copies it and puts values in the place of the placeholders.
+//! The expected behavior of a model: it copies the example and replaces the placeholders with values.
 
 use plaincall_call::{
     Arguments, Document, ReplyDiagnostic, ToolCall, ToolSpec, bind, bind_arguments,
@@ -13,7 +13,7 @@ pub(crate) fn example_of(message: &str) -> Option<&str> {
     Some(example)
 }
 
-/// Whether the call is right once its placeholders are filled.
+/// Returns `true` if the call is valid once its placeholders are filled.
 pub(crate) fn filled(tool: &ToolSpec, call: &ToolCall, dialect: &Dialect) -> Result<(), String> {
     let result = match call.syntax {
         Syntax::Block => {
@@ -73,7 +73,7 @@ fn fill(tool: &ToolSpec, pointer: &str, text: &str) -> String {
     }
 }
 
-/// Each word of the line in its place, and the body.
+/// Fills each word of the line, and the body.
 fn filled_emoji(tool: &ToolSpec, call: &ToolCall) -> (String, String) {
     let usage = tool.usage();
     let line = call.raw_args().unwrap_or_default();

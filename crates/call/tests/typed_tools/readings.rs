@@ -1,4 +1,4 @@
-//! Each shape that a type can have: a call of it, and what the type gets.
+//! Each kind of type: a call, and the deserialized value.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::typed_tools::scene::{X, block, check, emoji, tool};
 
-/// One argument of a type: its text, its JSON, its value.
+/// One argument of a type: its text, its JSON and its value.
 fn value<T>(text: &str, json: &Value, expected: T)
 where
     T: DeserializeOwned + JsonSchema + PartialEq + Debug,
@@ -21,7 +21,7 @@ where
     value_at(&[("x", text)], json, expected);
 }
 
-/// The same, where pointers lead into it.
+/// The same for a value with parts.
 fn value_at<T>(pairs: &[(&str, &str)], json: &Value, expected: T)
 where
     T: DeserializeOwned + JsonSchema + PartialEq + Debug,
@@ -82,7 +82,7 @@ fn scalars() {
     value("05", &json!("05"), Box::new("05".to_owned()));
 }
 
-/// Serde reads `()` of null; a call has no arguments.
+/// Serde reads `()` from null; a call has no arguments.
 #[test]
 fn nothing() {
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
@@ -393,11 +393,11 @@ fn enums() {
             name: "5".to_owned(),
         },
     );
-    // Beside a text, only the JSON spelling of a number is one.
+    // Beside a string, only the JSON notation of a number is a number.
     value("5", &json!(5), NumberOrText::Number(5));
     value("05", &json!("05"), NumberOrText::Text("05".to_owned()));
 
-    // The arguments as a whole may be one of several forms.
+    // The arguments as a whole may have several alternatives.
     check(
         &[("kind", "label"), ("name", "7")],
         r#"{"kind": "label", "name": 7}"#,

@@ -127,7 +127,7 @@ fn bounds_of_large_numbers_are_those_of_the_type() {
         "9223372036854775808",
         "`x`: expected an integer from -9223372036854775808 to 9223372036854775807, found `9223372036854775808`",
     );
-    // Nothing is read beyond 64 bits.
+    // Numbers over 64 bits are rejected.
     refused::<X<i128>>(
         &[("x", "18446744073709551616")],
         "18446744073709551616",
@@ -196,7 +196,7 @@ fn errors_of_the_type_itself_have_their_pointer() {
         "`x/a~1b/x`: 3 is not even",
     );
     refused_by_type::<X<IpAddr>>(&[("x", "1.2.3")], "1.2.3", "`x`: invalid IP address syntax");
-    // Where one value is read before it is known which form it has, the whole of it is named.
+    // If a value is parsed before its alternative is known, the error names the whole value.
     refused_by_type::<X<Tagged>>(
         &[("x/kind", "Even"), ("x/number", "3")],
         r#"{"x": {"kind": "Even", "number": "3"}}"#,
@@ -209,7 +209,7 @@ fn errors_of_the_type_itself_have_their_pointer() {
     );
 }
 
-/// Without a schema the type's own code speaks; it names no types either.
+/// Without a schema the errors of the type itself name no types either.
 #[test]
 fn no_message_names_a_type() {
     fn check<T: DeserializeOwned + Debug>(pairs: &[(&str, &str)], expected: &str) {

@@ -96,7 +96,7 @@ fn texts() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A text that is not the word that means nothing.
+/// A text other than `null`.
 fn some_text() -> impl Strategy<Value = Option<String>> {
     of(texts().prop_filter("null", |text| text.trim_matches([' ', '\t']) != "null"))
 }

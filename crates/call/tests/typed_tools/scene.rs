@@ -20,7 +20,7 @@ pub(crate) fn tool<T: JsonSchema>() -> ToolSpec {
     tool
 }
 
-/// The bound arguments of the only call of a text, or what is wrong with it.
+/// Returns the bound arguments of the only call of a text, or its errors.
 fn bound(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Arguments, Vec<String>> {
     let document = Document::parse(text, dialect).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
@@ -46,7 +46,7 @@ pub(crate) fn emoji(tool: &ToolSpec, written: &str) -> Result<Arguments, Vec<Str
     bound(tool, &text, &Dialect::emoji())
 }
 
-/// What a call gives, in both syntaxes.
+/// Checks the result of a call, in both syntaxes.
 pub(crate) fn check<T>(pairs: &[(&str, &str)], written: &str, expected: &T)
 where
     T: DeserializeOwned + JsonSchema + PartialEq + Debug,
@@ -67,7 +67,7 @@ where
     );
 }
 
-/// What is wrong with a call, in both syntaxes: how each message begins.
+/// Checks the errors of a call, in both syntaxes: the beginning of each message.
 pub(crate) fn refused<T>(pairs: &[(&str, &str)], written: &str, expected: &[&str])
 where
     T: DeserializeOwned + JsonSchema,
@@ -82,7 +82,7 @@ where
     }
 }
 
-/// What the type refuses that the schema allows, in both syntaxes.
+/// Checks errors of the type for values that the schema allows, in both syntaxes.
 pub(crate) fn refused_by_type<T>(pairs: &[(&str, &str)], written: &str, expected: &str)
 where
     T: DeserializeOwned + JsonSchema + Debug,

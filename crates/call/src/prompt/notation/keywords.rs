@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 /// Keywords without constraints, which are omitted, like all that begin with `x-`.
 const OMITTED: [&str; 4] = ["title", "$schema", "$id", "$comment"];
-/// The types of JSON.
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "array", "object", "null",
 ];
@@ -42,7 +41,6 @@ impl<'s> Keywords<'s> {
         Some(self.0.remove(at).1)
     }
 
-    /// Takes the value if it matches.
     pub(in crate::prompt) fn take_if(
         &mut self,
         name: &str,
@@ -80,7 +78,6 @@ impl<'s> Keywords<'s> {
         self.0.push((name, Cow::Owned(value)));
     }
 
-    /// Returns the remaining keywords as a schema.
     pub(super) fn rest(&self) -> Option<Value> {
         if self.0.is_empty() {
             return None;
@@ -161,7 +158,6 @@ impl<'s> Keywords<'s> {
     }
 }
 
-/// Returns `true` if a value has one of the types.
 fn is_of(value: &Value, types: &[&str]) -> bool {
     types.iter().any(|name| match (value, *name) {
         (Value::Null, "null")

@@ -11,17 +11,13 @@ use super::scalar::spelled_pattern;
 use super::words::{ONE_LINE, Words, comment, json, line_end};
 use crate::pointer::escape;
 
-/// The note that no other members are allowed.
 const CLOSED: &str = "only these";
 
 /// The members of an object.
 #[derive(Default)]
 pub(in crate::prompt) struct Members {
-    /// The lines of each member.
     pub(in crate::prompt) lines: Vec<String>,
-    /// Whether other members are forbidden.
     is_closed: bool,
-    /// Whether they do not fit on one line.
     needs_lines: bool,
 }
 

@@ -12,10 +12,8 @@ const WORDS: [&str; 15] = [
     "not", "tuple", "schema", "true", "false",
 ];
 
-/// The definitions of one tool's schema.
 pub(in crate::prompt) struct References<'s> {
     definitions: HashMap<&'s str, Definition<'s>>,
-    /// Definitions that are referenced and not written yet.
     named: VecDeque<&'s str>,
     seen: HashSet<&'s str>,
 }
@@ -26,7 +24,6 @@ struct Definition<'s> {
     uses: usize,
 }
 
-/// The text in place of a reference.
 pub(super) enum Target<'s> {
     /// The name of a definition.
     Named(String),
@@ -105,7 +102,6 @@ impl<'s> References<'s> {
     }
 }
 
-/// Returns the name of the definition that a reference leads to.
 fn name_of(reference: &str) -> Option<&str> {
     let name = reference
         .strip_prefix("#/$defs/")
@@ -126,7 +122,6 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// Visits every member of every object in a value, without recursion.
 fn visit<'v>(value: &'v Value, see: &mut impl FnMut(&'v str, &'v Value)) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

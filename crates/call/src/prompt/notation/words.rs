@@ -41,7 +41,6 @@ impl Words {
         Self::atom(format!("({})", self.text))
     }
 
-    /// Appends a suffix.
     pub(super) fn then(mut self, suffix: &str, precedence: Precedence) -> Self {
         self.text.push_str(suffix);
         self.precedence = self.precedence.max(precedence);
@@ -70,7 +69,6 @@ pub(super) fn joined(
             text.push_str(&line_end(indent + 1));
             text.push_str(sign);
             text.push(' ');
-            // Its further lines are indented equally.
             text.push_str(&piece.replace('\n', "\n  "));
         } else if opening.is_empty() {
             text.push_str(&piece);
@@ -86,7 +84,6 @@ pub(super) fn joined(
     text
 }
 
-/// Returns a line end and the indentation of the next line.
 pub(super) fn line_end(indent: usize) -> String {
     format!("\n{}", "  ".repeat(indent))
 }
