@@ -223,10 +223,7 @@ fn a_wrong_call_is_left_open() {
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:n\nmany\n"],
-            &[
-                r#"{"s":"x","n":"#,
-                "invalid call: `n`: found `many`, which does not fit",
-            ],
+            &[r#"{"s":"x","n":"#, "invalid call: `n`: unexpected `many`"],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:no\ny\n"],

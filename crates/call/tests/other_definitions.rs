@@ -103,12 +103,12 @@ fn errors(document: &str, expected: &[(&str, &str)]) {
 
 #[test]
 fn mistakes_have_places() {
-    mistakes("", &[("", "invalid JSON")]);
-    mistakes("[", &[("", "invalid JSON")]);
-    mistakes("5", &[("", "list of tools")]);
-    mistakes(r#"{"tools": {}}"#, &[("/tools", "list of tools")]);
-    mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);
-    mistakes(
+    errors("", &[("", "invalid JSON")]);
+    errors("[", &[("", "invalid JSON")]);
+    errors("5", &[("", "list of tools")]);
+    errors(r#"{"tools": {}}"#, &[("/tools", "list of tools")]);
+    errors(r#"{"result": {}}"#, &[("/result", "`tools`")]);
+    errors(
         r#"[{"name": "a"}, 5, {}, {"name": 1}]"#,
         &[
             ("/1", "an object"),
@@ -145,8 +145,8 @@ fn mistakes_have_places() {
         r#"[{"name": "a", "input_schema": {"properties": {"x y": {"type": "string"}}}}]"#,
         &[("/0/input_schema/properties/x y", "space or tab")],
     );
-    mistakes(r#"[{"name": "a", "name": "b"}]"#, &[("", "duplicate key")]);
-    mistakes(
+    errors(r#"[{"name": "a", "name": "b"}]"#, &[("", "duplicate key")]);
+    errors(
         r#"[{"name": "a", "annotations": true}, {"name": "b", "annotations": {"readOnlyHint": "true"}},
             {"name": "c", "input_schema": {}, "input_examples": [1]}]"#,
         &[
