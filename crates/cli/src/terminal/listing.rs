@@ -146,7 +146,9 @@ impl Parts<'_> {
     fn end_call(&mut self, call: &ToolCall) {
         let bound = self.tools.map(|tools| BoundCall::new(call, tools));
         for diagnostic in &call.diagnostics {
-            let is_resolved = bound.as_ref().is_some_and(|bound| bound.resolves(diagnostic));
+            let is_resolved = bound
+                .as_ref()
+                .is_some_and(|bound| bound.resolves(diagnostic));
             if !is_resolved && !self.shown.contains(&(diagnostic.code, diagnostic.span)) {
                 self.note(diagnostic);
             }
