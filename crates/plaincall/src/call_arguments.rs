@@ -1,4 +1,4 @@
-//! The arguments of a call as records have them, and those of a submitted call.
+//! The arguments of a call in events, and the arguments of a submitted call.
 
 use plaincall_call::{
     Arguments, CallError, Limits, ToolSpec, bind_arguments, render::flatten_call,
@@ -6,18 +6,19 @@ use plaincall_call::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. As JSON an object.
+/// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. Serialized as an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentTexts(pub Vec<(String, String)>);
 
-/// How deep JSON in a log may be nested. What is nested much deeper is not read again.
+/// The maximum nesting of JSON in a log. `serde_json` cannot read JSON that is nested much deeper.
 pub(crate) const DEEPEST: usize = 64;
 
 /// The arguments of a submitted call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SubmittedArguments {
-    /// A JSON object, nested at most 64 deep.
+    /// A JSON object, nested at most 64 levels deep.
     Json(Value),
     /// Texts by JSON Pointer, as a model writes them.
     Texts(ArgumentTexts),
@@ -42,7 +43,7 @@ impl From<Vec<(String, String)>> for SubmittedArguments {
 }
 
 impl SubmittedArguments {
-    /// Without JSON that is nested too deeply to be read again: such a call is rejected.
+    /// Replaces JSON that is nested too deeply for a log by `null`, so that the call is rejected.
     pub(crate) fn not_too_deep(self) -> Self {
         match self {
             Self::Json(value) if nesting(&value) > DEEPEST => Self::Json(Value::Null),
@@ -50,15 +51,15 @@ impl SubmittedArguments {
         }
     }
 
-    /// The arguments as the tool is to get them.
+    /// Returns the arguments for the tool.
     ///
     /// # Errors
-    /// What is wrong with them, in words for the model.
+    /// Returns a message for the model.
     pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
         let flat;
         let pairs = match self {
             Self::Json(Value::Object(object)) => {
-                flat = flatten_call(object, tool).map_err(|what| wrong(&what))?;
+                flat = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
                 &flat
             }
             Self::Json(_) => {
@@ -81,10 +82,10 @@ impl SubmittedArguments {
     }
 }
 
-/// Texts by JSON Pointer as the arguments of a tool.
+/// Converts texts by JSON Pointer to the arguments of a tool.
 ///
 /// # Errors
-/// What is wrong with them, in words for the model.
+/// Returns a message for the model.
 pub(crate) fn bind_pairs(
     tool: &ToolSpec,
     pairs: &[(String, String)],
@@ -96,11 +97,11 @@ pub(crate) fn bind_pairs(
     bind_arguments(tool, &arguments).map_err(|problems| CallError::Arguments(problems).to_string())
 }
 
-fn wrong(what: &str) -> String {
-    format!("wrong arguments: {what}")
+fn wrong(problem: &str) -> String {
+    format!("wrong arguments: {problem}")
 }
 
-/// How deep lists and objects are nested in a value. Deeper than is allowed says as much as it needs to.
+/// Returns the nesting of lists and objects in a value, at most one more than is allowed.
 pub(crate) fn nesting(value: &Value) -> usize {
     let mut level: Vec<&Value> = vec![value];
     let mut depth = 0;

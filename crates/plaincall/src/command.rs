@@ -1,4 +1,8 @@
-//! Tools that are commands: what is run is fixed by the definition, the model only fills in arguments.
+//! Commands as tools: the definition fixes what runs, and the model supplies only arguments.
+
+mod interpreted;
+pub(crate) mod invocation;
+pub(crate) mod template;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,33 +14,32 @@ use plaincall_call::{
     names::{did_you_mean, nearest_name},
 };
 
-pub use crate::interpreted::Interpreted;
-use crate::interpreted::{Source, interpreted};
-use crate::invocation::{Invocation, Line, OWN_PREFIX, Script};
+pub use crate::command::interpreted::Interpreted;
+use crate::command::interpreted::{Source, interpreted};
+use crate::command::invocation::{Invocation, Line, OWN_PREFIX, Script};
+use crate::command::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 pub use crate::run_directory::Directories;
-use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 use crate::tool::{Code, Tool};
 
-/// How much of a command's standard output is kept if it does not say, in bytes.
+/// The default limit of a command's standard output, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 1 << 20;
 
-/// How long a command has to end by itself after it was asked to.
+/// The default grace period of a command, between `SIGTERM` and `SIGKILL`.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A command that is a tool.
+/// A command, which [`Tool::command`] makes a tool.
 ///
-/// Its texts may hold placeholders: `{name}` for the text of an argument, exactly as the model wrote it;
-/// `{directory:current}` for the directory where the run was started; `{directory:tools}` for the folder of the tools
-/// file; `{directory:run}` for the run's scratch directory. `{{name}}` stands for `{name}` itself; all other braces are
-/// ordinary characters.
+/// Its texts may contain placeholders: `{name}` for an argument, exactly as the model wrote it; `{directory:current}` for
+/// the directory where the run was started; `{directory:tools}` for the directory of the tools file; `{directory:run}` for
+/// the run's scratch directory. `{{name}}` is the literal text `{name}`. All other braces are ordinary characters.
 ///
-/// The command finds its arguments and the results of the calls it depends on as one JSON object on its standard
-/// input: `{"id", "name", "arguments": {…}, "dependencies": [{"id", "name", "status", "output"}]}`. What it writes to
-/// its standard output is the result. If it ends with another exit status than 0, or by a signal, the call has failed,
-/// and the model reads the end of its standard error.
+/// The command receives one JSON object on standard input, with its arguments and the results of its dependencies:
+/// `{"id", "name", "arguments": {…}, "dependencies": [{"id", "name", "status", "output"}]}`. Its standard output is the
+/// result. If it exits with a status other than 0 or is killed by a signal, the call fails, and the model reads the end of
+/// its standard error.
 ///
-/// It runs in a process group of its own. When it has ended, ran out of time or is cancelled, all of the group is
-/// ended; nothing that it has started lives on, unless it has left the group.
+/// It runs in its own process group. When it exits, times out or is cancelled, the whole group is killed. Only processes
+/// that have left the group survive.
 #[derive(Clone, Debug)]
 pub struct Command {
     form: Form,
@@ -55,34 +58,34 @@ enum Form {
 }
 
 impl Command {
-    /// A program and its arguments, which never pass through a shell.
+    /// Creates a command from a program and its arguments, without a shell.
     ///
-    /// Each is one element of the argument vector, whatever the placeholders in it stand for. If an optional argument
-    /// is left out, the element goes away that is its placeholder. So such a placeholder is an element of its own:
-    /// inside a larger one, such as `--count={count}`, it would leave half an element behind and is refused.
+    /// Each element is exactly one argument, regardless of the values of its placeholders. If a call omits an optional
+    /// argument, the element that consists of its placeholder is omitted too. The placeholder of an optional argument must
+    /// therefore be an element of its own: `--count={count}` is rejected.
     pub fn new<E: Into<String>>(elements: impl IntoIterator<Item = E>) -> Self {
         Self::of(Form::Program(
             elements.into_iter().map(Into::into).collect(),
         ))
     }
 
-    /// A script that is run by `sh -c`.
+    /// Creates a command from a script for `sh -c`.
     ///
-    /// The arguments do not become part of the script: `{name}` stands for a parameter of the shell (`${1}`, …), to be
-    /// quoted like every other, `"{name}"`. Between single quotes a shell does not look for its parameters, so a
-    /// placeholder there is refused. An argument that is left out is empty. `${name}` is the shell's own.
+    /// Arguments do not become part of the script: `{name}` is replaced by a positional parameter of the shell (`${1}`, …).
+    /// Quote it like any other parameter: `"{name}"`. A placeholder between single quotes is rejected, because the shell does
+    /// not expand it. An omitted argument is empty. `${name}` is a shell variable.
     ///
-    /// The parameters are those of the script as a whole: a function of the script has its own, and `shift` and `set`
-    /// change them. Hand a function what it needs: `f "{name}"`.
+    /// Functions of the script have their own positional parameters, and `shift` and `set` change those of the script. Pass
+    /// arguments to functions: `f "{name}"`.
     pub fn shell(script: impl Into<String>) -> Self {
         Self::of(Form::Shell(script.into()))
     }
 
-    /// A script that the model writes: the text of this parameter is run by `sh -c`.
+    /// Creates a command that runs a script written by the model: the text of this parameter, with `sh -c`.
     ///
-    /// Whoever allows a call of it allows anything that a shell can do, so the effect of such a tool is that it
-    /// [writes](crate::Effect::Write). The script finds nothing on its standard input. What it writes to its standard
-    /// error stands in the result among its output, in the order in which it was written.
+    /// Such a script can do anything that a shell can, so give the tool the effect [`Effect::Write`](crate::Effect::Write).
+    /// Its standard input is empty. The result contains its standard output and standard error in the order in which they
+    /// were written.
     pub fn script_of(parameter: impl Into<String>) -> Self {
         Self::of(Form::Written(parameter.into()))
     }
@@ -98,41 +101,41 @@ impl Command {
         }
     }
 
-    /// Sets the working directory: an absolute path, one that begins with a placeholder for a directory, or one relative
-    /// to the [folder of the tools](Self::tools_directory).
+    /// Sets the working directory: an absolute path, a path that begins with a directory placeholder, or a path relative to
+    /// the [tools directory](Self::tools_directory).
     ///
     /// Default: `{directory:current}`, where the run was started
     /// ([`RunBuilder::current_directory`](crate::RunBuilder::current_directory)). In `{directory:run}` the calls of a run
-    /// can pass files to each other that nobody needs afterwards. A working directory is no cage: a model can write an
-    /// absolute path, or one with `..`, and a tool that takes paths must refuse them itself.
+    /// share temporary files. A working directory is not a sandbox: a model can write an absolute path or one with `..`, and
+    /// a tool that takes paths must reject them itself.
     pub fn directory(mut self, directory: impl Into<String>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// Sets what `{directory:tools}` stands for: an absolute path.
+    /// Sets the value of `{directory:tools}`, which must be an absolute path.
     pub fn tools_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.tools_directory = Some(directory.into());
         self
     }
 
-    /// Names variables that the command may see besides `PATH`, `HOME`, `LANG`, `LC_…` and `TMPDIR`, as far as the
-    /// run's [environment](crate::RunBuilder::environment) has them. `PLAINCALL_ID`, `PLAINCALL_NAME` and
-    /// `PLAINCALL_RUN_DIRECTORY` are always set.
+    /// Sets the names of the environment variables that the command inherits in addition to `PATH`, `HOME`, `LANG`, `LC_…`
+    /// and `TMPDIR`. Values come from the run's [environment](crate::RunBuilder::environment). `PLAINCALL_ID` and
+    /// `PLAINCALL_NAME` are always set, and `PLAINCALL_RUN_DIRECTORY` if the run has a scratch directory.
     pub fn environment<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.environment = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets how many bytes of the standard output are kept; the rest is read and dropped, and a line at the end says
-    /// so. [`DEFAULT_OUTPUT_LIMIT`] if nothing is said.
+    /// Sets the limit of the standard output, in bytes. The rest is discarded, with a note at the end. Default:
+    /// [`DEFAULT_OUTPUT_LIMIT`].
     pub fn output_limit(mut self, bytes: usize) -> Self {
         self.output_limit = bytes;
         self
     }
 
-    /// Keeps the beginning and the end of an output that is too long, half of the limit each, and says between them
-    /// what is missing. Otherwise only the beginning is kept.
+    /// Keeps the beginning and the end of an output that is too long, half of the limit each, with a note between them.
+    /// Default: only the beginning is kept.
     pub fn keep_both_ends(mut self) -> Self {
         self.keeps_both_ends = true;
         self
@@ -169,13 +172,9 @@ impl Command {
         if let Some(folder) = &self.tools_directory
             && !folder.is_absolute()
         {
-            check.find(
-                CommandLocation::Directory,
-                format!(
-                    "the directory of the tools, {}, must be an absolute path",
-                    folder.display()
-                ),
-            );
+            let folder = folder.display();
+            let message = format!("the tools directory {folder} is not an absolute path");
+            check.problem(CommandLocation::Directory, message);
         }
         if check.problems.is_empty() {
             Ok(Invocation {
@@ -200,12 +199,12 @@ struct Check<'s> {
 }
 
 impl Check<'_> {
-    fn find(&mut self, place: CommandLocation, message: impl Into<String>) {
-        self.find_in(place, "", 0, message.into());
+    fn problem(&mut self, place: CommandLocation, message: impl Into<String>) {
+        self.report(place, "", 0, message.into());
     }
 
-    /// Notes a problem with the placeholder of this name, of several the one with this number.
-    fn find_in(&mut self, place: CommandLocation, name: &str, occurrence: usize, message: String) {
+    /// Adds a problem with this occurrence of a placeholder.
+    fn report(&mut self, place: CommandLocation, name: &str, occurrence: usize, message: String) {
         self.problems.push(CommandProblem {
             place,
             placeholder: (!name.is_empty()).then(|| format!("{{{name}}}")),
@@ -217,29 +216,26 @@ impl Check<'_> {
     fn program(&mut self, elements: &[String]) -> Vec<Vec<Piece>> {
         if elements.first().is_none_or(String::is_empty) {
             let message = "the command is empty; its first element is the program";
-            self.find(CommandLocation::Whole, message);
+            self.problem(CommandLocation::Whole, message);
         }
         let mut line = Vec::new();
         for (index, element) in elements.iter().enumerate() {
             let place = CommandLocation::Element(index);
             let pieces = self.pieces(place, element, Host::Plain);
-            if index == 0
-                && pieces
-                    .iter()
-                    .any(|piece| matches!(piece, Piece::Argument(_)))
-            {
+            let mut arguments = pieces.iter();
+            if index == 0 && arguments.any(|piece| matches!(piece, Piece::Argument(_))) {
                 let message =
-                    "the program must be fixed; with a placeholder the model could run anything";
-                self.find(place, message);
+                    "the program must be fixed; with a placeholder the model could run any program";
+                self.problem(place, message);
             }
-            self.leaves_nothing_half(place, element, &pieces);
+            self.check_optional(place, element, &pieces);
             line.push(pieces);
         }
         line
     }
 
-    /// An element goes away as a whole or not at all.
-    fn leaves_nothing_half(&mut self, place: CommandLocation, element: &str, pieces: &[Piece]) {
+    /// Rejects the placeholder of an optional argument inside a larger element.
+    fn check_optional(&mut self, place: CommandLocation, element: &str, pieces: &[Piece]) {
         if pieces.len() < 2 {
             return;
         }
@@ -247,8 +243,8 @@ impl Check<'_> {
             if let Piece::Argument(name) = piece
                 && self.spec.get(name).is_some_and(|one| !one.required)
             {
-                self.find_in(place, name, 0, format!(
-                    "`{name}` is optional, but `{element}` would remain without it; make `{{{name}}}` an element of its own, which is dropped if the argument is missing, or make `{name}` required, or write a `shell` script"
+                self.report(place, name, 0, format!(
+                    "`{name}` is optional, so `{element}` could be incomplete; make `{{{name}}}` an element of its own, which is omitted with it, or make `{name}` required, or write a `shell` script"
                 ));
             }
         }
@@ -256,11 +252,11 @@ impl Check<'_> {
 
     fn script(&mut self, script: &str) -> Vec<Piece> {
         if script.trim().is_empty() {
-            self.find(CommandLocation::Whole, "the script is empty");
+            self.problem(CommandLocation::Whole, "the script is empty");
         }
         for (at, piece) in single_quoted(script) {
             let name = match &piece {
-                // What is no parameter is named as that.
+                // Unknown parameters are reported by `pieces`.
                 Piece::Argument(name) if self.spec.get(name).is_none() => continue,
                 Piece::Argument(name) => name,
                 Piece::CurrentDirectory => "directory:current",
@@ -271,7 +267,7 @@ impl Check<'_> {
             let placeholder = format!("{{{name}}}");
             let before = script.get(..at).unwrap_or_default();
             let occurrence = before.matches(placeholder.as_str()).count();
-            self.find_in(CommandLocation::Whole, name, occurrence, format!(
+            self.report(CommandLocation::Whole, name, occurrence, format!(
                 "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the literal text write `{{{placeholder}}}`"
             ));
         }
@@ -281,20 +277,18 @@ impl Check<'_> {
     fn written(&mut self, parameter: &str) -> Piece {
         match self.spec.get(parameter) {
             Some(declared) => {
-                self.takes_one_text(CommandLocation::Whole, declared);
+                self.check_string(CommandLocation::Whole, declared);
                 if !declared.required {
                     let message = format!(
                         "`{parameter}` is the script, so it cannot be optional; make it required"
                     );
-                    self.find(CommandLocation::Whole, message);
+                    self.problem(CommandLocation::Whole, message);
                 }
             }
-            None => self.find(
-                CommandLocation::Whole,
-                format!(
-                    "`{parameter}`, which should be the script, is not a parameter of the tool"
-                ),
-            ),
+            None => {
+                let message = format!("unknown parameter `{parameter}` for the script");
+                self.problem(CommandLocation::Whole, message);
+            }
         }
         Piece::Argument(parameter.to_owned())
     }
@@ -309,21 +303,19 @@ impl Check<'_> {
             .iter()
             .any(|piece| matches!(piece, Piece::Argument(name) if !name.starts_with(DIRECTORY)))
         {
-            self.find(
-                place,
-                "the working directory must be fixed, without arguments",
-            );
+            let message = "the working directory must be fixed, without arguments";
+            self.problem(place, message);
         }
         match pieces.first() {
-            None => self.find(place, "the working directory is empty; write a path, or leave `directory` out"),
-            Some(Piece::Text(text)) if text.starts_with('~') => self.find(place, format!(
+            None => self.problem(place, "the working directory is empty; write a path, or omit `directory`"),
+            Some(Piece::Text(text)) if text.starts_with('~') => self.problem(place, format!(
                 "`~` in the working directory `{directory}` is not expanded; write the whole path, or one relative to the tools file"
             )),
             Some(Piece::Text(text)) if !Path::new(text).is_absolute() => {
                 if self.has_tools_directory {
                     pieces.splice(0..0, [Piece::ToolsDirectory, Piece::Text("/".to_owned())]);
                 } else {
-                    self.find(place, format!(
+                    self.problem(place, format!(
                         "the working directory `{directory}` is a relative path; begin it with `/`, `{{directory:current}}` or `{{directory:run}}`"
                     ));
                 }
@@ -337,12 +329,10 @@ impl Check<'_> {
         for (index, name) in names.iter().enumerate() {
             let place = CommandLocation::Environment(index);
             if name.is_empty() || name.contains(['=', '\0']) {
-                self.find(
-                    place,
-                    format!("`{name}` is not a valid name of an environment variable"),
-                );
+                let message = format!("`{name}` is not a valid name of an environment variable");
+                self.problem(place, message);
             } else if name.starts_with(OWN_PREFIX) {
-                self.find(place, format!(
+                self.problem(place, format!(
                     "the variables that begin with `{OWN_PREFIX}` are set automatically and cannot be listed"
                 ));
             }
@@ -354,36 +344,33 @@ impl Check<'_> {
         for piece in &pieces {
             match piece {
                 Piece::Argument(name) => match self.spec.get(name) {
-                    Some(parameter) => self.takes_one_text(place, parameter),
+                    Some(parameter) => self.check_string(place, parameter),
                     None => self.unknown(place, name),
                 },
                 Piece::ToolsDirectory if !self.has_tools_directory => {
                     let message = "`{directory:tools}` has no value here";
-                    self.find_in(place, "directory:tools", 0, message.to_owned());
+                    self.report(place, "directory:tools", 0, message.to_owned());
                 }
                 Piece::Text(text) if text.contains('\0') => {
-                    self.find(place, "a command cannot contain a NUL character");
+                    self.problem(place, "a command cannot contain a NUL character");
                 }
-                Piece::Text(_)
-                | Piece::CurrentDirectory
-                | Piece::RunDirectory
-                | Piece::ToolsDirectory => {}
+                _ => {}
             }
         }
         pieces
     }
 
-    fn takes_one_text(&mut self, place: CommandLocation, parameter: &Parameter) {
+    fn check_string(&mut self, place: CommandLocation, parameter: &Parameter) {
         use plaincall_call::ParameterKind::{Array, Object};
         if matches!(parameter.kind, Array | Object) {
             let name = &parameter.name;
             let kind = parameter.kind.in_words();
-            self.find_in(
+            self.report(
                 place,
                 name,
                 0,
                 format!(
-                    "`{{{name}}}` is {kind} and not a string; read it from standard input instead"
+                    "`{{{name}}}` is {kind}, not a string; read it from standard input instead"
                 ),
             );
         }
@@ -394,19 +381,19 @@ impl Check<'_> {
             let near = nearest_name(directory, ["current", "tools", "run"]);
             let near = near.map(|near| format!("; did you mean `{{{DIRECTORY}{near}}}`?"));
             let near = near.unwrap_or_default();
-            self.find_in(place, name, 0, format!(
-                "there is no directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the literal text write `{{{{{name}}}}}`{near}"
+            self.report(place, name, 0, format!(
+                "unknown directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the literal text write `{{{{{name}}}}}`{near}"
             ));
             return;
         }
         let (parameters, near) = parameters_like(self.spec, name);
-        self.find_in(place, name, 0, format!(
-            "`{{{name}}}` is not a parameter of the tool; {parameters}; for the literal text write `{{{{{name}}}}}`{near}"
+        self.report(place, name, 0, format!(
+            "unknown parameter `{{{name}}}`; {parameters}; for the literal text write `{{{{{name}}}}}`{near}"
         ));
     }
 }
 
-/// The parameters of a tool in words, and which of them a wrong name may mean.
+/// Returns the parameters of a tool for an error message, and a suggestion for a misspelled name.
 pub(crate) fn parameters_like(spec: &ToolSpec, name: &str) -> (String, String) {
     let names = || spec.parameters().iter().map(|one| one.name.as_str());
     let quoted: Vec<String> = names().map(|name| format!("`{name}`")).collect();
@@ -419,10 +406,10 @@ pub(crate) fn parameters_like(spec: &ToolSpec, name: &str) -> (String, String) {
 }
 
 impl Tool {
-    /// A tool from a definition and a command.
+    /// Creates a tool from a definition and a command.
     ///
     /// # Errors
-    /// If the command does not fit the definition; all problems at once.
+    /// Returns all problems if the command does not match the definition.
     pub fn command(spec: ToolSpec, command: Command) -> Result<Self, CommandError> {
         let invocation = command.compile(&spec);
         let invocation = invocation.map_err(|problems| CommandError { problems })?;
@@ -434,28 +421,31 @@ impl Tool {
     }
 }
 
-/// Why a command cannot be a tool.
+/// The error of [`Tool::command`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CommandError {
-    /// All that is wrong with it; at least one.
+    /// All problems; at least one.
     pub problems: Vec<CommandProblem>,
 }
 
-/// One thing that is wrong with a command.
+/// A problem of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CommandProblem {
-    /// Where.
+    /// The part of the command.
     pub place: CommandLocation,
-    /// The placeholder there that is meant, if it is one.
+    /// The placeholder, if the problem is with one.
     pub placeholder: Option<String>,
-    /// Which of the texts there that are the same as the placeholder it is, from 0.
+    /// The index among equal placeholders in this part, from 0.
     pub occurrence: usize,
-    /// What, and what to do, in one sentence.
+    /// The problem and the fix, in one sentence.
     pub message: String,
 }
 
 /// A part of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CommandLocation {
     /// The command or script as a whole.
     Whole,
@@ -463,7 +453,7 @@ pub enum CommandLocation {
     Element(usize),
     /// The working directory.
     Directory,
-    /// One of the names of environment variables, from 0.
+    /// A name of an environment variable, from 0.
     Environment(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What a tool is told beside its arguments.
+//! The context of a call.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::rules::{Rules, Verdict};
 use crate::run_directory::{Directories, RunDirectory};
 use crate::whole_results::WholeResults;
 
-/// What a tool is told about its call.
+/// The context of a call: its id, dependencies, cancellation and run.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub(crate) call: u32,
@@ -28,14 +28,14 @@ pub struct Context {
     pub(crate) observed: Arc<Mutex<Observed>>,
 }
 
-/// The untrusted text that a tool has observed beside its output: what a call could have been copied from.
+/// The untrusted text that a tool read in another form than its output shows, and that a call could be copied from.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     text: String,
     is_over: bool,
 }
 
-/// How much of it is kept, in bytes. A tool shows less at a time.
+/// The limit of this text, in bytes. The output of a tool is shorter.
 const OBSERVED: usize = 1 << 20;
 
 impl Observed {
@@ -45,17 +45,16 @@ impl Observed {
     }
 }
 
-/// What all calls of a run share.
+/// The part of the context that all calls of a run share.
 #[derive(Debug)]
 pub(crate) struct RunContext {
     pub(crate) directory: Option<RunDirectory>,
     pub(crate) current_directory: PathBuf,
-    /// What commands may see of the environment.
+    /// The variables that commands can inherit.
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    /// The whole outputs of calls, of which the model may have been told only the beginning.
     pub(crate) whole_results: WholeResults,
     pub(crate) rules: Rules,
-    /// Finds what counts of an untrusted text; `None` if echoes are nothing special in this run.
+    /// Finds the relevant part of an untrusted text; `None` if the run allows echoes.
     pub(crate) guard: Option<EchoGuard>,
 }
 
@@ -68,19 +67,19 @@ impl RunContext {
     }
 }
 
-/// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
-/// ([`Tool::dependents`](crate::Tool::dependents)); otherwise this call would not run.
+/// The result of a dependency, `ok` unless its tool [lets dependents run](crate::Tool::dependents) after a failure.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DependencyResult {
-    /// The id by which it is named.
+    /// The id of the call.
     pub id: Arc<str>,
-    /// The name of its tool.
+    /// The name of the tool.
     pub name: Arc<str>,
-    /// How it ended.
+    /// The end status.
     pub status: Status,
-    /// What it returned; empty if it returned nothing.
+    /// The output; may be empty.
     pub output: Arc<str>,
-    /// What went wrong, if it did not end `ok`.
+    /// The error, if it did not end `ok`.
     pub error: Option<Arc<str>>,
 }
 
@@ -91,50 +90,50 @@ impl DependencyResult {
 }
 
 impl Context {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
+    /// Returns the call's index in order of appearance, from 0, unique in the run.
     pub fn call(&self) -> u32 {
         self.call
     }
 
-    /// The call's id.
+    /// Returns the id of the call.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The name of the tool, as it was called.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Is set when the call is to stop: it has run out of time, or the run was cancelled.
+    /// Returns a token that is cancelled when the call times out or the run is cancelled.
     ///
-    /// The tool's own future is dropped then (after its [grace](crate::Tool::grace)); the token is for what it has
-    /// started elsewhere, such as threads and tasks of its own.
+    /// The tool's own future is dropped then, after its [grace period](crate::Tool::grace). Use the token to stop threads and
+    /// tasks that the tool started.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }
 
-    /// The results of the calls that this call depends on, in the order in which it names them.
+    /// Returns the results of the call's dependencies, in the order in which the call lists them.
     pub fn dependencies(&self) -> &[DependencyResult] {
         &self.dependencies
     }
 
-    /// Whether the run has rules, so that [`verdict`](Self::verdict) can say anything.
+    /// Returns whether the run has rules. Otherwise [`verdict`](Self::verdict) is always `None`.
     pub fn has_rules(&self) -> bool {
         !self.shared.rules.is_empty()
     }
 
-    /// What the rules of the run say about a call, for a tool that comes across more than it was called with. `None` if no
-    /// rule says anything.
+    /// Evaluates the rules of the run on another request, for a tool that finds more items than its arguments name. Returns
+    /// `None` if no rule matches.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
         self.shared.rules.verdict(request)
     }
 
-    /// Records an untrusted text as the tool has read it, where the output shows it in another form: with numbers in front
-    /// of its lines, escaped, or in parts. A call that a model copies from it is held, like one that it copies from the
-    /// output (`spec/running.md`, "Echoes"). Several texts of a call count as the lines of one.
+    /// Records untrusted text as the tool read it, if the output shows it in another form: with line numbers, escaped, or in
+    /// parts. A call that the model copies from it is held, as if copied from the output (`spec/running.md`, "Echoes").
+    /// Several texts of a call are joined as lines.
     ///
-    /// Only what a call could be copied from is kept, at most 1 MiB. Beyond that, the output alone counts.
+    /// Only parts that contain a call are kept, at most 1 MiB. Further text is ignored.
     pub fn observe_untrusted(&self, text: &str) {
         let guard = self.shared.guard.as_ref();
         let counting =
@@ -150,7 +149,7 @@ impl Context {
         }
     }
 
-    /// The run's scratch directory, if it has one.
+    /// Returns the run's scratch directory, if it has one.
     pub fn directory(&self) -> Option<&Path> {
         self.shared.directory.as_ref().map(RunDirectory::path)
     }

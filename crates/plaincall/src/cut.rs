@@ -1,13 +1,12 @@
-//! Outputs that are too long to go back to the model whole.
+//! Truncation of outputs that are too long for the model.
 
 use std::fmt::Write as _;
 
 pub(crate) const READ_RESULT: &str = "read_result";
 
-/// The beginning of an output that has `total` bytes in all, at most `limit` of them, and a line that says how much of it
-/// that is.
+/// Returns the beginning of an output of `total` bytes, at most `limit` bytes of it, and a note with both lengths.
 ///
-/// `can_read_on` says whether the model has the tool with which it can go on reading (`spec/running.md`, "Long results").
+/// `can_read_on` is whether the model has the tool that reads the rest (`spec/running.md`, "Long results").
 pub(crate) fn cut(output: &str, limit: usize, total: u64, id: &str, can_read_on: bool) -> String {
     let kept = beginning(output, limit);
     let mut note = first_of(kept, total);
@@ -21,8 +20,8 @@ pub(crate) fn cut(output: &str, limit: usize, total: u64, id: &str, can_read_on:
     with_last_line(text, &note)
 }
 
-/// How many bytes a beginning of the text has that is not longer than `limit`. It ends with a line where one ends in the
-/// last quarter of the limit, else with a character.
+/// Returns the length of the text's beginning, at most `limit` bytes. It ends with a whole line if a line ends in the last
+/// quarter of the limit, otherwise with a whole character.
 pub(crate) fn beginning(text: &str, limit: usize) -> usize {
     let whole_characters = text.floor_char_boundary(limit);
     if whole_characters == text.len() {
@@ -39,7 +38,7 @@ pub(crate) fn first_of(kept: usize, total: u64) -> String {
     format!("output truncated: first {kept} of {total} bytes")
 }
 
-/// A text and a line of its own behind it, in square brackets.
+/// Appends a line in square brackets.
 pub(crate) fn with_last_line(text: &str, line: &str) -> String {
     let line_end = if text.is_empty() || text.ends_with('\n') {
         ""

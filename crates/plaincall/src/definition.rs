@@ -1,4 +1,4 @@
-//! What a run hears of the definitions of its tools (`spec/running.md`, "Echoes").
+//! Definitions of tools as untrusted text (`spec/running.md`, "Echoes").
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::toolbox::Toolbox;
 
 pub(crate) type Definition = (Arc<str>, Arc<Untrusted<'static>>);
 
-/// The definitions that a call can stand in, but for those that the log has heard already.
+/// Returns the definitions that contain a call, except those that are already in the log.
 pub(crate) fn definitions(
     toolbox: &Toolbox,
     guard: Option<&EchoGuard>,
@@ -26,7 +26,7 @@ pub(crate) fn definitions(
     let is_known = |(name, text): &Definition| {
         let mut past = history.iter();
         past.any(|event| {
-            matches!(event, RunEvent::Untrusted(heard) if heard.name == *name && heard.text.as_ref() == Some(text))
+            matches!(event, RunEvent::Untrusted(known) if known.name == *name && known.text.as_ref() == Some(text))
         })
     };
     of_tools

@@ -33,9 +33,8 @@
 //! - [`Gate`]: decides about calls that no rule decides about. Default: calls of tools that [write](Effect::Write) are denied.
 //! - [`Run::observe_untrusted`]: records untrusted text that the model reads. A call that the model may have copied from it,
 //!   or from a result, waits for the gate.
-//! - [`RunEvents`] and [`Observer`]: events of a run. As JSON lines, they are its log.
-//! - [`Log`]: the events in a file, from which a run can be resumed after a crash ([`RunBuilder::log`],
-//!   [`Run::resume_turn`]). [`log::read_log`] reads it.
+//! - [`RunEvents`] and [`Observer`]: events of a run.
+//! - [`Log`]: the events as JSON lines in a file, from which a run can be resumed after a crash ([`Run::resume_turn`]).
 //!
 //! # Features
 //!
@@ -45,19 +44,16 @@
 //!
 //! # Platforms
 //!
-//! Running calls (the feature `tokio`) requires Unix, because commands run in process groups. The data types work on every
-//! platform.
+//! Only processes need Unix: commands run in process groups. Elsewhere there is no module [`process`], and a run with a
+//! [`Command`] is an error ([`run::RunError::NoProcesses`]). Without the feature `tokio`, the crate also works on targets
+//! such as `wasm32-unknown-unknown`.
 //!
 //! The crates below are re-exported as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
 //! (the call graph). `spec/running.md` in the repository defines how calls run.
 
 #![cfg_attr(
-    not(feature = "tokio"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "some items are used only to run calls"
-    )
+    not(all(feature = "tokio", unix)),
+    allow(dead_code, unused_imports, reason = "used only to run calls")
 )]
 
 mod call_arguments;
@@ -76,8 +72,6 @@ mod tool_error;
 mod tool_policy;
 
 #[cfg(feature = "tokio")]
-mod capture;
-#[cfg(feature = "tokio")]
 pub mod command;
 #[cfg(feature = "tokio")]
 mod context;
@@ -86,21 +80,11 @@ mod definition;
 #[cfg(feature = "tokio")]
 mod driver;
 #[cfg(feature = "tokio")]
-mod interpreted;
-#[cfg(feature = "tokio")]
-mod invocation;
-#[cfg(feature = "tokio")]
 mod observers;
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", unix))]
 pub mod process;
 #[cfg(feature = "tokio")]
-mod process_input;
-#[cfg(feature = "tokio")]
-mod read_result;
-#[cfg(feature = "tokio")]
 mod replay;
-#[cfg(feature = "tokio")]
-mod resident;
 #[cfg(feature = "tokio")]
 pub mod run;
 #[cfg(feature = "tokio")]
@@ -112,8 +96,6 @@ mod run_state;
 #[cfg(feature = "tokio")]
 mod submit;
 #[cfg(feature = "tokio")]
-mod template;
-#[cfg(feature = "tokio")]
 pub mod tool;
 #[cfg(feature = "tokio")]
 mod toolbox;
@@ -123,8 +105,6 @@ pub mod tools_file;
 mod trace;
 #[cfg(feature = "tokio")]
 mod turn;
-#[cfg(feature = "tokio")]
-mod typed;
 #[cfg(feature = "tokio")]
 mod whole_results;
 #[cfg(feature = "tokio")]
@@ -174,22 +154,10 @@ pub mod events {
     pub use crate::tool_policy::ToolBegin;
 }
 
-/// The quick start of the README.
+/// The Rust examples in documents.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-pub struct Readme;
-
-/// The Rust examples of the document.
-#[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-tools.md")]
-pub struct WritingTools;
-
-/// The examples of the document.
-#[cfg(doctest)]
 #[doc = include_str!("../../../docs/observing.md")]
-pub struct Observing;
-
-/// The example of the document.
-#[cfg(doctest)]
 #[doc = include_str!("../../../docs/talking-to-a-model.md")]
-pub struct TalkingToAModel;
+pub struct Documents;

@@ -1,4 +1,4 @@
-//! Times as records write them: whole milliseconds.
+//! Serialization of durations as whole milliseconds.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 #[allow(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
+    reason = "the signature that serde requires"
 )]
 pub(crate) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
@@ -16,7 +16,6 @@ pub(crate) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Du
     u64::deserialize(deserializer).map(Duration::from_millis)
 }
 
-/// The same for a time that may be absent.
 pub(crate) mod optional {
     use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(crate) mod optional {
     #[allow(
         clippy::ref_option,
         clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
+        reason = "the signature that serde requires"
     )]
     pub(crate) fn serialize<S: Serializer>(
         time: &Option<Duration>,

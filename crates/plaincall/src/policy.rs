@@ -11,8 +11,16 @@ use crate::milliseconds;
 pub use crate::tool_policy::{Dependents, Retry, ToolPolicy};
 
 /// Limits and order of all calls of a run (`spec/running.md`). The first line of a log contains it.
+///
+/// ```
+/// use std::time::Duration;
+/// use plaincall::Policy;
+///
+/// let policy = Policy::default().concurrent(4).turn_timeout(Some(Duration::from_mins(5)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Policy {
     /// The maximum number of calls at the same time; 0 means no limit. Default: 32, because a running command holds file
     /// descriptors, and a model can write thousands of calls in one reply.
@@ -25,12 +33,8 @@ pub struct Policy {
     /// The order of calls in the emoji syntax, which has no dependencies.
     pub emoji_order: Order,
     /// The time limit of a turn, from its start to the end of its last call. Default: no limit.
-    #[serde(
-        rename = "turn_timeout_ms",
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "milliseconds::optional"
-    )]
+    #[serde(rename = "turn_timeout_ms", with = "milliseconds::optional")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_timeout: Option<Duration>,
     /// The time limit for an answer of the gate; then the call is denied. Default: one hour.
     #[serde(rename = "gate_timeout_ms", with = "milliseconds")]
@@ -52,6 +56,36 @@ pub struct Policy {
     pub dependency_total: usize,
     /// Size limits of a call.
     pub limits: Limits,
+}
+
+macro_rules! setters {
+    ($($field:ident: $type:ty,)*) => {
+        impl Policy {
+            $(
+                #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+                pub fn $field(self, $field: $type) -> Self {
+                    Self { $field, ..self }
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    concurrent: u32,
+    calls_per_turn: Option<u32>,
+    block_order: Order,
+    emoji_order: Order,
+    turn_timeout: Option<Duration>,
+    gate_timeout: Duration,
+    writes: Writes,
+    unclosed: Unclosed,
+    result_limit: usize,
+    echoes: Echoes,
+    untrusted_limit: usize,
+    dependency_limit: usize,
+    dependency_total: usize,
+    limits: Limits,
 }
 
 impl Default for Policy {

@@ -1,17 +1,22 @@
-//! One run of a program in a process group of its own, until nothing of it is left.
+//! A program in its own process group, from its start until the whole group is gone.
 //!
 //! ```text
-//!            leader exits               pipes closed, or time is up
+//!            leader exits               pipes closed, or timeout
 //! running ------------------> lingering ----------------------------> SIGKILL to the group, leader reaped
 //!    |                            ^                                      ^
 //!    | stop: SIGTERM to the group | leader exits                         |
 //!    +-----> stopping ------------+                                      |
 //!                +-------------------------------------------------------+
-//!                          the grace is over
+//!                       grace period over
 //! ```
 //!
-//! The group is killed before its leader is reaped: as long as the leader is a zombie its number cannot be given
-//! to anybody else, so the signal never hits a stranger.
+//! The group is killed before its leader is reaped: while the leader is a zombie, its process id cannot be reused, so the
+//! signal cannot reach an unrelated process.
+
+mod background;
+mod call;
+mod capture;
+mod input;
 
 use std::ffi::OsString;
 use std::io;
@@ -21,74 +26,89 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::capture::{Output, Tail, drain};
-pub use crate::invocation::is_inherited_variable;
-use crate::process_input::Input;
-pub use crate::resident::{BackgroundProcess, ProcessExit};
+pub use background::{BackgroundProcess, ProcessExit};
+pub use call::is_inherited_variable;
+use capture::{Output, Tail, drain};
+use input::Input;
 
-/// How long what the leader leaves behind may go on writing before it is killed. A shell does not wait for every
-/// process that it has started.
+/// How long the rest of the group may continue to write after the leader exited. A shell does not wait for every process
+/// that it started.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// How long the pipes are read after the group was killed. Only a process that has left the group can hold them.
+/// How long the pipes are read after the group was killed. Only a process that left the group can still hold them open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// The longest grace, about a century: no clock counts without end.
+/// The longest grace period, about a century, so that deadlines do not overflow.
 const LONGEST_GRACE: Duration = Duration::from_hours(24 * 36_525);
 
-/// A program and what it is started with.
+/// A program, with its arguments, working directory and environment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Program {
     /// The program.
     pub program: OsString,
-    /// Its arguments.
+    /// Its arguments. Default: none.
     pub arguments: Vec<OsString>,
     /// Its working directory.
     pub directory: PathBuf,
-    /// Its whole environment; no variable is inherited.
+    /// Its whole environment; no variable is inherited. Default: empty.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Program {
+    /// Creates a program without arguments and with an empty environment.
+    pub fn new(program: impl Into<OsString>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            directory: directory.into(),
+            environment: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) program: Program,
     pub(crate) input: Input,
-    /// How many bytes of the standard output are kept.
+    /// The limit of the standard output, in bytes.
     pub(crate) output_limit: usize,
-    /// Whether these are its beginning and its end, or only its beginning.
+    /// Keeps the beginning and the end of the output, not only the beginning.
     pub(crate) keeps_both_ends: bool,
-    /// How many bytes of the standard error are kept.
+    /// The limit of the standard error, in bytes.
     pub(crate) error_limit: usize,
-    /// How long the group has to end by itself after it was asked to.
+    /// The time between `SIGTERM` and `SIGKILL`.
     pub(crate) grace: Duration,
 }
 
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
-    /// It was ended because `stop` was set.
+    /// It ended because `stop` was set.
     pub(crate) was_stopped: bool,
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
-/// Runs the job to its end. Setting `stop` ends it early; dropping the future kills the group at once.
+/// Runs the job to its end. Setting `stop` ends it early; dropping the future kills the group immediately.
 ///
 /// # Errors
-/// If the program cannot be started, or the system refuses to tell how it ended.
+/// Returns an error if the program cannot be started or its exit status cannot be read.
 pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finished> {
     let mut output = Output::new(job.output_limit, job.keeps_both_ends);
     let mut errors = Tail::new(job.error_limit);
-    // Before the start, so that no exit goes unnoticed. The signal does not say whose exit it is, so everybody looks;
-    // how many that are is limited by `RunBuilder::concurrent`.
+    // Before the start, so that no exit is missed. The signal does not identify the process, so every job checks its own;
+    // `Policy::concurrent` limits their number.
     let changes = signal(SignalKind::child())?;
     let mut group = Group::start(&job.program)?;
-    let (stdin, stdout, stderr) = group.pipes();
+    let leader = &mut group.leader;
+    let (stdin, stdout) = (leader.stdin.take(), leader.stdout.take());
+    let stderr = leader.stderr.take();
     let was_stopped = {
         let pipes = pin!(async {
             tokio::join!(
@@ -107,12 +127,12 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
     })
 }
 
-/// A process group whose leader is our child. Dropping it kills the group.
+/// A process group whose leader is a child of this process. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Option<Pid>,
-    /// Dropped after the group was killed; the runtime then reaps it.
-    leader: Child,
+    /// Dropped after the group was killed; then the runtime reaps it.
+    pub(crate) leader: Child,
 }
 
 impl Group {
@@ -121,12 +141,7 @@ impl Group {
             .args(&program.arguments)
             .current_dir(&program.directory)
             .env_clear()
-            .envs(
-                program
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
+            .envs(program.environment.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -139,36 +154,22 @@ impl Group {
         Ok(Self { id, leader })
     }
 
-    pub(crate) fn pipes(
-        &mut self,
-    ) -> (
-        Option<ChildStdin>,
-        Option<tokio::process::ChildStdout>,
-        Option<tokio::process::ChildStderr>,
-    ) {
-        (
-            self.leader.stdin.take(),
-            self.leader.stdout.take(),
-            self.leader.stderr.take(),
-        )
-    }
-
     fn send(&self, signal: Signal) {
         if let Some(id) = self.id {
-            // A group that is gone is what is wanted.
+            // It fails only if the group is already gone.
             let _ = kill_process_group(id, signal);
         }
     }
 
-    /// Whether the leader has exited; it stays a zombie.
+    /// Returns whether the leader has exited, and leaves it a zombie.
     fn leader_has_exited(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // An error says that there is no such child any more.
+        // An error means that the child no longer exists.
         self.id
             .is_none_or(|id| !matches!(waitid(WaitId::Pid(id), options), Ok(None)))
     }
 
-    /// Waits until the leader has exited and nothing else of the group is left. Returns whether it was stopped.
+    /// Waits until the leader has exited and the rest of the group is gone. Returns whether it was stopped.
     pub(crate) async fn supervise(
         &mut self,
         mut pipes: std::pin::Pin<&mut impl Future<Output = ()>>,
@@ -192,28 +193,28 @@ impl Group {
                     kill_at = None;
                     self.send(Signal::KILL);
                 }
-                // The runtime is going down, and no change will be heard of any more.
+                // The runtime is shutting down and reports no more changes.
                 else => break,
             }
         }
-        // The leader may be gone while others still tidy up; closed pipes say that they are gone too.
-        let patience = if was_stopped {
+        // Other processes of the group may still be cleaning up. Closed pipes show that they are gone too.
+        let deadline = if was_stopped {
             kill_at
         } else {
             Some(Instant::now() + LINGER)
         };
-        if are_open && let Some(until) = patience {
-            are_open = timeout_at(until, &mut pipes).await.is_err();
+        if are_open && let Some(deadline) = deadline {
+            are_open = timeout_at(deadline, &mut pipes).await.is_err();
         }
         self.send(Signal::KILL);
         if are_open {
-            // What is lost then was written by a process that nobody can wait for.
+            // Only output of a process that left the group can be lost here.
             let _ = timeout(DRAIN, pipes).await;
         }
         was_stopped
     }
 
-    /// Takes the leader's exit status; from here on its number means nothing.
+    /// Returns the leader's exit status. After this, its process id may be reused.
     pub(crate) async fn reap(&mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.id = None;

@@ -1,4 +1,4 @@
-//! A call that wants to run, as rules and gates see it.
+//! Requests: calls that rules and gates decide about.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use plaincall_call::{Arguments, Effect};
 use crate::held::HeldReason;
 use crate::rules::Meanings;
 
-/// A call that wants to run.
+/// A valid call that is ready to run, for rules and gates.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Request {
-    /// The call's place in order of appearance, from 0.
+    /// The call's index in order of appearance, from 0.
     pub call: u32,
-    /// Its id.
+    /// The id of the call.
     pub id: Arc<str>,
-    /// The name of its tool.
+    /// The name of the tool.
     pub name: Arc<str>,
-    /// What the tool may do to the world.
+    /// What the tool may change.
     pub effect: Effect,
-    /// What it is called with.
+    /// The arguments.
     pub arguments: Arc<Arguments>,
-    /// Why the call is held, if it is: it runs only if this gate allows this very call (`spec/running.md`, "Held calls").
+    /// The reason if the call is held: it runs only if the gate allows this particular call (`spec/running.md`, "Held calls").
     pub held: Option<HeldReason>,
-    /// What the arguments mean to a rule.
+    /// How rules interpret the arguments.
     pub(crate) meanings: Meanings,
 }

@@ -1,4 +1,4 @@
-//! How calls ended.
+//! Results of calls.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,51 +15,65 @@ pub use plaincall_plan::{Link, Status};
 
 use crate::milliseconds;
 
-/// How one call ended (`spec/running.md`, "End statuses").
-///
-/// As JSON it is a `result` of the record: what does not apply is absent, and `t_ms` is when it ended.
+/// The result of a call (`spec/running.md`, "End statuses"). As JSON it is a `result` event of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CallResult {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
+    /// The call's index in order of appearance, from 0, unique in the run.
     pub call: u32,
-    /// Its id, written or given. Not always unique.
+    /// The id, written or generated. Not always unique.
     pub id: Arc<str>,
     /// The name of the tool, as written.
     pub name: Arc<str>,
-    /// How it ended.
+    /// The end status.
     #[serde(with = "StatusName")]
     pub status: Status,
-    /// What the tool returned. A tool that failed may have returned something too. In the results of a turn a long one
-    /// is cut, with a note at its end; events and the record have the whole.
+    /// The output, also of a failed tool. The results of a turn have a truncated one if it is long; events have all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
-    /// How long the whole output is, in bytes, if it is cut here.
+    /// The length of the whole output in bytes, if it is truncated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_bytes: Option<u64>,
-    /// What went wrong and what to do about it, in words for the model; absent if the status is `ok`.
+    /// The error message for the model; `None` if the status is `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// What was wrong with the call as it was written, if that is why it was rejected. The record has only its sentence,
-    /// [`error`](Self::error).
+    /// The problem of a rejected call. The log has only the message, [`error`](Self::error).
     #[serde(skip)]
     pub call_error: Option<Arc<CallError>>,
-    /// What else the model has to know, for instance that somebody changed the arguments before the call ran.
+    /// A note for the model, for example that a user edited the arguments before the call ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Arc<str>>,
-    /// The untrusted text that the tool has read, where its output shows that in another form: what a call could have been
-    /// copied from ([`Context::observe_untrusted`](crate::Context::observe_untrusted)). It is no part of what the model reads.
+    /// The untrusted text that the tool recorded ([`Context::observe_untrusted`](crate::Context::observe_untrusted)). It is
+    /// not part of the message for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted: Option<Arc<Untrusted<'static>>>,
-    /// Which calls are the cause, if it was skipped.
+    /// The calls that caused it to be skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
-    /// When it was what. The record's line of the result has only its end, `t_ms`; what came before has lines of its
-    /// own.
+    /// The times of the call. In the log, the `result` event has only its end, as `t_ms`.
     #[serde(flatten)]
     pub times: Times,
 }
 
 impl CallResult {
+    /// Creates a result without output, error and times.
+    pub fn new<T: Into<Arc<str>>>(call: u32, id: T, name: T, status: Status) -> Self {
+        Self {
+            call,
+            id: id.into(),
+            name: name.into(),
+            status,
+            output: None,
+            whole_bytes: None,
+            error: None,
+            call_error: None,
+            note: None,
+            untrusted: None,
+            because: None,
+            times: Times::default(),
+        }
+    }
+
     /// Returns the result as a message for the model (see [`TurnResults::message`]).
     pub fn message(&self) -> ResultMessage<'_> {
         let status = match self.status {
@@ -79,15 +93,15 @@ impl CallResult {
         message
     }
 
-    /// What its tool has said: what a call could be copied from.
+    /// Returns the texts of the tool, which a call could be copied from.
     pub(crate) fn untrusted_texts(&self) -> impl Iterator<Item = Untrusted<'_>> {
-        let told = [&self.output, &self.error].into_iter().flatten();
-        let told = told.map(|text| Untrusted::new(&**text));
-        told.chain(self.untrusted.as_deref().cloned())
+        let texts = [&self.output, &self.error].into_iter().flatten();
+        let texts = texts.map(|text| Untrusted::new(&**text));
+        texts.chain(self.untrusted.as_deref().cloned())
     }
 }
 
-/// Why a call was skipped.
+/// The reason why a call was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
     /// Whether it depends on the direct cause or was only written after it.
@@ -109,24 +123,25 @@ pub struct Cause {
     pub id: Arc<str>,
 }
 
-/// When a call reached the stations of its life, counted from the beginning of the run.
+/// The times of a call, since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Times {
-    /// Its header had been read.
+    /// When its header was parsed.
     #[serde(skip)]
     pub appeared: Duration,
-    /// Its text had been read to its end, and nothing in it was wrong.
+    /// When it was complete and valid.
     #[serde(skip)]
     pub complete: Option<Duration>,
-    /// The tool was started for the last time.
+    /// When the tool was last started.
     #[serde(skip)]
     pub started: Option<Duration>,
-    /// It had ended.
+    /// When it ended.
     #[serde(rename = "t_ms", with = "milliseconds")]
     pub ended: Duration,
 }
 
-/// The results of a turn: a slice, in order of appearance of the calls.
+/// The results of a turn, in order of appearance of the calls. Dereferences to a slice.
 #[derive(Clone, Debug, Default)]
 pub struct TurnResults {
     pub(crate) results: Vec<CallResult>,
@@ -135,23 +150,24 @@ pub struct TurnResults {
 }
 
 impl TurnResults {
-    /// Whether a tool has ended the run: calls of later turns are cancelled ([`Tool::finishes`](crate::Tool::finishes)).
+    /// Returns whether a tool ended the run ([`Tool::finishes`](crate::Tool::finishes)). Calls of later turns are cancelled.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// Why the log does not hold all of these results, if it could not be written. Nothing was started after that.
+    /// Returns the error if the log could not be written. The log then lacks some of these results, and no call was started
+    /// after the error.
     pub fn log_failure(&self) -> Option<&str> {
         self.log_failure.as_deref()
     }
 
-    /// Whether every call ended `ok`; also if there was none.
+    /// Returns whether every call ended `ok`, or there was none.
     pub fn all_ok(&self) -> bool {
         self.iter().all(|result| result.status == Status::Ok)
     }
 
-    /// The results as the next message for the model, each call once, in order (`spec/history.md` 3). Whatever the
-    /// tools returned, no marker of the dialect is in it.
+    /// Returns the next message for the model, with the result of each call in order (`spec/history.md` 3). Markers of the
+    /// dialect in outputs are escaped.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -172,18 +188,18 @@ impl TurnResults {
     /// ```
     ///
     /// # Errors
-    /// Refuses a dialect that cannot work.
+    /// Returns an error if the dialect is invalid.
     pub fn message(&self, dialect: &Dialect) -> Result<PromptText, DialectError> {
         let messages: Vec<ResultMessage<'_>> = self.iter().map(CallResult::message).collect();
         results(&messages, dialect)
     }
 
-    /// The result of the first call with this id.
+    /// Returns the result of the first call with this id.
     pub fn get(&self, id: &str) -> Option<&CallResult> {
         self.iter().find(|result| &*result.id == id)
     }
 
-    /// How many calls ended how.
+    /// Returns the number of calls by end status.
     pub fn counts(&self) -> StatusCounts {
         self.iter().collect()
     }
@@ -215,20 +231,21 @@ impl IntoIterator for TurnResults {
     }
 }
 
-/// How many calls ended how.
+/// The number of calls by end status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StatusCounts {
     /// Calls that succeeded.
     pub ok: u32,
     /// Calls that failed.
     pub error: u32,
-    /// Calls that were not run because of another one.
+    /// Calls that did not run because of another call.
     pub skipped: u32,
-    /// Calls that were not run for a fault of their own, or because they were not allowed.
+    /// Calls that were invalid or not allowed.
     pub rejected: u32,
-    /// Calls that were called off.
+    /// Calls that were cancelled.
     pub cancelled: u32,
-    /// Calls of which nobody knows what became.
+    /// Calls whose outcome is unknown.
     pub unknown: u32,
 }
 
@@ -245,7 +262,7 @@ impl StatusCounts {
         } += 1;
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub fn total(&self) -> u32 {
         self.ok + self.error + self.skipped + self.rejected + self.cancelled + self.unknown
     }
@@ -261,7 +278,7 @@ impl<'a> FromIterator<&'a CallResult> for StatusCounts {
     }
 }
 
-/// A status by its word.
+/// The JSON form of a status.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Status", rename_all = "snake_case")]
 pub(crate) enum StatusName {
@@ -273,7 +290,7 @@ pub(crate) enum StatusName {
     Unknown,
 }
 
-/// What ties a skipped call to its direct cause, by its word.
+/// The JSON form of a link.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Link", rename_all = "snake_case")]
 enum LinkName {

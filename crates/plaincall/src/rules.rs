@@ -1,4 +1,4 @@
-//! Rules: what may run, what may not and about what somebody is asked, as data.
+//! Rules: data that allows calls, denies them, or asks the gate.
 
 mod command_line;
 mod json;
@@ -21,78 +21,77 @@ use crate::request::Request;
 use spelling::Fit;
 use values::Values;
 
-/// What a run is told beforehand about calls that want to run: a slice of rules, of which the first rule that fits decides
-/// (`spec/running.md`, "Rules").
+/// A list of rules, of which the first match decides about a call (`spec/running.md`, "Rules"). Dereferences to a slice.
 ///
-/// They are asked before answers that hold for all later calls of a tool, and before the gate.
+/// Rules take precedence over [`Decision::Always`](crate::Decision::Always) and over the gate.
 ///
 /// ```
 /// use plaincall::{Rules, rules::Rule};
 ///
 /// let rules = Rules::new([
-///     Rule::deny(["*"], "keys stay where they are").argument("path", "**.key"),
+///     Rule::deny(["*"], "key files are private").argument("path", "**.key"),
 ///     Rule::allow(["read-*", "list"]).argument("path", "src/**"),
 ///     Rule::ask(["publish"]),
 /// ]);
 /// assert_eq!(rules.len(), 3);
 /// ```
 ///
-/// One value can often be written in several ways, so what a rule makes of an argument is *sure*, *possible* or
-/// *excluded*. A rule that **allows** fits only if it is sure of everything; one that **denies** fits if it is possible.
-/// One that **asks** and is not sure does not decide: rules behind it may still deny, but where they would allow, or say
-/// nothing, somebody is asked.
+/// The same value can be written in several ways, so an argument matches *certainly*, *possibly* or *not*. A rule that
+/// **allows** needs certain matches; a rule that **denies** needs possible ones. A rule that **asks** and matches only
+/// possibly does not decide: later rules may still deny; if they allow or do not match, the gate is asked.
 ///
-/// Rules look at texts. They do not know the file system: which folder any other relative path begins in, and where a
-/// symbolic link leads. So a list of what is allowed is safer than one of what is not.
+/// Rules compare text. They do not access the file system, and know neither symbolic links nor the base directory of a
+/// relative path. A list of allowed values is therefore safer than a list of denied ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
-/// What one rule says, and about which calls.
+/// A rule: the calls that it matches, and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Rule {
-    /// The names of the tools it is about; one of these must fit.
+    /// The names of the tools; one of the patterns must match.
     pub tools: Vec<Pattern>,
-    /// The effect that the tool must have.
+    /// The effect of the tool. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// What the arguments must be, all of them: JSON Pointers as a model writes them, and what stands there.
+    /// Patterns for arguments by JSON Pointer; all must match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<(String, Pattern)>,
-    /// What it says about the calls that it fits.
+    /// The verdict on matching calls.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// What a rule says about a call.
+/// The verdict of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run; nobody is asked.
+    /// The call runs, without asking the gate.
     Allow,
-    /// The gate is asked, even if it has allowed all calls of the tool before.
+    /// The gate is asked, even after [`Decision::Always`](crate::Decision::Always).
     Ask,
-    /// It may not run; nobody is asked.
+    /// The call is denied, without asking the gate.
     Deny {
-        /// Why, in words for the model.
+        /// The reason, for the model.
         reason: String,
     },
 }
 
 impl Rule {
-    /// A rule by which calls of these tools may run.
+    /// Creates a rule that allows calls of these tools.
     pub fn allow<T: Into<Pattern>>(tools: impl IntoIterator<Item = T>) -> Self {
         Self::new(tools, Verdict::Allow)
     }
 
-    /// A rule by which the gate is asked about calls of these tools.
+    /// Creates a rule that asks the gate about calls of these tools.
     pub fn ask<T: Into<Pattern>>(tools: impl IntoIterator<Item = T>) -> Self {
         Self::new(tools, Verdict::Ask)
     }
 
-    /// A rule by which calls of these tools may not run; the model reads the reason.
+    /// Creates a rule that denies calls of these tools, with a reason for the model.
     pub fn deny<T: Into<Pattern>>(
         tools: impl IntoIterator<Item = T>,
         reason: impl Into<String>,
@@ -101,7 +100,8 @@ impl Rule {
         Self::new(tools, Verdict::Deny { reason })
     }
 
-    fn new<T: Into<Pattern>>(tools: impl IntoIterator<Item = T>, verdict: Verdict) -> Self {
+    /// Creates a rule with this verdict on calls of these tools.
+    pub fn new<T: Into<Pattern>>(tools: impl IntoIterator<Item = T>, verdict: Verdict) -> Self {
         Self {
             tools: tools.into_iter().map(Into::into).collect(),
             effect: None,
@@ -110,19 +110,19 @@ impl Rule {
         }
     }
 
-    /// Restricts it to tools with this effect.
+    /// Restricts the rule to tools with this effect.
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = Some(effect);
         self
     }
 
-    /// Restricts it to calls whose argument at this pointer fits the pattern.
+    /// Restricts the rule to calls whose argument at this JSON Pointer matches the pattern.
     pub fn argument(mut self, pointer: impl Into<String>, pattern: impl Into<Pattern>) -> Self {
         self.arguments.push((pointer.into(), pattern.into()));
         self
     }
 
-    /// Whether it is about tools of this name and effect.
+    /// Returns whether the rule applies to a tool with this name and effect.
     pub(crate) fn is_about(&self, name: &str, effect: Effect) -> bool {
         self.effect.is_none_or(|wanted| wanted == effect)
             && self.tools.iter().any(|pattern| pattern.matches(name))
@@ -150,29 +150,29 @@ impl Rule {
 }
 
 impl Rules {
-    /// These rules in this order.
+    /// Creates a list of rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         rules.into_iter().collect()
     }
 
-    /// Adds a rule behind the others.
+    /// Appends a rule.
     pub fn push(&mut self, rule: Rule) {
         self.rules.push(rule);
     }
 
-    /// What they say about a call; `None` if no rule says anything, and the gate decides.
+    /// Evaluates the rules on a call. Returns `None` if no rule matches, so that the gate decides.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
         let values = Values::new(&request.arguments, &request.meanings);
-        let mut is_to_ask = false;
+        let mut may_ask = false;
         for rule in &self.rules {
             match (&rule.verdict, rule.fit(request, &values)) {
                 (_, Fit::No) | (Verdict::Allow, Fit::Perhaps) => {}
-                (Verdict::Ask, Fit::Perhaps) => is_to_ask = true,
-                (Verdict::Allow, Fit::Yes) if is_to_ask => return Some(Verdict::Ask),
+                (Verdict::Ask, Fit::Perhaps) => may_ask = true,
+                (Verdict::Allow, Fit::Yes) if may_ask => return Some(Verdict::Ask),
                 (verdict, _) => return Some(verdict.clone()),
             }
         }
-        is_to_ask.then_some(Verdict::Ask)
+        may_ask.then_some(Verdict::Ask)
     }
 }
 

@@ -11,13 +11,13 @@ use std::time::{Duration, SystemTime};
 use plaincall_call::{ReplyCheck, ReplyReader, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::Dialect;
 use tokio::runtime::Handle;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::call_arguments::{DEEPEST, nesting};
+use crate::command::template::Piece;
 use crate::context::RunContext;
 use crate::cut::READ_RESULT;
 use crate::definition::definitions;
@@ -35,7 +35,6 @@ pub use crate::run_directory::RemovedFiles;
 use crate::run_directory::{Directories, DirectorySetting, RunDirectory};
 pub use crate::run_error::{CloseError, ResumeError, RunError};
 use crate::run_state::{Input, RunState, UntrustedTexts};
-use crate::template::Piece;
 use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -528,7 +527,13 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     if catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_err() {
         return Err(RunError::NoTimers);
     }
-    let has_processes = || catch_unwind(|| drop(signal(SignalKind::child()))).is_ok();
+    #[cfg(unix)]
+    let has_processes = || {
+        let child = tokio::signal::unix::SignalKind::child();
+        catch_unwind(|| drop(tokio::signal::unix::signal(child))).is_ok()
+    };
+    #[cfg(not(unix))]
+    let has_processes = || false;
     let command = |tool: &&Tool| tool.code.command().is_some();
     match toolbox.iter().find(command) {
         Some(command) if !has_processes() => Err(RunError::NoProcesses {

@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{DirBuilder, Permissions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -105,10 +104,10 @@ impl DirectorySetting {
             Self::In(parent) => {
                 // Commands may have another working directory, so they need an absolute path.
                 let made = std::path::absolute(&parent).and_then(|parent| {
-                    tempfile::Builder::new()
-                        .prefix(PREFIX)
-                        .permissions(Permissions::from_mode(PRIVATE))
-                        .tempdir_in(parent)
+                    let mut builder = tempfile::Builder::new();
+                    #[cfg(unix)]
+                    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(PRIVATE));
+                    builder.prefix(PREFIX).tempdir_in(parent)
                 });
                 let made = made.map_err(|error| (parent, error))?;
                 Ok(RunDirectory {
@@ -182,14 +181,19 @@ impl DirectorySetting {
 /// directory unchanged.
 fn make_private(path: &Path, with_parents: bool) -> io::Result<()> {
     let mut builder = DirBuilder::new();
-    builder.mode(PRIVATE).recursive(with_parents).create(path)
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, PRIVATE);
+    builder.recursive(with_parents).create(path)
 }
 
 /// Checks that no other user can have created or changed a directory since the run used it.
 ///
 /// # Errors
 /// Returns the problem and how to fix it.
+#[cfg(unix)]
 fn check(path: &Path, forbidden: u32) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+
     let about = path.symlink_metadata()?;
     let own = rustix::process::geteuid().as_raw();
     let mode = about.mode() & 0o777;
@@ -209,6 +213,12 @@ fn check(path: &Path, forbidden: u32) -> io::Result<()> {
         return Ok(());
     };
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+#[cfg(not(unix))]
+fn check(_: &Path, _: u32) -> io::Result<()> {
+    let why = "its owner can be checked only on Unix";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
 impl RunDirectory {

@@ -1,49 +1,49 @@
-//! Why a run cannot be made, or has left something behind.
+//! Errors of runs.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use plaincall_syntax::DialectError;
 
-/// Why a run cannot be made.
+/// An error when a run is built or resumed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is no tokio runtime to run on.
+    /// There is no tokio runtime.
     NoRuntime,
-    /// The tokio runtime has no timers, and so no call could have a timeout.
+    /// The tokio runtime has no timers.
     NoTimers,
-    /// A tool is a command, and the tokio runtime cannot wait for processes.
+    /// A tool is a command, but the tokio runtime has no I/O driver, or the platform is not Unix.
     NoProcesses {
         /// The name of the tool.
         tool: String,
     },
-    /// The dialect cannot work.
+    /// The dialect is invalid.
     Dialect(DialectError),
-    /// The run's directory cannot be made.
+    /// The run's scratch directory cannot be created or used.
     Directory {
-        /// Where it was to be made, or which.
+        /// The scratch directory or its parent.
         parent: PathBuf,
-        /// Why it cannot.
+        /// The cause.
         error: std::io::Error,
     },
-    /// The directory in which commands work does not exist.
+    /// The working directory of commands cannot be used.
     CurrentDirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why it cannot be used.
+        /// The cause.
         error: std::io::Error,
     },
-    /// A tool needs the run's directory, and the run has none.
+    /// A tool needs a scratch directory, but the run has none.
     NoDirectory {
         /// The name of the tool.
         tool: String,
     },
     /// The thread of an observer cannot be started.
     Observer(std::io::Error),
-    /// The note for the log is nested too deep.
+    /// The note for the log is nested too deeply.
     Note,
-    /// The log cannot be gone on with.
+    /// The log does not match the run.
     Resume(ResumeError),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for RunError {
             }
             Self::NoProcesses { tool } => write!(
                 formatter,
-                "the tool `{tool}` is a command, and the tokio runtime has no I/O driver; build it with `enable_all`"
+                "the tool `{tool}` is a command, which needs Unix and a tokio runtime with an I/O driver; build it with `enable_all`"
             ),
             Self::Dialect(error) => error.fmt(formatter),
             Self::CurrentDirectory { path, error } => write!(
@@ -66,18 +66,14 @@ impl fmt::Display for RunError {
                 "the working directory of the tools cannot be used: {}: {error}; it must be an absolute path to an existing directory",
                 path.display()
             ),
-            Self::Directory { parent, error } if error.kind() == std::io::ErrorKind::NotFound => {
-                write!(
-                    formatter,
-                    "the run's scratch directory {} does not exist",
-                    parent.display()
-                )
+            Self::Directory { parent, error } => {
+                let what = match error.kind() {
+                    std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+                    _ => format!("cannot be used: {error}"),
+                };
+                let path = parent.display();
+                write!(formatter, "the run's scratch directory {path} {what}")
             }
-            Self::Directory { parent, error } => write!(
-                formatter,
-                "the run's scratch directory {} cannot be used: {error}",
-                parent.display()
-            ),
             Self::Observer(error) => write!(
                 formatter,
                 "the thread of an observer could not be started: {error}"
@@ -119,12 +115,13 @@ impl From<DialectError> for RunError {
     }
 }
 
-/// Why a run that has ended has left something behind.
+/// The error when the scratch directory of a run cannot be removed at its end.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CloseError {
-    /// The run's directory, which is still there, with some or all of its files.
+    /// The scratch directory, with some or all of its files.
     pub directory: PathBuf,
-    /// Why it cannot be removed.
+    /// The cause.
     pub error: std::io::Error,
 }
 
@@ -145,12 +142,13 @@ impl std::error::Error for CloseError {
     }
 }
 
-/// Why a log cannot be gone on with.
+/// The error when a log does not match the run that resumes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResumeError {
     /// The line of the log, from 1.
     pub line: u64,
-    /// What does not fit.
+    /// The mismatch.
     pub what: String,
 }
 

@@ -1,25 +1,25 @@
-//! A piece of a reply as it arrived: text, or bytes that cut a character.
+//! Chunks of a reply as they arrived.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A piece of a reply. In the record it is `"text"`, or where it is not whole characters `"bytes"` in hexadecimal.
+/// A chunk of a reply. In the log it is `"text"`, or hexadecimal `"bytes"` if it is not valid UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Whole characters.
+    /// Valid UTF-8.
     Text(Arc<str>),
-    /// Bytes that are not whole characters of UTF-8.
+    /// Bytes that are not valid UTF-8, for example half a character.
     Bytes(Bytes),
 }
 
-/// Bytes, in hexadecimal as JSON.
+/// Bytes, serialized as hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Arc<[u8]>);
 
 impl Source {
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),

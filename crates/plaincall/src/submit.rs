@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::call_arguments::SubmittedArguments;
 use crate::driver::Message;
-use crate::result::{CallResult, Status, Times};
+use crate::result::{CallResult, Status};
 use crate::run_state::{Input, submitted_id};
 use crate::turn::Turn;
 
@@ -146,8 +146,7 @@ impl Submitted {
     }
 
     fn lost(&self) -> CallResult {
-        let id = submitted_id(self.call).into();
-        CallResult::lost(self.call, id, Arc::clone(&self.name))
+        CallResult::lost(self.call, submitted_id(self.call).into(), &self.name)
     }
 }
 
@@ -173,20 +172,11 @@ impl Drop for Submitted {
 
 impl CallResult {
     /// Returns the result of a call that was lost because the runtime has shut down.
-    pub(crate) fn lost(call: u32, id: Arc<str>, name: Arc<str>) -> Self {
+    pub(crate) fn lost(call: u32, id: Arc<str>, name: &Arc<str>) -> Self {
+        let error = "the runtime shut down, so the outcome of the call is unknown";
         Self {
-            call,
-            id,
-            name,
-            status: Status::Unknown,
-            output: None,
-            whole_bytes: None,
-            note: None,
-            untrusted: None,
-            call_error: None,
-            error: Some("the runtime shut down, so the outcome of the call is unknown".into()),
-            because: None,
-            times: Times::default(),
+            error: Some(error.into()),
+            ..Self::new(call, id, Arc::clone(name), Status::Unknown)
         }
     }
 }

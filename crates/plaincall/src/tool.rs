@@ -1,5 +1,8 @@
 //! A tool: its definition, how it may run, and its code.
 
+mod read_result;
+mod typed;
+
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -8,19 +11,19 @@ use std::time::Duration;
 
 use plaincall_call::{Arguments, Effect, ToolSpec};
 
+use crate::command::Interpreted;
+use crate::command::invocation::Invocation;
 use crate::context::Context;
 pub use crate::context::DependencyResult;
-use crate::interpreted::Interpreted;
-use crate::invocation::Invocation;
 use crate::request::Request;
 use crate::rules::{Meaning, Meanings};
 use crate::run_directory::Directories;
 pub use crate::tool_error::Failure;
 use crate::tool_error::{ToolResult, Work};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
-pub use crate::typed::{ToolArguments, ToolFuture};
+pub use typed::{ToolArguments, ToolFuture};
 
-/// What happens when a tool is called.
+/// The code of a tool.
 #[derive(Clone)]
 pub(crate) enum Code {
     Function(Arc<dyn Fn(Arguments, Context) -> Work + Send + Sync>),
@@ -31,7 +34,10 @@ impl Code {
     pub(crate) fn start(&self, arguments: Arguments, context: Context) -> Work {
         match self {
             Self::Function(function) => function(arguments, context),
+            #[cfg(unix)]
             Self::Command(command) => command.start(&arguments, context),
+            #[cfg(not(unix))]
+            Self::Command(_) => Box::pin(async { Err("commands require Unix".into()) }),
         }
     }
 
@@ -43,7 +49,7 @@ impl Code {
     }
 }
 
-/// A tool: what it is called, what it takes, how it may run, and what it does.
+/// A tool: its definition, its limits and its code.
 ///
 /// ```
 /// use plaincall::{Effect, Tool};
@@ -71,25 +77,26 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool from an async function of typed arguments and of the [`Context`] of the call.
+    /// Creates a tool from an async function that takes typed arguments and the [`Context`] of the call.
     ///
-    /// The fields of the type are the parameters ([`ToolSpec::of`]): what stands above the type in the source describes
-    /// the tool, what stands above a field its parameter; an `Option` or a default makes it one that may be left out.
-    /// A call with other arguments is rejected before the function sees it. What a type of its own refuses beyond
-    /// that is an error of the call. A tool that takes nothing is a function of `()`.
+    /// The fields of the type are the parameters ([`ToolSpec::of`]). The doc comment of the type describes the tool, and the
+    /// doc comment of a field its parameter. A field with a default or of type `Option` is an optional parameter.
+    ///
+    /// Calls with other arguments are rejected before the function runs. If the type's own `Deserialize` fails, the call
+    /// fails. For a tool without parameters, use the type `()`.
     ///
     /// ```
     /// use plaincall::{Effect, Tool};
     ///
-    /// /// Writes a text to a file of the project.
+    /// /// Writes a file of the project.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// struct WriteFile {
-    ///     /// Its path below the project's folder.
+    ///     /// The path, relative to the project.
     ///     #[schemars(example = &"src/main.rs")]
     ///     path: String,
     ///     /// The whole text.
     ///     content: String,
-    ///     /// Whether it may replace a file that is there.
+    ///     /// Replaces an existing file.
     ///     #[serde(default)]
     ///     replace: bool,
     /// }
@@ -98,7 +105,7 @@ impl Tool {
     ///     let folder = context.directory().ok_or("this run has no directory")?;
     ///     let path = folder.join(&file.path);
     ///     if path.exists() && !file.replace {
-    ///         return Err(format!("{} is there already", file.path).into());
+    ///         return Err(format!("{} exists", file.path).into());
     ///     }
     ///     std::fs::write(path, &file.content)?;
     ///     Ok(format!("{} bytes written", file.content.len()))
@@ -122,10 +129,10 @@ impl Tool {
         )
     }
 
-    /// A tool from a definition and an async function of the arguments as they were written.
+    /// Creates a tool from a definition and an async function that takes untyped arguments.
     ///
-    /// It is for tools that are only known when the program runs, and for types that cannot say what they take:
-    /// [`Arguments::to`] makes any type with `Deserialize` of the arguments.
+    /// Use it for tools that are defined at run time, and for types without `JsonSchema`. [`Arguments::to`] deserializes the
+    /// arguments into any type.
     ///
     /// ```
     /// use plaincall::{Effect, Tool, call::{Arguments, Parameter, ParameterKind, ToolSpec}};
@@ -170,19 +177,19 @@ impl Tool {
         }
     }
 
-    /// Says what the tool does, in words for the model, in place of what its definition says.
+    /// Sets the description for the model.
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.spec.description = description.into();
         self
     }
 
-    /// Says what the tool may do to the world. What says nothing counts as [`Effect::Write`].
+    /// Sets what the tool may change. Default: [`Effect::Write`].
     pub fn effect(mut self, effect: Effect) -> Self {
         self.spec.effect = effect;
         self
     }
 
-    /// Sets the parameters on the line of an emoji call, in their order (`spec/emoji.md` 8).
+    /// Sets the parameters on the first line of an emoji call, in order (`spec/emoji.md` 8).
     pub fn positional<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.spec = self.spec.positional(names);
         self
@@ -194,71 +201,70 @@ impl Tool {
         self
     }
 
-    /// Sets how long a call may run, from its start; 60 seconds if nothing is said.
+    /// Sets the timeout of a call, from its start. Default: 60 seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.policy.timeout = timeout;
         self
     }
 
-    /// Sets how long a call that is to stop may take to end by itself.
+    /// Sets how long a call may take to end after it was asked to stop.
     ///
-    /// Nothing for a function: its future is polled once more, then dropped. Two seconds for a command: its processes
-    /// get `SIGTERM`, and after the grace `SIGKILL`.
+    /// Default: two seconds for a command, between `SIGTERM` and `SIGKILL`; zero for a function, whose future is polled once
+    /// more and then dropped.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.policy.grace = grace;
         self
     }
 
-    /// Sets how many calls of this tool may run at the same time; 0 is any number.
+    /// Sets the maximum number of calls of this tool at the same time; 0 means no limit.
     pub fn max_concurrent(mut self, count: u32) -> Self {
         self.policy.max_concurrent = NonZeroU32::new(count);
         self
     }
 
-    /// Lets calls of this tool run only when nothing else runs.
+    /// Runs calls of this tool only while no other call runs.
     pub fn exclusive(mut self) -> Self {
         self.policy.exclusive = true;
         self
     }
 
-    /// Tries a call again that has failed or run out of time (`spec/running.md`, "Retries"). Only for tools that
-    /// [read](Effect::Read) or [can be repeated](Effect::Idempotent); a toolbox refuses others.
+    /// Retries calls that fail or time out (`spec/running.md`, "Retries"). A toolbox rejects this for tools that
+    /// [write](Effect::Write).
     pub fn retry(mut self, retry: Retry) -> Self {
         self.policy.retry = Some(retry);
         self
     }
 
-    /// Sets what becomes of the calls that depend on one of this tool that ran and failed; they are skipped if nothing
-    /// is said (`spec/running.md`, "Skipping").
+    /// Sets what happens to calls that depend on a failed call of this tool (`spec/running.md`, "Skipping"). Default: they
+    /// are skipped.
     pub fn dependents(mut self, dependents: Dependents) -> Self {
         self.policy.dependents = dependents;
         self
     }
 
-    /// Makes it a tool that ends the run: when a call of it has ended `ok`, the run ends after the turn
-    /// (`spec/running.md`, "A tool that ends the run").
+    /// Makes the tool end the run: after a call that ends `ok`, the run ends with its turn (`spec/running.md`, "A tool that
+    /// ends the run").
     pub fn finishes(mut self) -> Self {
         self.policy.finishes = true;
         self
     }
 
-    /// Says in which directory relative paths among its arguments begin, for people who are to allow a call and want to
-    /// see what would change. It is for functions; a [`Command`](crate::Command) says it itself.
+    /// Sets the base directory of relative paths in the arguments, for display when a call needs approval. Only for
+    /// functions; a [command](Self::command_directory) has its own.
     pub fn works_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.works_in = Some(directory.into());
         self
     }
 
-    /// Says that a shell runs the text of this parameter. Rules then compare it word by word, and one that allows fits
-    /// only a simple command (`spec/running.md`, "Command lines"). A [`Command`](crate::Command) says it itself.
+    /// Marks a parameter as a command line, which a shell runs. Rules then compare it word by word, and a rule that allows
+    /// matches only a simple command (`spec/running.md`, "Command lines"). Commands do this automatically.
     pub fn command_line(mut self, parameter: impl Into<String>) -> Self {
         self.meanings.set(parameter.into(), Meaning::CommandLine);
         self
     }
 
-    /// Says that this parameter takes a path below the directory, relative to it or absolute. Rules then see the path
-    /// relative to it, in whatever way it is written (`spec/running.md`, "Paths"). The tool itself must refuse paths that
-    /// lead elsewhere.
+    /// Marks a parameter as a path below the directory, absolute or relative to it. Rules then compare the path relative to
+    /// the directory, however it is written (`spec/running.md`, "Paths"). The tool itself must reject paths outside it.
     pub fn path_below(
         mut self,
         parameter: impl Into<String>,
@@ -269,17 +275,15 @@ impl Tool {
         self
     }
 
-    /// Says in a few words where the definition comes from, if it was written by somebody else than the program's author and
-    /// user, such as a server that offers the tool. A person who is asked about a call that stands in it reads that.
-    ///
-    /// Name, description and schema of every tool are untrusted text, whoever wrote them: a call that a model copies from
-    /// them is held (`spec/running.md`, "Echoes").
+    /// Sets the origin of a definition that neither the author nor the user of the program wrote, such as an MCP server. It
+    /// is shown when a call that appears in the definition needs approval. Every definition is untrusted text, with or
+    /// without an origin: a call that a model copies from it is held (`spec/running.md`, "Echoes").
     pub fn from_outside(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// Where its definition comes from, if that is [outside](Self::from_outside).
+    /// Returns the [origin](Self::from_outside) of the definition.
     pub fn origin(&self) -> Option<&str> {
         self.origin.as_deref()
     }
@@ -291,27 +295,23 @@ impl Tool {
         }
     }
 
-    /// How its calls may run.
+    /// Returns the limits and retries of the tool.
     pub fn policy(&self) -> &ToolPolicy {
         &self.policy
     }
 
-    /// The tool's definition.
+    /// Returns the definition.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    /// What a command tool runs with these arguments, for people who are to allow it; `None` for other tools.
-    ///
-    /// A program is shown as the line that one would type in a shell, quoted where it has to be. A script is shown as
-    /// it is, with the values of its parameters below it. A directory that is not known before the call starts is
-    /// shown as its placeholder.
+    /// Returns what a command runs with these arguments, for display: a program as a quoted command line, a script with the
+    /// values of its parameters below it. Directories of the run are shown as placeholders. `None` for functions.
     pub fn command_text(&self, arguments: &Arguments) -> Option<String> {
         self.code.command()?.text(arguments)
     }
 
-    /// The directory in which the tool would be run, if it is a command, in a run with these directories; for a function
-    /// the one that it [works in](Self::works_in).
+    /// Returns the working directory of a command, or the [base directory](Self::works_in) of a function, in a run.
     pub fn command_directory(&self, directories: &Directories) -> Option<PathBuf> {
         match self.code.command() {
             Some(command) => command.directory(directories),
@@ -319,25 +319,25 @@ impl Tool {
         }
     }
 
-    /// The names of the variables that a command may see besides [the usual](crate::Command::environment).
+    /// Returns the names of the environment variables that a command inherits in addition to the default ones.
     pub fn environment(&self) -> &[String] {
         self.code.command().map_or(&[], |one| &one.environment)
     }
 
-    /// The parameters whose texts a command hands to an interpreter as a program or a part of one, as far as its definition
-    /// tells. A shell's whole program is a [command line](Self::command_line) to rules.
+    /// Returns the parameters that a command passes to an interpreter as code, as far as its definition shows. A parameter
+    /// that is a shell's whole program is a [command line](Self::command_line) for rules.
     pub fn interpreted(&self) -> &[Interpreted] {
         self.code.command().map_or(&[], |one| &one.interpreted)
     }
 
-    /// The name a model writes.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 }
 
 impl Request {
-    /// A call of this tool, to ask [rules](crate::Rules::verdict) about it.
+    /// Creates a call of this tool, to evaluate [rules](crate::Rules::verdict) on it.
     pub fn of(tool: &Tool, arguments: Arc<Arguments>) -> Self {
         Self {
             call: 0,

@@ -1,25 +1,37 @@
-//! What tools return.
+//! The results of tools.
 
 use std::fmt;
 use std::pin::Pin;
 
-/// Any error; made by `?` from all error types and by `.into()` from a text.
+/// Any error. Convert errors with `?`, and strings with `.into()`.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a tool returns: a text for the model, or an error whose text the model reads.
+/// The result of a tool: a text for the model, or an error whose message the model reads.
 pub type ToolResult = Result<String, BoxError>;
 
-/// What the code of a tool returns when it is started.
+/// The future of a started tool.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
-/// An error that comes with what the tool had to say before it failed.
+/// An error with output. The model reads both.
 #[cfg_attr(not(feature = "tokio"), allow(unreachable_pub))] // Tools export it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// What the tool returned all the same.
+    /// The output before the failure.
     pub output: Option<String>,
+}
+
+#[cfg_attr(not(feature = "tokio"), allow(unreachable_pub))]
+impl Failure {
+    /// Creates an error with this message and output.
+    pub fn new(message: impl Into<String>, output: Option<String>) -> Self {
+        Self {
+            message: message.into(),
+            output,
+        }
+    }
 }
 
 impl fmt::Display for Failure {

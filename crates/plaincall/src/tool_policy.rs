@@ -10,6 +10,7 @@ use crate::milliseconds;
 
 /// Limits and retries of one tool (`spec/running.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolPolicy {
     /// The timeout of a call, from its start. Default: one minute.
     #[serde(rename = "timeout_ms", with = "milliseconds")]
@@ -50,6 +51,7 @@ impl Default for ToolPolicy {
 
 /// How failed calls are retried (`spec/running.md`, "Retries"). Only for tools that read or are idempotent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Retry {
     /// The maximum number of attempts, including the first.
     pub attempts: u32,
@@ -71,6 +73,12 @@ impl Retry {
         }
     }
 
+    /// Sets the delay before the second attempt, and the longest delay.
+    pub fn waits(mut self, first: Duration, longest: Duration) -> Self {
+        (self.first_wait, self.longest_wait) = (first, longest);
+        self
+    }
+
     /// Returns the delay after this many failed attempts. `chance` is from 0 to 1 and shortens the delay by up to half, so that
     /// calls that fail together do not retry together.
     pub(crate) fn wait(&self, failed: u32, chance: f64) -> Duration {
@@ -84,6 +92,7 @@ impl Retry {
 /// What happens to calls that depend on a call that ran and failed (`spec/running.md`, "Skipping").
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Dependents {
     /// They are skipped.
     #[default]

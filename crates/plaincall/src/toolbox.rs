@@ -1,4 +1,4 @@
-//! The tools of a run.
+//! Sets of tools.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,10 +8,11 @@ use plaincall_call::{Effect, ToolLookup, ToolSpec};
 
 use crate::tool::Tool;
 
-/// Why a tool that writes cannot be tried again.
+/// The error for retries of a tool that writes.
 pub(crate) const NO_RETRY_OF_WRITES: &str = "tools with the effect `write` cannot be retried, because a failed call may have changed something; if repeating a call is harmless, set the effect `idempotent`";
 
-/// A set of tools with different names: a slice, in the order in which they were added. A name means the tool that has exactly this name, or none.
+/// A set of tools with different names, in the order in which they were added. Dereferences to a slice. Names are matched
+/// exactly.
 #[derive(Clone, Debug, Default)]
 pub struct Toolbox {
     tools: Vec<Tool>,
@@ -19,10 +20,10 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// A toolbox with these tools.
+    /// Creates a toolbox with these tools.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Returns the errors of [`add`](Self::add).
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, ToolboxError> {
         let mut toolbox = Self::default();
         for tool in tools {
@@ -34,8 +35,8 @@ impl Toolbox {
     /// Adds a tool.
     ///
     /// # Errors
-    /// If there is a tool with this name, the definition contradicts itself, or a tool that [writes](Effect::Write) is to
-    /// be tried again.
+    /// Returns an error if the name is taken, the definition is inconsistent, or the tool [writes](Effect::Write) and has
+    /// retries.
     pub fn add(&mut self, tool: Tool) -> Result<(), ToolboxError> {
         let retry = tool.policy.retry.as_ref();
         let problem = match tool.spec.check() {
@@ -59,7 +60,7 @@ impl Toolbox {
         Err(ToolboxError { tool, problem })
     }
 
-    /// The tool with exactly this name.
+    /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
     }
@@ -84,12 +85,13 @@ impl ToolLookup for Toolbox {
     }
 }
 
-/// Why a tool cannot be added.
+/// The error of [`Toolbox::add`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolboxError {
     /// The name of the tool.
     pub tool: String,
-    /// What is wrong with it, and what to do.
+    /// The problem and the fix.
     pub problem: String,
 }
 

@@ -1,8 +1,8 @@
-//! `tools.toml`: tools that are commands, how runs go and what may run, written down in a file.
+//! `tools.toml`: command tools, the policy of runs, and rules in a file.
 //!
 //! ```toml
 //! [tools.search]
-//! description = "Searches the files of the project for a text."
+//! description = "Searches the project files for a text."
 //! parameters = { text = "string", folder = "string?" }
 //! command = ["grep", "-rn", "-e", "{text}", "--", "{folder}"]
 //! directory = "{directory:tools}"
@@ -16,7 +16,7 @@
 //! tools = "search"
 //! arguments = { folder = "secret/**" }
 //! verdict = "deny"
-//! reason = "that folder is nobody's business"
+//! reason = "that directory is private"
 //! ```
 
 mod rules;
@@ -26,7 +26,7 @@ use std::path::Path;
 
 use plaincall_call::ToolSpec;
 use plaincall_config::tools::RunTable;
-use plaincall_config::{Document, Location, child};
+use plaincall_config::{Document, Location, Size, child};
 pub use plaincall_config::{FileDiagnostic, FileError};
 
 use crate::cut::READ_RESULT;
@@ -34,27 +34,28 @@ use crate::policy::Policy;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
-/// What a tools file says.
+/// The content of a tools file.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ToolsFile {
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
-    /// The policy of runs, from the table `[run]`. Default: [`Policy::default`].
+    /// The policy of runs, from `[run]`. Default: [`Policy::default`].
     pub policy: Policy,
-    /// The rules, each from a table `[[rules]]`, in the order of the file.
+    /// The rules, from `[[rules]]`, in the order of the file.
     pub rules: Rules,
 }
 
-/// A tool of the file, and its definition if there is no problem in it.
+/// A tool of the file, with its definition if that is valid.
 struct Known {
     name: String,
     spec: Option<ToolSpec>,
 }
 
-/// Reads the text of a tools file.
+/// Parses the text of a tools file.
 ///
-/// `path` is the path of the file; it must be absolute for `{directory:tools}`, which stands for its folder. Nothing is read
-/// from it.
+/// `path` is the path of the file, for messages and for `{directory:tools}`, which needs an absolute path. The file itself is
+/// not read.
 ///
 /// ```
 /// let text = r#"
@@ -75,12 +76,12 @@ struct Known {
 /// ```
 ///
 /// # Errors
-/// All problems of the file, each with its line and column.
+/// Returns all problems of the file, each with its line and column.
 pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<ToolsFile, FileError> {
     let path = path.as_ref();
     let mut document = Document::toml(path.display().to_string(), text);
     let mut file = ToolsFile::default();
-    // Behind a mistake in the syntax, the rest may mean something else than it seems to.
+    // After a syntax error, the rest may mean something else.
     if document.is_well_formed() {
         fill(&mut file, &mut document, path);
     }
@@ -118,34 +119,29 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
     if let Some(table) = document.read::<RunTable>("/run") {
         file.policy = policy(&table);
     }
-    // Without a tool nothing is known that a rule could be about.
+    // Without tools, every rule would be reported as unmatched.
     if !known.is_empty() {
         file.rules = rules::rules(document, &known);
     }
 }
 
 fn policy(table: &RunTable) -> Policy {
-    let usual = Policy::default();
+    let base = Policy::default();
+    let bytes = |size: Option<Size>, default| size.map_or(default, |size| size.0);
     Policy {
-        concurrent: table.concurrent.unwrap_or(usual.concurrent),
+        concurrent: table.concurrent.unwrap_or(base.concurrent),
         calls_per_turn: table.calls_per_turn.map(Into::into),
-        block_order: table.block_order.unwrap_or(usual.block_order),
-        emoji_order: table.emoji_order.unwrap_or(usual.emoji_order),
+        block_order: table.block_order.unwrap_or(base.block_order),
+        emoji_order: table.emoji_order.unwrap_or(base.emoji_order),
         turn_timeout: table.turn_timeout.map(|time| time.0),
-        gate_timeout: table.gate_timeout.map_or(usual.gate_timeout, |time| time.0),
+        gate_timeout: table.gate_timeout.map_or(base.gate_timeout, |time| time.0),
         writes: table.writes.unwrap_or_default(),
         unclosed: table.unclosed.unwrap_or_default(),
-        limits: usual.limits,
-        result_limit: table.result_limit.map_or(usual.result_limit, |size| size.0),
+        limits: base.limits,
+        result_limit: bytes(table.result_limit, base.result_limit),
         echoes: table.echoes.unwrap_or_default(),
-        untrusted_limit: table
-            .untrusted_limit
-            .map_or(usual.untrusted_limit, |size| size.0),
-        dependency_limit: table
-            .dependency_limit
-            .map_or(usual.dependency_limit, |size| size.0),
-        dependency_total: table
-            .dependency_total
-            .map_or(usual.dependency_total, |size| size.0),
+        untrusted_limit: bytes(table.untrusted_limit, base.untrusted_limit),
+        dependency_limit: bytes(table.dependency_limit, base.dependency_limit),
+        dependency_total: bytes(table.dependency_total, base.dependency_total),
     }
 }

@@ -229,8 +229,7 @@ impl<'run> Turn<'run> {
     /// Returns results with the status `unknown` for all calls, because the runtime has shut down.
     fn lost(&self) -> TurnResults {
         let calls = self.calls.iter();
-        let results =
-            calls.map(|(call, id, name)| CallResult::lost(*call, Arc::clone(id), Arc::clone(name)));
+        let results = calls.map(|(call, id, name)| CallResult::lost(*call, Arc::clone(id), name));
         TurnResults {
             results: results.collect(),
             is_last: false,

@@ -10,8 +10,8 @@ use plaincall_plan::Outcome;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::command::invocation::MARGIN;
 use crate::context::{Context, Observed};
-use crate::invocation::MARGIN;
 use crate::tool::Code;
 use crate::tool_error::{BoxError, Failure};
 use crate::trace::{Parent, ToolSpan};

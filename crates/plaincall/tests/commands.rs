@@ -1,4 +1,4 @@
-//! Tools that are commands, on real processes.
+//! Command tools, with real processes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod ending;

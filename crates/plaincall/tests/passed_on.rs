@@ -82,10 +82,10 @@ async fn what_is_passed_on_is_limited() {
             })
             .collect()
     };
-    let limits = |dependency_limit, dependency_total| Policy {
-        dependency_limit,
-        dependency_total,
-        ..Policy::default()
+    let limits = |dependency_limit, dependency_total| {
+        Policy::default()
+            .dependency_limit(dependency_limit)
+            .dependency_total(dependency_total)
     };
     // Exactly as much as a call may be given, and one byte more.
     let results = play(limits(3_000, 1 << 20), 3, 1_000, 2).await;

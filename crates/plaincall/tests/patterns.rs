@@ -1,10 +1,10 @@
-//! Patterns: what they fit.
+//! Matches of patterns.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use plaincall::rules::Pattern;
 use proptest::prelude::*;
 
-/// The same by trying everything, which may take time without end.
+/// Matches by backtracking, in exponential time.
 fn naive(pattern: &str, text: &str) -> bool {
     let split = |text: &str| {
         let mut characters = text.chars();
@@ -41,7 +41,7 @@ fn check(pattern: &str, text: &str, expected: bool) {
 }
 
 #[test]
-fn what_they_fit() {
+fn matches() {
     for (pattern, fits, does_not) in [
         ("", &[""][..], &["a", "/"][..]),
         ("a", &["a"], &["", "A", "aa", "ab", "ba", "a/"]),
@@ -78,7 +78,7 @@ fn what_they_fit() {
     }
 }
 
-/// A matcher that goes back and tries again would need longer than anybody can wait.
+/// A backtracking matcher would never finish.
 #[test]
 fn hostile_patterns_end() {
     let text = "a".repeat(50_000);
@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_as_by_trying(pattern in "[ab/*?]{0,8}", text in "[ab/ä]{0,10}") {
+    fn the_same_as_by_backtracking(pattern in "[ab/*?]{0,8}", text in "[ab/ä]{0,10}") {
         prop_assert_eq!(Pattern::new(pattern.as_str()).matches(&text), naive(&pattern, &text));
     }
 }

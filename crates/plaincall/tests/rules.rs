@@ -1,4 +1,4 @@
-//! Rules and long results in runs: tools files, replies, and how the calls end.
+//! Rules and long results in runs.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod verdicts;
@@ -37,7 +37,7 @@ arguments = { path = "/**" }
 verdict = "ask"
 "#;
 
-/// Answers always the same and counts how often it is asked.
+/// Always gives the same answer, and counts the questions.
 struct Counting {
     asked: Arc<AtomicU32>,
     decision: Decision,
@@ -60,7 +60,7 @@ fn builder(file: &str, more: Option<Tool>) -> RunBuilder {
         .environment([("PATH", "/usr/local/bin:/usr/bin:/bin")])
 }
 
-/// The calls, `tool,path` each, and how they end: the status, then what the model is told of the reason.
+/// Runs calls, `tool,path` each, and compares their status and the reason for the model.
 async fn check(decision: Decision, calls: &[(&str, &str)], asked: u32) {
     let count = Arc::new(AtomicU32::new(0));
     let gate = Counting {
@@ -117,7 +117,7 @@ async fn rules_come_before_the_gate() {
 }
 
 #[tokio::test]
-async fn a_rule_that_asks_comes_before_an_earlier_answer() {
+async fn a_rule_that_asks_overrides_an_earlier_answer() {
     check(
         Decision::Always,
         &[
@@ -133,7 +133,7 @@ async fn a_rule_that_asks_comes_before_an_earlier_answer() {
     .await;
 }
 
-/// The model reads on where a result was cut, as the note tells it, until it has the whole.
+/// The model follows the notes of truncated results until it has read all of one.
 #[tokio::test]
 async fn long_results_can_be_read_on() {
     let file = "

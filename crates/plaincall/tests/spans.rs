@@ -147,10 +147,7 @@ fn check(spans: &Spans, calls: &str, cancel: fn(Canceller), expected: &str) -> V
     tracing::subscriber::with_default(subscriber, || {
         runtime.block_on(async {
             let mut run = Run::builder(toolbox())
-                .policy(plaincall::Policy {
-                    concurrent: 1,
-                    ..plaincall::Policy::default()
-                })
+                .policy(plaincall::Policy::default().concurrent(1))
                 .build()
                 .unwrap();
             cancel(run.canceller());

@@ -1,4 +1,4 @@
-//! Tools files: what they say, and what is said about their mistakes.
+//! Tools files: their content and their errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use plaincall::{
 
 const PATH: &str = "/home/me/tools.toml";
 
-/// A table of mistakes: a file, a line of dashes, its mistakes as they are shown, a line of equals signs.
+/// A table of errors: a file, a line of dashes, its errors, a line of equals signs.
 const MISTAKES: &str = include_str!("tools_file/mistakes.txt");
 
 #[test]
@@ -42,7 +42,7 @@ fn mistakes() {
     assert!(cases > 30, "{cases}");
 }
 
-/// A tool in one line.
+/// Formats a tool in one line.
 fn shown(tool: &Tool) -> String {
     let spec = tool.spec();
     let mut text = format!("{} {:?}", spec.name, spec.effect);
@@ -54,16 +54,13 @@ fn shown(tool: &Tool) -> String {
     text
 }
 
-/// The settings of the one tool that the lines are about, without those that are as if nothing were said.
 #[test]
 fn settings() {
     let check = |lines: &str, change: fn(&mut ToolPolicy)| {
         let file = format!("[tools.a]\ncommand = ['true']\neffect = 'read'\n{lines}");
         let file = read_tools(&file, PATH).unwrap_or_else(|error| panic!("{error}"));
-        let mut expected = ToolPolicy {
-            grace: Duration::from_secs(2),
-            ..ToolPolicy::default()
-        };
+        let mut expected = ToolPolicy::default();
+        expected.grace = Duration::from_secs(2);
         change(&mut expected);
         assert_eq!(file.tools[0].policy(), &expected, "{lines}");
     };
@@ -88,20 +85,14 @@ fn settings() {
         policy.retry = Some(Retry::attempts(3));
     });
     check("retry = { attempts = 4, first_wait = '1m' }", |policy| {
-        policy.retry = Some(Retry {
-            attempts: 4,
-            first_wait: Duration::from_mins(1),
-            longest_wait: Duration::from_mins(1),
-        });
+        let minute = Duration::from_mins(1);
+        policy.retry = Some(Retry::attempts(4).waits(minute, minute));
     });
     check(
         "[tools.a.retry]\nattempts = 2\nfirst_wait = 0.1\nlongest_wait = 0.1",
         |policy| {
-            policy.retry = Some(Retry {
-                attempts: 2,
-                first_wait: Duration::from_millis(100),
-                longest_wait: Duration::from_millis(100),
-            });
+            let wait = Duration::from_millis(100);
+            policy.retry = Some(Retry::attempts(2).waits(wait, wait));
         },
     );
 }
@@ -224,7 +215,7 @@ async fn output_limits() {
 }
 
 #[test]
-fn a_toolbox_refuses_to_repeat_writes() {
+fn a_toolbox_rejects_retries_of_writes() {
     let tool = |effect, retry| {
         let tool = Tool::new("send", |(): (), _| async { Ok(String::new()) });
         Toolbox::new([tool.effect(effect).retry(retry)])
@@ -349,7 +340,7 @@ async fn tools_of_a_file_run() {
 }
 
 #[tokio::test]
-async fn calls_are_held_against_the_whole_schema() {
+async fn calls_are_validated_against_the_whole_schema() {
     let file = r#"
     [tools.measure]
     command = ["printf", "%s %s", "{unit}", "{size}"]
@@ -387,7 +378,7 @@ async fn calls_are_held_against_the_whole_schema() {
 }
 
 #[tokio::test]
-async fn a_tool_that_needs_a_directory_says_so() {
+async fn a_tool_that_needs_a_scratch_directory_is_an_error_without_one() {
     let file = "[tools.a]\ncommand = ['true']\ndirectory = '{directory:run}'\n[tools.b]\ncommand = ['true']";
     let tools = read_tools(file, PATH).unwrap().tools;
     let build = |tool: &Tool| Run::new(Toolbox::new([tool.clone()]).unwrap());
@@ -398,7 +389,7 @@ async fn a_tool_that_needs_a_directory_says_so() {
     assert!(build(&tools[1]).is_ok());
 }
 
-/// A file of 1 MiB in which each line is a mistake. To count the lines anew for each of them took minutes.
+/// A file of 1 MiB with an error in each line. Counting lines from the start for each error would take minutes.
 #[test]
 fn many_mistakes_are_found_in_linear_time() {
     let mut text = String::new();

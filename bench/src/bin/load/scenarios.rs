@@ -123,10 +123,7 @@ async fn sleeping(size: usize) -> Result<String, BoxError> {
     const TIMEOUT: Duration = Duration::from_millis(1500);
     let toolbox = Toolbox::new([sleeper(TIMEOUT)])?;
     let mut run = Run::builder(toolbox)
-        .policy(plaincall::Policy {
-            concurrent: 0,
-            ..plaincall::Policy::default()
-        })
+        .policy(plaincall::Policy::default().concurrent(0))
         .build()?;
     let mut turn = run.turn();
     let (short, long) = (call(1_000, true)?, call(600_000, true)?);
@@ -223,10 +220,7 @@ async fn stalled(size: usize) -> Result<String, BoxError> {
     let mut tasks = JoinSet::new();
     for _ in 0..size {
         tasks.spawn(async {
-            let policy = Policy {
-                turn_timeout: Some(TIMEOUT),
-                ..Policy::default()
-            };
+            let policy = Policy::default().turn_timeout(Some(TIMEOUT));
             let toolbox = Toolbox::new([sleeper(Duration::from_mins(10))])?;
             let mut run = Run::builder(toolbox).policy(policy).build()?;
             let mut events = run.events();

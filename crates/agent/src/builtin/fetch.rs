@@ -270,10 +270,10 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
         let begin = text
             .get(..text.floor_char_boundary(OF_AN_ERROR))
             .unwrap_or_default();
-        return Err(Box::new(Failure {
-            message: format!("{name} returned status {status}{reason}"),
-            output: Some(begin.to_owned()).filter(|begin| !begin.trim().is_empty()),
-        }));
+        let output = Some(begin.to_owned()).filter(|begin| !begin.trim().is_empty());
+        return Err(
+            Failure::new(format!("{name} returned status {status}{reason}"), output).into(),
+        );
     }
     let mut note = format!("{name}, {essence}, {}", count(length, "byte"));
     if is_truncated {

@@ -64,12 +64,10 @@ impl Connection {
                 env,
                 cwd,
             } => {
-                let program = Program {
-                    program: command.into(),
-                    arguments: args.iter().map(OsString::from).collect(),
-                    directory: cwd.clone().unwrap_or_else(|| PathBuf::from(".")),
-                    environment: environment(env, options),
-                };
+                let directory = cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+                let mut program = Program::new(command, directory);
+                program.arguments = args.iter().map(OsString::from).collect();
+                program.environment = environment(env, options);
                 start(&program, options).await
             }
             McpTransport::Http { url, headers } => reach_out(url, headers, options).await,
@@ -118,7 +116,7 @@ impl Connection {
         // This token ends the reader and the writer, which closes the pipes.
         self.service.cancellation_token().cancel();
         if let Some(program) = self.take_program() {
-            let _ = program.end(PATIENCE, GRACE).await;
+            let _ = program.wait(PATIENCE, GRACE).await;
         }
     }
 }
@@ -200,7 +198,7 @@ async fn begin(
         }
         (Ok(Err(error)), _) => Err(not_begun(&error)),
         (Err(_), program) => {
-            let words = program.map_or(String::new(), |program| last_words(&program.words()));
+            let words = program.map_or(String::new(), |program| last_words(&program.stderr()));
             let time = options.connect_timeout.as_secs_f32();
             Err(format!("did not answer within {time} s{words}"))
         }
@@ -230,14 +228,14 @@ impl fmt::Display for Ending {
 }
 
 async fn ended(program: BackgroundProcess, patience: Duration) -> Ending {
-    match program.end(patience, GRACE).await {
-        Ok(end) => Ending {
-            how: if end.was_asked {
+    match program.wait(patience, GRACE).await {
+        Ok(exit) => Ending {
+            how: if exit.was_stopped {
                 "closed its stdout".to_owned()
             } else {
-                end.how
+                exit.to_string()
             },
-            words: last_words(&end.words),
+            words: last_words(&exit.stderr),
         },
         Err(error) => Ending::of(&format!("ended ({error})")),
     }

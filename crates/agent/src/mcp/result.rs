@@ -35,18 +35,12 @@ pub(super) fn tool_result(result: &CallToolResult, limit: usize, secrets: &Secre
     } else if text.len() <= LONGEST_ERROR {
         failure(text)
     } else {
-        Box::new(Failure {
-            message: "the tool failed; the output has its message".to_owned(),
-            output: Some(text),
-        })
+        Failure::new("the tool failed; the output has its message", Some(text)).into()
     })
 }
 
 pub(super) fn failure(message: impl Into<String>) -> BoxError {
-    Box::new(Failure {
-        message: message.into(),
-        output: None,
-    })
+    Failure::new(message, None).into()
 }
 
 /// Truncates a text and adds a note.

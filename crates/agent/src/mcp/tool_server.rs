@@ -186,11 +186,7 @@ impl McpToolServer {
         };
         let mut builder = Run::builder(self.tools.clone())
             .rules(self.rules.clone())
-            .policy(Policy {
-                calls_per_turn: None,
-                turn_timeout: None,
-                ..self.policy
-            })
+            .policy(self.policy.calls_per_turn(None).turn_timeout(None))
             .environment(self.environment.clone())
             .gate(gate);
         if let Some(directory) = &self.directory {

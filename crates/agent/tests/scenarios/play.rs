@@ -168,21 +168,21 @@ fn limits(scenario: &Scenario) -> AgentLimits {
 
 fn policy(wanted: &Policies) -> Policy {
     let default = Policy::default();
-    Policy {
-        calls_per_turn: wanted.calls_per_turn,
-        concurrent: wanted.concurrent.unwrap_or(default.concurrent),
-        result_limit: wanted.result_limit.unwrap_or(default.result_limit),
-        turn_timeout: wanted.turn_timeout_ms.map(Duration::from_millis),
-        gate_timeout: wanted
-            .gate_timeout_ms
-            .map_or(default.gate_timeout, Duration::from_millis),
-        writes: if wanted.writes_at_end {
+    default
+        .calls_per_turn(wanted.calls_per_turn)
+        .concurrent(wanted.concurrent.unwrap_or(default.concurrent))
+        .result_limit(wanted.result_limit.unwrap_or(default.result_limit))
+        .turn_timeout(wanted.turn_timeout_ms.map(Duration::from_millis))
+        .gate_timeout(
+            wanted
+                .gate_timeout_ms
+                .map_or(default.gate_timeout, Duration::from_millis),
+        )
+        .writes(if wanted.writes_at_end {
             Writes::AtEndOfTurn
         } else {
             Writes::AtOnce
-        },
-        ..default
-    }
+        })
 }
 
 fn rules(wanted: &[String]) -> Rules {

@@ -50,10 +50,7 @@ fn agent(model: Scripted, counts: &Counts, is_keyed: bool) -> Agent {
         .dialect(Dialect::block())
         .system("Be short.")
         .limits(AgentLimits::default())
-        .policy(Policy {
-            result_limit: 500,
-            ..Policy::default()
-        })
+        .policy(Policy::default().result_limit(500))
         .allow_all();
     if is_keyed {
         builder = builder.keyed();

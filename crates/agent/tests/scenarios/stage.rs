@@ -90,11 +90,8 @@ impl Stage {
 
     /// The tools with these names, or all.
     pub(crate) fn toolbox(self: &Arc<Self>, names: Option<&[String]>) -> Toolbox {
-        let retry = Retry {
-            first_wait: Duration::from_millis(2),
-            longest_wait: Duration::from_millis(2),
-            ..Retry::attempts(3)
-        };
+        let wait = Duration::from_millis(2);
+        let retry = Retry::attempts(3).waits(wait, wait);
         let all = [
             self.tool("read", |stage, read: Read, _| async move {
                 let found = stage.files.lock().unwrap().get(&read.path).cloned();

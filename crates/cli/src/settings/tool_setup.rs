@@ -250,24 +250,23 @@ fn own_rules(tools: &Tools) -> impl Iterator<Item = Rule> {
     tools.rules.iter().map(move |rule| {
         let names = tools.toolbox().iter().map(Tool::name);
         let names = names.chain([read_result.name()]);
-        let matching = names.filter(|name| rule.tools.iter().any(|it| it.matches(name)));
-        Rule {
-            tools: matching.map(Pattern::new).collect(),
-            ..rule.clone()
-        }
+        let about = names.filter(|name| rule.tools.iter().any(|it| it.matches(name)));
+        let mut own = rule.clone();
+        own.tools = about.map(Pattern::new).collect();
+        own
     })
 }
 
 fn rule(table: &RuleTable) -> Rule {
     let names = table.tools.0.iter().map(String::as_str);
-    let rule = match table.verdict {
+    let mut rule = match table.verdict {
         tools::Verdict::Allow => Rule::allow(names),
         tools::Verdict::Ask => Rule::ask(names),
         tools::Verdict::Deny => Rule::deny(names, table.reason.as_deref().unwrap_or_default()),
     };
-    let effect = table.effect;
+    rule.effect = table.effect;
     let arguments = table.arguments.iter().flatten();
-    arguments.fold(Rule { effect, ..rule }, |rule, (pointer, pattern)| {
+    arguments.fold(rule, |rule, (pointer, pattern)| {
         rule.argument(pointer, pattern.as_str())
     })
 }

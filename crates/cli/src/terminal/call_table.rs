@@ -208,16 +208,12 @@ impl Call {
             RunEvent::BackOff(_) => self.state = State::BackingOff,
             RunEvent::Result(result) => {
                 // A logged result has only the end time.
-                self.times = Times {
-                    appeared: self.times.appeared,
-                    complete: self.times.complete.or(result.times.complete),
-                    started: self.times.started.or(result.times.started),
-                    ended: result.times.ended,
-                };
-                self.state = State::Ended(Box::new(CallResult {
-                    times: self.times,
-                    ..result.clone()
-                }));
+                self.times.complete = self.times.complete.or(result.times.complete);
+                self.times.started = self.times.started.or(result.times.started);
+                self.times.ended = result.times.ended;
+                let mut result = result.clone();
+                result.times = self.times;
+                self.state = State::Ended(Box::new(result));
             }
             _ => {}
         }

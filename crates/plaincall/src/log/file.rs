@@ -165,6 +165,7 @@ impl Drop for LockedFile {
 
 /// Returns options with which only the owner can read a new file.
 fn private() -> OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

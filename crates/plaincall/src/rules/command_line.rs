@@ -1,18 +1,18 @@
-//! Command lines of a shell: the words of one simple command, and the commands that a text may hold.
+//! Shell command lines: the words of a simple command, and all commands that a text may contain.
 //!
-//! Two readers with opposite duties. [`simple_command`] accepts only what every POSIX shell reads in the same way, so what
-//! it returns is what runs; everything else is `None`. [`commands`] accepts every text and splits it wherever a shell may
-//! begin a command, so it finds what a text plainly says, and more.
+//! There are two parsers. [`simple_command`] accepts only texts that every POSIX shell parses in the same way, so its result
+//! is exactly what runs. [`command_words`] accepts every text and splits it wherever a shell may begin a command, so it finds
+//! at least every command that is visible in the text.
 
 use std::mem::take;
 
 use super::pattern::Pattern;
 use super::spelling::{self, Fit};
 
-/// How deep texts inside texts are read: `sh -c "sh -c 'rm x'"`.
+/// The maximum depth of scripts inside scripts: `sh -c "sh -c 'rm x'"`.
 const DEEPEST: usize = 4;
 
-/// Words that a shell reads as syntax where a command may begin.
+/// Words that are shell syntax where a command may begin.
 const RESERVED: [&str; 20] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "until", "while",
@@ -26,24 +26,24 @@ const WRAPPERS: &str = "
     xargs zsh
 ";
 
-/// How surely a command line fits a pattern (`spec/running.md`, "Command lines").
+/// Matches a command line against a pattern (`spec/running.md`, "Command lines").
 pub(super) fn fit(pattern: &Pattern, text: &str) -> Fit {
     let words: Vec<&str> = pattern.as_str().split_whitespace().collect();
     let (first_words, is_open) = match words.split_last() {
         Some((&("*" | "**"), before)) => (before, true),
         _ => (words.as_slice(), false),
     };
-    if simple_command(text).is_some_and(|found| fits_surely(first_words, is_open, &found)) {
+    if simple_command(text).is_some_and(|found| matches_words(first_words, is_open, &found)) {
         Fit::Yes
-    } else if spelling::fit(pattern, text) > Fit::No || may_hold(first_words, text) {
+    } else if spelling::fit(pattern, text) > Fit::No || may_contain(first_words, text) {
         Fit::Perhaps
     } else {
         Fit::No
     }
 }
 
-/// Whether each word fits its pattern. An open pattern leaves further words free.
-fn fits_surely(patterns: &[&str], is_open: bool, words: &[String]) -> bool {
+/// Returns whether each word matches its pattern. An open pattern allows further words.
+fn matches_words(patterns: &[&str], is_open: bool, words: &[String]) -> bool {
     let has_count = if is_open {
         words.len() >= patterns.len()
     } else {
@@ -56,19 +56,19 @@ fn fits_surely(patterns: &[&str], is_open: bool, words: &[String]) -> bool {
             .all(|(pattern, word)| spelling::fit(&Pattern::new(*pattern), word) == Fit::Yes)
 }
 
-/// Whether one of the commands in the text has these words in this order, the first as its program. Other words may be
-/// between them, and a wildcard also stands for `/`.
-fn may_hold(patterns: &[&str], text: &str) -> bool {
+/// Returns whether a command in the text has these words in this order, the first as its program. Other words may be between
+/// them, and a wildcard also matches `/`.
+fn may_contain(patterns: &[&str], text: &str) -> bool {
     let patterns = patterns.iter().map(|pattern| pattern.replace('*', "**"));
     let patterns: Vec<Pattern> = patterns.map(Pattern::new).collect();
     let Some((program, rest)) = patterns.split_first() else {
-        // The pattern is a single `*`, which is any command.
+        // The pattern is a single `*`, which matches any command.
         return true;
     };
     let fits = |pattern: &Pattern, word: &str| spelling::fit(pattern, word) > Fit::No;
     let is_program = |word: &String| fits(program, word) || fits(program, name_of(word));
     expanded_commands(&command_words(text)).iter().any(|found| {
-        // Behind the first word that may be the program stands all that stands behind a later one.
+        // The words after the first possible program include those after a later one.
         let place = if found.may_run_others {
             found.words.iter().position(is_program)
         } else {
@@ -86,13 +86,12 @@ fn may_hold(patterns: &[&str], text: &str) -> bool {
     })
 }
 
-/// The last part of a path.
 fn name_of(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The words of a text that is one simple command and nothing else: no operator, expansion, substitution, redirection,
-/// assignment or comment. `None` in doubt.
+/// Returns the words of a text that is exactly one simple command, without operators, expansions, substitutions,
+/// redirections, assignments and comments. Returns `None` when in doubt.
 pub(super) fn simple_command(text: &str) -> Option<Vec<String>> {
     let text = text.trim_matches([' ', '\t', '\n']);
     let mut words = Vec::new();
@@ -137,28 +136,28 @@ pub(super) fn simple_command(text: &str) -> Option<Vec<String>> {
     is_program.then_some(words)
 }
 
-/// A text between quotes, if a shell and everything that shows it see the same in it.
+/// Returns a quoted text if shells and terminals treat it alike.
 fn plain(text: &str) -> Option<&str> {
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     (!text.contains(is_odd)).then_some(text)
 }
 
-/// The commands of a text, each as its words without quotes.
+/// Returns the commands of a text, each as its unquoted words.
 pub(crate) fn command_words(text: &str) -> Vec<Vec<String>> {
     let mut lexer = Lexer::default();
     lexer.read(text);
     lexer.commands
 }
 
-/// A command that a text may hold.
+/// A command that a text may contain.
 pub(crate) struct Expanded {
-    /// Its words without quotes, assignments and words of the shell's grammar in front.
+    /// Its unquoted words, without leading assignments and reserved words.
     pub(crate) words: Vec<String>,
-    /// Whether it runs the command in its arguments, which may begin with any of its words.
+    /// Whether it is a wrapper: it runs another command, which may begin at any of its words.
     pub(crate) may_run_others: bool,
 }
 
-/// These commands, and those in the texts that they run.
+/// Returns these commands and those in the scripts that they run.
 pub(crate) fn expanded_commands(commands: &[Vec<String>]) -> Vec<Expanded> {
     let mut found = Vec::new();
     add_expanded(commands, 0, &mut found);
@@ -189,14 +188,12 @@ fn add_expanded(commands: &[Vec<String>], depth: usize, found: &mut Vec<Expanded
     }
 }
 
-/// A command without assignments and words of the shell's grammar in front.
 pub(crate) fn without_prefix(words: &[String]) -> &[String] {
     let is_program = |word: &String| !is_assignment(word) && !RESERVED.contains(&word.as_str());
     let first = words.iter().position(is_program).unwrap_or(words.len());
     words.get(first..).unwrap_or_default()
 }
 
-/// Whether a word in front of a command sets a variable.
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
@@ -208,13 +205,12 @@ fn is_assignment(word: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '[' | ']'))
 }
 
-/// Splits a text into commands and these into words.
 #[derive(Default)]
 struct Lexer {
     commands: Vec<Vec<String>>,
     words: Vec<String>,
     word: Option<String>,
-    /// The substitutions that are open: what closes each, and whether it stands between double quotes.
+    /// The open substitutions: the closing character of each, and whether it is between double quotes.
     open: Vec<(char, bool)>,
     /// Whether the next word is the file of a redirection.
     is_target: bool,
@@ -275,7 +271,7 @@ impl Lexer {
                 '#' if self.word.is_none() => while rest.next_if(|c| *c != '\n').is_some() {},
                 '\n' | ';' | '&' | '|' => self.end_command(),
                 '<' | '>' => {
-                    // A number in front of it names what is redirected.
+                    // A number before it is the redirected file descriptor.
                     self.word
                         .take_if(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
                     self.end_word();
@@ -318,11 +314,11 @@ impl Lexer {
     }
 }
 
-/// What stands behind a `$`.
+/// The kind of text after a `$`.
 enum Expansion {
     /// `$IFS`: blanks.
     Blank,
-    /// A quote, whose `$` says how to read it.
+    /// A quote with its own syntax: `$'…'`.
     Quote,
     Other,
 }
@@ -338,7 +334,7 @@ fn expansion(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Expansion {
         return Expansion::Other;
     }
     if is_braced {
-        // With what is done to it, up to the end: `${IFS%?}`.
+        // Includes operators: `${IFS%?}`.
         while ahead.next().is_some_and(|c| c != '}') {}
     }
     *rest = ahead;

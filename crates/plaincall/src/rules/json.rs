@@ -1,14 +1,12 @@
-//! A text as the list or object that it is the JSON of, without losing a member.
+//! Parsing of JSON in text, without losing duplicate keys.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The list or object; `None` if the text is none.
-///
-/// Which value counts of a key that stands there twice depends on who reads it. So all of them are kept, as a list.
-pub(super) fn taken_apart(text: &str) -> Option<Value> {
+/// Parses a JSON list or object. Parsers differ in which value of a duplicate key they use, so all are kept, as a list.
+pub(super) fn parse_container(text: &str) -> Option<Value> {
     let is_open = text.trim_start().starts_with(['[', '{']);
     let read = || serde_json::from_str::<Whole>(text).ok();
     is_open.then(read).flatten().map(|Whole(value)| value)

@@ -1,18 +1,17 @@
-//! What the text of an argument is for a rule, if it is more than a text.
+//! The interpretation of arguments by rules.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the arguments of a tool mean.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meanings(Arc<Vec<(String, Meaning)>>);
 
-/// What a text means.
+/// The meaning of an argument that is more than a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    /// A shell runs it.
+    /// A shell command line.
     CommandLine,
-    /// It is a path below this directory, relative to it or absolute.
+    /// A path below this directory, absolute or relative to it.
     PathBelow(PathBuf),
 }
 

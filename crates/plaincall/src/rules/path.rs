@@ -1,11 +1,11 @@
-//! Paths below a directory, in whatever way they are written.
+//! Matching of paths below a directory, however they are written.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::pattern::Pattern;
 use super::spelling::{self, Fit};
 
-/// How surely a path fits (`spec/running.md`, "Paths").
+/// Matches a path against a pattern (`spec/running.md`, "Paths").
 pub(super) fn fit(pattern: &Pattern, text: &str, root: &Path) -> Fit {
     let path = below(text, root);
     if pattern.as_str().starts_with('/') {
@@ -16,14 +16,14 @@ pub(super) fn fit(pattern: &Pattern, text: &str, root: &Path) -> Fit {
         return found;
     }
     let resolved = below(&resolved(&root.join(&path)), root);
-    // A pattern for some folder is meant for the directory itself too.
+    // A pattern for any directory includes the root.
     let here = pattern.as_str().strip_prefix("**/").map(Pattern::new);
     let patterns = here.iter().chain([pattern]);
     let fits = patterns.map(|pattern| spelling::fit(pattern, &resolved));
     fits.max().unwrap_or(Fit::No).min(Fit::Perhaps)
 }
 
-/// The path without `..`, as if nothing in it were a link.
+/// Returns the path without `..`, as if it contained no links.
 fn resolved(path: &Path) -> String {
     let mut resolved = PathBuf::new();
     for part in path.components() {
@@ -35,11 +35,11 @@ fn resolved(path: &Path) -> String {
     resolved.to_string_lossy().into_owned()
 }
 
-/// The path as seen from the directory; one that leads elsewhere as it is.
+/// Returns the path relative to the directory, or unchanged if it is elsewhere.
 fn below(text: &str, root: &Path) -> String {
     let path = Path::new(text);
     let path = path.strip_prefix(root).unwrap_or(path);
-    // Without what changes nothing: empty segments, and `.`.
+    // `components` skips empty segments.
     let parts = path.components();
     let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
     match path.to_string_lossy() {

@@ -1,4 +1,4 @@
-//! A pattern over a whole text.
+//! Patterns with wildcards.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::spelling::is_doubtful;
 
-/// A pattern over a whole text (`spec/running.md`, "Rules").
+/// A pattern for a whole text (`spec/running.md`, "Rules").
 ///
-/// `*` stands for any characters but `/`, also none; `**` for any characters, also none; `?` for one character but `/`.
-/// Everything else stands for itself, upper and lower case differ, and the pattern must fit the text from its first to
-/// its last character. The time it takes is the length of the text times at most the length of the pattern.
+/// `*` matches any number of characters except `/`, `**` any number of characters, and `?` one character except `/`. All
+/// other characters match themselves; case matters. The time for a match is at most proportional to the length of the text
+/// times the length of the pattern.
 ///
 /// ```
 /// use plaincall::rules::Pattern;
@@ -40,7 +40,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// The pattern that is written so. Every text is one.
+    /// Parses a pattern. Every text is a valid pattern.
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let mut parts = Vec::new();
@@ -56,19 +56,19 @@ impl Pattern {
         Self { text, parts }
     }
 
-    /// The pattern as it was written.
+    /// Returns the text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the whole text fits.
+    /// Returns whether the pattern matches the whole text.
     pub fn matches(&self, text: &str) -> bool {
         self.matches_from([0], text)
     }
 
-    /// Whether the text fits behind some folder, or as it is.
+    /// Returns whether the pattern matches the text, or the text in any directory.
     pub(super) fn matches_in_some_folder(&self, text: &str) -> bool {
-        // Where a match may be that has just met a slash: whatever is in front of it can be met by something.
+        // The states of a match after a slash: some directory matches what is before it.
         let behind_slashes = self.parts.iter().enumerate();
         let behind_slashes = behind_slashes.filter_map(|(place, part)| match part {
             Part::Character('/') => Some(place + 1),
@@ -78,7 +78,7 @@ impl Pattern {
         self.matches_from(std::iter::once(0).chain(behind_slashes), text)
     }
 
-    /// Whether the text fits what follows one of these places.
+    /// Returns whether the rest of the pattern after one of these places matches the text.
     fn matches_from(&self, places: impl IntoIterator<Item = usize>, text: &str) -> bool {
         let mut now = Places::new(&self.parts);
         let mut next = Places::new(&self.parts);
@@ -107,14 +107,14 @@ impl Pattern {
         now.holds(self.parts.len())
     }
 
-    /// Whether it holds a wildcard; without one it fits one text alone.
+    /// Returns whether it contains a wildcard. Otherwise it matches exactly one text.
     pub(super) fn has_wildcard(&self) -> bool {
         self.parts
             .iter()
             .any(|part| !matches!(part, Part::Character(_)))
     }
 
-    /// Whether it can fit nothing in a rule that allows: whatever it matches is doubtful.
+    /// Returns whether it can never match in a rule that allows, because all its matches are doubtful.
     pub(crate) fn allows_nothing(&self) -> bool {
         self.has_wildcard() && is_doubtful(&self.text)
     }
@@ -144,7 +144,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The places of a pattern at which a match may have arrived, all followed at once; so nothing is ever tried twice.
+/// The current states of a match, all followed at once, so that there is no backtracking.
 struct Places<'p> {
     parts: &'p [Part],
     found: Vec<usize>,
@@ -160,7 +160,7 @@ impl<'p> Places<'p> {
         }
     }
 
-    /// Adds a place, and those that are reached from it with no character more.
+    /// Adds a place, and those that are reached from it without another character.
     fn add(&mut self, mut place: usize) {
         while let Some(is_found) = self.is_found.get_mut(place) {
             if std::mem::replace(is_found, true) {
@@ -178,7 +178,7 @@ impl<'p> Places<'p> {
         self.is_found.get(place) == Some(&true)
     }
 
-    /// Whether whatever comes now fits.
+    /// Returns whether any rest of the text matches.
     fn is_at_an_open_end(&self) -> bool {
         self.parts.last() == Some(&Part::Any) && self.holds(self.parts.len() - 1)
     }

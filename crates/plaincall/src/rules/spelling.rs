@@ -1,36 +1,35 @@
-//! How surely a text fits a pattern, if the same thing can be written in several ways.
+//! Matching of values that can be written in several ways.
 //!
-//! A rule that allows must be sure: what could mean something else than it seems to does not fit. A rule that denies must
-//! not be dodged by another spelling: whatever could mean something that fits does fit.
+//! A text that could mean something else does not match a rule that allows. A text that could mean a matching value matches
+//! a rule that denies.
 
 use std::borrow::Cow;
 
 use super::pattern::Pattern;
 
-/// How surely something fits, the less sure first.
+/// The certainty of a match, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// It does not, however it is read.
+    /// No interpretation matches.
     No,
-    /// It may: read in some way it does.
+    /// Some interpretation matches.
     Perhaps,
-    /// It does.
+    /// It certainly matches.
     Yes,
 }
 
-/// How surely a text fits.
 pub(super) fn fit(pattern: &Pattern, text: &str) -> Fit {
     let matches = pattern.matches(text);
     if matches && !(pattern.has_wildcard() && is_doubtful(text)) {
         Fit::Yes
-    } else if matches || fits_otherwise(pattern, text) {
+    } else if matches || matches_otherwise(pattern, text) {
         Fit::Perhaps
     } else {
         Fit::No
     }
 }
 
-/// Whether a text may mean another path than it seems to.
+/// Returns whether a text may mean another path than it appears to.
 pub(super) fn is_doubtful(text: &str) -> bool {
     text.contains(|c: char| c == '\\' || c.is_control())
         || text
@@ -40,19 +39,18 @@ pub(super) fn is_doubtful(text: &str) -> bool {
             .any(|byte| matches!(byte, b'.' | b'/' | b'\\' | b'%') || byte.is_ascii_control())
 }
 
-/// The bytes that are written as in an address, `%2e` for a point.
+/// Returns the percent-encoded bytes, such as `%2e`.
 fn encoded(text: &str) -> impl Iterator<Item = u8> {
     text.split('%').skip(1).filter_map(leading_byte)
 }
 
-/// The byte that two digits at the beginning stand for.
+/// Decodes two hexadecimal digits at the beginning.
 fn leading_byte(text: &str) -> Option<u8> {
     let digits = text.get(..2)?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u8::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
-/// The text with the characters that are written as in an address.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = Vec::from(parts.next().unwrap_or_default());
@@ -68,20 +66,20 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether the text fits if it is read as a program might read it.
-fn fits_otherwise(pattern: &Pattern, text: &str) -> bool {
+/// Returns whether the pattern matches another interpretation of the text.
+fn matches_otherwise(pattern: &Pattern, text: &str) -> bool {
     let plain_pattern = without_empty_segments(pattern);
-    readings(text)
+    interpretations(text)
         .iter()
-        .any(|reading| pattern.matches(reading) || fits_as_path(&plain_pattern, reading))
+        .any(|text| pattern.matches(text) || matches_as_path(&plain_pattern, text))
 }
 
-/// How often a text is taken for one that was written as in an address, and once more for what comes out.
+/// How many times a text is percent-decoded.
 const DECODINGS: usize = 3;
 
-/// The text as it may arrive behind a program that reads it as an address, drops control characters, ends at one, trims
-/// blanks, or takes a backslash for a slash or for nothing.
-fn readings(text: &str) -> Vec<Cow<'_, str>> {
+/// Returns the text as other programs may interpret it: percent-decoded, without control characters, truncated at one,
+/// trimmed, or with backslashes as slashes or removed.
+fn interpretations(text: &str) -> Vec<Cow<'_, str>> {
     let mut found = vec![Cow::Borrowed(text)];
     for _ in 0..DECODINGS {
         let last = found.last().filter(|last| encoded(last).next().is_some());
@@ -90,30 +88,30 @@ fn readings(text: &str) -> Vec<Cow<'_, str>> {
         };
         found.push(Cow::Owned(next));
     }
-    each_reading(&mut found, |text| {
+    add_each(&mut found, |text| {
         let (before, _) = text.split_once(|c: char| c.is_control())?;
         let without = text.replace(|c: char| c.is_control(), "");
         Some([before.to_owned(), without])
     });
-    for reading in &mut found {
-        if reading.trim().len() < reading.len() {
-            *reading = Cow::Owned(reading.trim().to_owned());
+    for text in &mut found {
+        if text.trim().len() < text.len() {
+            *text = Cow::Owned(text.trim().to_owned());
         }
     }
-    each_reading(&mut found, |text| {
+    add_each(&mut found, |text| {
         let has_backslash = text.contains('\\');
         has_backslash.then(|| [text.replace('\\', "/"), text.replace('\\', "")])
     });
     found
 }
 
-/// Adds what else each of them may be.
-fn each_reading(found: &mut Vec<Cow<'_, str>>, other: impl Fn(&str) -> Option<[String; 2]>) {
-    let more: Vec<[String; 2]> = found.iter().filter_map(|reading| other(reading)).collect();
+/// Adds the other interpretations of each text.
+fn add_each(found: &mut Vec<Cow<'_, str>>, other: impl Fn(&str) -> Option<[String; 2]>) {
+    let more: Vec<[String; 2]> = found.iter().filter_map(|text| other(text)).collect();
     found.extend(more.into_iter().flatten().map(Cow::Owned));
 }
 
-fn fits_as_path(plain_pattern: &Pattern, text: &str) -> bool {
+fn matches_as_path(plain_pattern: &Pattern, text: &str) -> bool {
     let path = Path::of(text);
     let folder = format!("{}/", path.text);
     [&path.text, &folder].into_iter().any(|text| {
@@ -125,9 +123,9 @@ fn fits_as_path(plain_pattern: &Pattern, text: &str) -> bool {
     })
 }
 
-/// A path without empty segments, `.` and `..`, and without a slash at its end.
+/// A path without empty segments, `.`, `..` and a trailing slash.
 struct Path {
-    /// Whether it leads up from where it begins, which nobody knows here: what is left may lie in any folder.
+    /// Whether it leads above its base directory, which is unknown here, so the rest may be in any directory.
     climbs: bool,
     text: String,
 }
@@ -155,7 +153,7 @@ impl Path {
     }
 }
 
-/// The pattern as it has to be for paths that are written in the shortest way.
+/// Returns the pattern for normalized paths.
 fn without_empty_segments(pattern: &Pattern) -> Pattern {
     let text = pattern.as_str();
     let root = if text.starts_with('/') { "/" } else { "" };

@@ -1,4 +1,4 @@
-//! The values of a call's arguments, as far as a rule looks at them.
+//! The argument values of a call, for rules.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -6,13 +6,13 @@ use std::cell::OnceCell;
 use plaincall_call::Arguments;
 use serde_json::Value;
 
-use super::json::taken_apart;
+use super::json::parse_container;
 use super::meaning::{Meaning, Meanings};
 use super::pattern::Pattern;
 use super::spelling::{Fit, fit};
 use super::{command_line, path};
 
-/// The arguments of one call. They are put together when the first rule asks for one of them.
+/// The arguments of a call, converted to one JSON value when the first rule needs it.
 pub(super) struct Values<'a> {
     arguments: &'a Arguments,
     meanings: &'a Meanings,
@@ -20,9 +20,9 @@ pub(super) struct Values<'a> {
 }
 
 enum Place<'v> {
-    /// A text that is a value, and may be the text of a number.
+    /// A value as text.
     Value(Cow<'v, str>),
-    /// A key. What a tool makes of its keys nobody knows, so a pattern for values may be meant for them.
+    /// A key. Tools may use keys as values, so a pattern may match them too.
     Key(&'v str),
 }
 
@@ -35,9 +35,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// How surely what stands at the pointer fits the pattern; `None` if nothing stands there.
+    /// Matches the value at a JSON Pointer against a pattern; `None` if there is no value.
     ///
-    /// Of a list or object all parts must fit for it to fit surely, and one is enough for it to fit perhaps.
+    /// A list or object matches certainly if all its parts do, and possibly if one part does.
     pub(super) fn fit(&self, pointer: &str, pattern: &Pattern) -> Option<Fit> {
         let whole = self.whole.get_or_init(|| self.arguments.to_value());
         let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
@@ -50,8 +50,8 @@ impl<'a> Values<'a> {
                 }
             }
             Found::Value(value) => Some(self.fit_all(value, pointer, pattern)),
-            Found::Text(text) => match taken_apart(text) {
-                // Only some tools take a text apart, so nothing about its parts is sure.
+            Found::Text(text) => match parse_container(text) {
+                // Only some tools parse JSON in a text, so its parts match at most possibly.
                 Some(inner) => match find(&inner, &mut segments) {
                     Found::Value(value) => {
                         let fit = self.fit_all(value, pointer, pattern);
@@ -68,7 +68,7 @@ impl<'a> Values<'a> {
     }
 
     fn fit_all(&self, value: &Value, pointer: &str, pattern: &Pattern) -> Fit {
-        // Of a single value the text as written counts too: `1e2` and `0100` are 100.
+        // A scalar is compared as written too: `1e2` and `0100` are 100.
         let written = match value {
             Value::Array(_) | Value::Object(_) => None,
             _ => self.arguments.get(pointer),
@@ -82,7 +82,7 @@ impl<'a> Values<'a> {
             }
         };
         match written {
-            // One text means one value, and a rule that names it is sure of it.
+            // An equal text is a certain match.
             Some(text) if !pattern.has_wildcard() && pattern.as_str() == text => return Fit::Yes,
             Some(text) => meet(fit(pattern, text), true),
             None => {}
@@ -92,7 +92,7 @@ impl<'a> Values<'a> {
             Place::Key(key) => meet(fit(pattern, key), false),
         });
         if let Value::String(text) = value
-            && let Some(inner) = taken_apart(text)
+            && let Some(inner) = parse_container(text)
         {
             each(&inner, &mut |place| match place {
                 Place::Value(text) => meet(fit(pattern, &text), true),
@@ -109,14 +109,14 @@ impl<'a> Values<'a> {
 
 enum Found<'v> {
     Value(&'v Value),
-    /// A text is in the way; segments are left.
+    /// A text, with segments of the pointer left.
     Text(&'v str),
-    /// What is in the way cannot have such a part.
+    /// A value that cannot have such a part.
     OtherShape,
     Nothing,
 }
 
-/// Follows the segments. One that was met by a text is not taken.
+/// Follows the segments, and consumes those that were found.
 fn find<'v>(
     mut value: &'v Value,
     segments: &mut (impl Iterator<Item = String> + Clone),
@@ -143,7 +143,7 @@ fn find<'v>(
     }
 }
 
-/// Shows all values of a tree, and all keys in it; a list or object without parts is a value too.
+/// Calls `show` with all keys and values of a tree. An empty list or object is a value.
 fn each<'v>(value: &'v Value, show: &mut impl FnMut(Place<'v>)) {
     let owned = |text: String| Place::Value(Cow::Owned(text));
     match value {
@@ -151,7 +151,7 @@ fn each<'v>(value: &'v Value, show: &mut impl FnMut(Place<'v>)) {
         Value::Number(number) => {
             show(owned(number.to_string()));
             if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
-                // 5.0 and 1e2 are written without a point here.
+                // The form of 5.0 and 1e2 without a decimal point.
                 show(owned(float.to_string()));
             }
         }
@@ -168,7 +168,6 @@ fn each<'v>(value: &'v Value, show: &mut impl FnMut(Place<'v>)) {
     }
 }
 
-/// `~1` is `/`, then `~0` is `~`.
 fn unescape(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }

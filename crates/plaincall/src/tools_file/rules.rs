@@ -1,7 +1,6 @@
-//! The tables `[[rules]]`: which calls run, which do not and about which a person is asked.
+//! The tables `[[rules]]`.
 //!
-//! A rule without effect is a mistake, above all one that names what is not there: a misspelled rule would leave open what
-//! it should close.
+//! A rule that can never apply is an error: a misspelled rule would allow what it should deny.
 
 use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean};
 use plaincall_config::tools::{self, RuleTable};
@@ -39,7 +38,7 @@ pub(super) fn rules(document: &mut Document, known: &[Known]) -> Rules {
         };
         let rule = reader.rule(&table);
         if let Some(rule) = rule.filter(|_| reader.document.count() == before) {
-            reader.refuse_decided(&rule, &rules);
+            reader.reject_decided(&rule, &rules);
             rules.push(rule);
         }
     }
@@ -53,8 +52,7 @@ struct Reader<'d> {
 }
 
 impl Known {
-    /// Whether the rule is about the tool, as far as that is known.
-    fn may_fit(&self, rule: &Rule) -> bool {
+    fn may_match(&self, rule: &Rule) -> bool {
         match &self.spec {
             Some(spec) => rule.is_about(&self.name, spec.effect),
             None => rule.tools.iter().any(|pattern| pattern.matches(&self.name)),
@@ -93,16 +91,16 @@ impl Reader<'_> {
             return None;
         }
         let known = self.known;
-        let about: Vec<&Known> = known.iter().filter(|tool| tool.may_fit(&rule)).collect();
+        let about: Vec<&Known> = known.iter().filter(|tool| tool.may_match(&rule)).collect();
         if about.is_empty() && !rule.is_about(READ_RESULT, Effect::Read) {
             let message =
-                "no tool of this rule has this effect; a tool without `effect` counts as `write`";
+                "no matching tool has this effect; the default effect of a tool is `write`";
             self.problem(&self.value("effect"), message);
             return None;
         }
         let is_empty = matches!(&table.arguments, Some(all) if all.is_empty());
         if is_empty && !self.document.is_wrong(&format!("{}/arguments", self.at)) {
-            let message = "`arguments` is empty; leave it out, or name an argument, such as { path = \"src/**\" }";
+            let message = "`arguments` is empty; omit it, or name an argument, for example { path = \"src/**\" }";
             self.problem(&self.value("arguments"), message);
         }
         for (pointer, text) in table.arguments.iter().flatten() {
@@ -115,7 +113,7 @@ impl Reader<'_> {
             let pattern = Pattern::new(text);
             if rule.verdict == Verdict::Allow && pattern.allows_nothing() {
                 let message = format!(
-                    "`{text}` never allows anything: a value with a segment `.` or `..`, a backslash or a control character never matches a pattern with a wildcard"
+                    "`{text}` never allows anything: a pattern with a wildcard does not match values with a segment `.` or `..`, a backslash or a control character"
                 );
                 self.problem(&Location::Value(at), message);
             }
@@ -151,9 +149,8 @@ impl Reader<'_> {
         (self.document.count() == before && !patterns.is_empty()).then_some(patterns)
     }
 
-    /// Refuses a rule that can never decide, since rules before it have decided about all its tools, whatever the
-    /// arguments.
-    fn refuse_decided(&mut self, rule: &Rule, before: &Rules) {
+    /// Rejects a rule that never decides, because earlier rules decide about all its tools with any arguments.
+    fn reject_decided(&mut self, rule: &Rule, before: &Rules) {
         let read_result = ToolSpec::new(READ_RESULT).effect(Effect::Read);
         let specs = self.known.iter().map(|tool| tool.spec.as_ref());
         let Some(specs) = specs
@@ -186,10 +183,10 @@ fn listed(known: &[Known]) -> String {
     format!("available tools: {}{more}", names.join(", "))
 }
 
-/// Why a pointer leads to nothing that a call can have.
+/// Returns the problem of a pointer that leads to no parameter of these tools.
 fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
     let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
-    // What a tool takes whose definition has a problem is not known.
+    // The parameters of a tool with an invalid definition are unknown.
     let specs: Vec<&ToolSpec> = about
         .iter()
         .map(|tool| tool.spec.as_ref())
@@ -200,10 +197,8 @@ fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
     if found.peek().is_none() {
         let all = specs.iter().flat_map(|spec| spec.parameters());
         let near = did_you_mean(&name, all.map(|parameter| parameter.name.as_str()));
-        return Some(format!(
-            "no tool of this rule has a parameter `{name}`{near}"
-        ));
+        return Some(format!("no matching tool has a parameter `{name}`{near}"));
     }
     (pointer.contains('/') && found.all(Parameter::is_scalar))
-        .then(|| format!("`{name}` is a single value, so it has no `{pointer}`"))
+        .then(|| format!("`{name}` is a single value, so `{pointer}` does not exist"))
 }

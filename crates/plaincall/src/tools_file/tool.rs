@@ -1,4 +1,4 @@
-//! One tool: a table `[tools.NAME]`.
+//! The tables `[tools.NAME]`.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::tool::Tool;
 use crate::tool_policy::{Dependents, Retry};
 use crate::toolbox::NO_RETRY_OF_WRITES;
 
-/// Reads the tool at a pointer; `None` if a problem leaves nothing to make one of.
+/// Reads the tool at a pointer; `None` if it has a problem.
 pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -> Option<Tool> {
     let line = document.root().get(&child(at, "command"));
     if let Some(Value::Text(line)) = line.map(|node| &node.value) {
@@ -26,7 +26,8 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     let mut reader = Reader { document, name, at };
     let retry = reader.retry(&table);
     if table.dependents.is_some() && table.fallback.is_some() {
-        let message = "a tool has either `dependents` or `fallback`, not both; with a fallback its dependents run";
+        let message =
+            "`dependents` and `fallback` cannot both be set; with a fallback, dependents run";
         reader.problem(&Location::key(reader.below("fallback")), message);
     }
     let spec = reader.spec(&table);
@@ -65,7 +66,7 @@ impl Reader<'_> {
         self.document.problem(place, message);
     }
 
-    /// Whether none of these keys has a problem.
+    /// Returns whether none of these keys has a problem.
     fn are_sound(&self, keys: &[&str]) -> bool {
         let mut keys = keys.iter();
         keys.all(|key| !self.document.is_wrong(&self.below(key)))
@@ -87,8 +88,8 @@ impl Reader<'_> {
         }
         let mut retry = Retry::attempts(attempts);
         retry.first_wait = first_wait.map_or(retry.first_wait, |time| time.0);
-        let usual = retry.longest_wait.max(retry.first_wait);
-        retry.longest_wait = longest_wait.map_or(usual, |time| time.0);
+        let default = retry.longest_wait.max(retry.first_wait);
+        retry.longest_wait = longest_wait.map_or(default, |time| time.0);
         if retry.longest_wait < retry.first_wait {
             let message =
                 "`longest_wait` is shorter than `first_wait`; it must be at least as long";
@@ -129,7 +130,7 @@ impl Reader<'_> {
     fn by_schema(&mut self, spec: ToolSpec, schema: Map<String, Json>) -> Option<ToolSpec> {
         let at = self.below("parameters");
         if !schema.contains_key("type") {
-            let message = "`type = \"object\"` is missing; a JSON Schema of parameters needs it";
+            let message = "missing `type = \"object\"` in the JSON Schema of the parameters";
             self.problem(&Location::Key(at), message);
             return None;
         }
@@ -197,7 +198,7 @@ impl Reader<'_> {
             (Some(elements), None) => Command::new(elements),
             (None, Some(script)) => Command::shell(script),
             (Some(_), Some(_)) => {
-                let message = "a tool has either `command` or `shell`, not both";
+                let message = "`command` and `shell` cannot both be set; remove one";
                 self.problem(&Location::key(self.below("shell")), message);
                 return None;
             }
@@ -251,7 +252,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Where a problem is that the check of the definition found.
+    /// Returns the place in the file of a problem in the definition.
     fn place_in_spec(&self, at: &str, is_schema: bool) -> Location {
         let (first, rest) = match at.trim_start_matches('/').split_once('/') {
             Some((first, rest)) => (first, rest),
@@ -271,7 +272,7 @@ impl Reader<'_> {
     }
 }
 
-/// A parameter of the short form could be called `type` too, but it would hardly be an object.
+/// A short form may have a parameter `type`, but hardly one that is an object.
 fn is_schema(parameters: &Map<String, Json>) -> bool {
     parameters.get("properties").is_some_and(Json::is_object)
         || parameters.get("type").is_some_and(|kind| kind == "object")
@@ -284,7 +285,7 @@ fn short(name: &str, text: &str) -> Option<Parameter> {
     }
 }
 
-/// The end of a message about `body` or `positional` that names no parameter.
+/// Returns the end of a message about an unknown parameter in `body` or `positional`.
 fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
     let positional = spec.positional.as_deref().unwrap_or_default();
     let name = match error.at.strip_prefix("/positional/") {

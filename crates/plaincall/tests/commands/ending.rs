@@ -1,4 +1,4 @@
-//! What is left of a command when it has ended, or had to: nothing.
+//! The end of commands: no process is left.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use plaincall::{Command, Stop};
 
 use crate::commands::scene::{builder, call, check, outcome, tool};
 
-/// Whether the process is there and no zombie; its parent may be slow to bury it.
+/// Returns whether the process exists and is not a zombie, which its parent may reap late.
 fn is_alive(pid: &str) -> bool {
     let Some(pid) = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()) else {
         return false;
@@ -28,7 +28,7 @@ async fn read_when_written(path: &Path) -> String {
     panic!("{} was never written", path.display());
 }
 
-/// A command with a child, none of which heeds SIGTERM. It writes both numbers to the file `a`.
+/// A command with a child; both ignore SIGTERM. It writes both process ids to the file `a`.
 const STUBBORN: &str = "trap '' TERM; (sleep 1000; :) & echo $$ $! > \"{a}\"; echo end >> \"{a}\"; echo begun; wait; sleep 1000";
 
 /// The same without the trap.
@@ -67,7 +67,7 @@ async fn nothing_is_left_after_a_timeout() {
         );
         let processes = read_when_written(&file).await;
         assert_eq!(processes.split_whitespace().count(), 2);
-        // The group was killed before the result was given; the kernel may take a moment to bury it.
+        // The group was killed before the result was returned; the kernel may take a moment to remove it.
         check_gone(&processes).await;
     }
 }
@@ -119,7 +119,7 @@ async fn nothing_is_left_after_the_end_of_a_run() {
             }
         }
         check_gone(&processes).await;
-        // Every call has its end all the same, and the turn has one.
+        // Every call still ends, and so does the turn.
         let mut ends = 0;
         while let Ok(Some(event)) =
             tokio::time::timeout(Duration::from_secs(5), events.next()).await
@@ -140,7 +140,7 @@ async fn nothing_is_left_after_the_end_of_a_run() {
     }
 }
 
-/// The processes whose environment says that they work for the call with this id.
+/// Returns the processes whose environment has this call id.
 fn working_for(id: &str) -> Vec<String> {
     let variable = format!("PLAINCALL_ID={id}");
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -180,7 +180,7 @@ async fn nothing_is_left_whenever_a_turn_is_dropped() {
 }
 
 #[test]
-fn nothing_is_left_when_the_runtime_goes_down() {
+fn nothing_is_left_after_the_runtime_shuts_down() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -202,7 +202,7 @@ fn nothing_is_left_when_the_runtime_goes_down() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_ends_with_it() {
+async fn background_processes_end_with_their_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
     let argument = [("a", file.to_str().unwrap())];
@@ -219,7 +219,7 @@ async fn what_a_command_leaves_behind_ends_with_it() {
     )
     .await;
     check_gone(&read_when_written(&file).await).await;
-    // What is still being written when the command ends is read.
+    // Output that is still being written when the command exits is read.
     check(
         Command::shell("(sleep 0.05; echo late) & echo early"),
         &[],
@@ -234,8 +234,8 @@ async fn what_a_command_leaves_behind_ends_with_it() {
 }
 
 #[tokio::test]
-async fn the_whole_group_has_the_grace() {
-    // The shell is gone at once, its child takes its time.
+async fn the_whole_group_has_the_grace_period() {
+    // The shell exits immediately, its child later.
     let child = "trap 'sleep 0.2; echo tidied up; exit' TERM; sleep 1000 & echo begun; wait";
     let command = Command::shell(format!("sh -c \"{child}\" & wait"));
     let tool = tool(command)
@@ -250,7 +250,7 @@ async fn the_whole_group_has_the_grace() {
 }
 
 #[tokio::test]
-async fn a_grace_may_have_no_end() {
+async fn a_grace_period_may_be_endless() {
     let tool = tool(Command::shell(
         "trap 'echo tidied up; exit' TERM; sleep 1000 & wait",
     ))
@@ -264,7 +264,7 @@ async fn a_grace_may_have_no_end() {
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_holds_nobody_up() {
+async fn a_process_that_left_the_group_delays_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Which parameters a command hands to an interpreter.
+//! Parameters that a command passes to an interpreter.
 
 use plaincall::{
     Command, Tool,
@@ -16,7 +16,7 @@ fn spec() -> ToolSpec {
         ))
 }
 
-/// What is found, as `parameter: interpreter`, with `!` for a command line.
+/// Returns the parameters as `parameter: interpreter`, with `!` for a command line.
 fn shown(command: Command) -> String {
     let tool = Tool::command(spec(), command).unwrap();
     let texts: Vec<String> = tool

@@ -1,4 +1,4 @@
-//! What is kept of an output, and how a command reads long results of other calls.
+//! Limits of output, and long results of dependencies on standard input.
 
 use std::io::Error;
 use std::sync::{Arc, Mutex};
@@ -11,19 +11,14 @@ use plaincall::{
 
 use crate::commands::scene::{call, check, spec};
 
-/// The last words of a program that writes this, of which so many bytes are kept.
-async fn last_words(text: &str, kept: usize) -> Result<String, Error> {
-    let program = Program {
-        program: "/bin/sh".into(),
-        arguments: ["-c", "printf \"$1\" >&2", "sh", text]
-            .map(Into::into)
-            .into(),
-        directory: "/".into(),
-        environment: Vec::new(),
-    };
-    let (resident, ..) = BackgroundProcess::start(&program, kept)?;
+/// Returns the kept end of the standard error of a program that writes this text.
+async fn kept_stderr(text: &str, limit: usize) -> Result<String, Error> {
+    let mut program = Program::new("/bin/sh", "/");
+    let script = ["-c", "printf \"$1\" >&2", "sh", text];
+    program.arguments = script.map(Into::into).into();
+    let (process, ..) = BackgroundProcess::start(&program, limit)?;
     let minute = Duration::from_mins(1);
-    Ok(resident.end(minute, minute).await?.words)
+    Ok(process.wait(minute, minute).await?.stderr)
 }
 
 #[tokio::test]
@@ -60,7 +55,7 @@ async fn the_beginning_or_the_end() {
     ] {
         let command = Command::new(["printf", text]).output_limit(8);
         check(command, &[], &format!("ok: {first}")).await;
-        assert_eq!(last_words(text, 8).await.unwrap(), last, "{text}");
+        assert_eq!(kept_stderr(text, 8).await.unwrap(), last, "{text}");
     }
 }
 
@@ -87,7 +82,7 @@ async fn both_ends() {
         ),
         (0, "12", "[output truncated: 2 of 2 bytes omitted here]\n"),
     ] {
-        // At once, and byte by byte.
+        // In one write, and byte by byte.
         for script in ["cat", "dd bs=1 2>/dev/null"] {
             let command = Command::shell(format!("printf '{text}' | {script}"));
             let command = command.output_limit(limit).keep_both_ends();
@@ -96,7 +91,7 @@ async fn both_ends() {
     }
 }
 
-/// However long a result is, the commands that depend on it read it as JSON.
+/// Commands read results of any length as JSON.
 #[tokio::test]
 async fn a_result_is_json_on_the_standard_input() {
     const PIECE: usize = 16 << 10;
@@ -108,25 +103,22 @@ async fn a_result_is_json_on_the_standard_input() {
         hard.repeat(PIECE / 8),
         "é".repeat(PIECE),
     ];
-    let said = Arc::new(Mutex::new(String::new()));
-    let saying = Arc::clone(&said);
+    let shared = Arc::new(Mutex::new(String::new()));
+    let output = Arc::clone(&shared);
     let say = Tool::new("say", move |(): (), _| {
-        let text = saying.lock().unwrap().clone();
+        let text = output.lock().unwrap().clone();
         async { Ok(text) }
     });
     let cat = Tool::command(spec(&[]), Command::new(["cat"])).unwrap();
     let tools = [say.effect(Effect::Read), cat.effect(Effect::Read)];
     let builder = Run::builder(Toolbox::new(tools).unwrap());
     let path = [("PATH", "/usr/bin:/bin")];
-    let policy = plaincall::Policy {
-        result_limit: usize::MAX,
-        ..plaincall::Policy::default()
-    };
+    let policy = plaincall::Policy::default().result_limit(usize::MAX);
     let mut run = builder.policy(policy).environment(path).build().unwrap();
     for text in texts {
         for start in ["", "a", "ab", "abc"] {
             let text = format!("{start}{text}");
-            said.lock().unwrap().clone_from(&text);
+            shared.lock().unwrap().clone_from(&text);
             let mut turn = run.turn();
             turn.feed("!!!GADGET_START:say:s\n!!!GADGET_END\n");
             turn.feed(call("x", "s", &[]));

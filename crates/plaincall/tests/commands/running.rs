@@ -1,4 +1,4 @@
-//! What a command gets and what comes of it.
+//! The arguments, environment, input and result of a command.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn each_element_is_one_argument() {
         &format!("ok: [x={nasty}.][{nasty}]"),
     )
     .await;
-    // The element of what is left out goes.
+    // The element of an omitted argument is omitted.
     check(show(&["{a}", "-b", "{b}", "end"]), &[], "ok: [-b][end]").await;
     check(show(&["{a}", "{b}"]), &[("a", ""), ("b", " ")], "ok: [][ ]").await;
     check(
@@ -98,8 +98,8 @@ async fn arguments_and_dependencies_are_on_the_standard_input() {
 }
 
 #[tokio::test]
-async fn what_a_command_sees() {
-    // `PWD` and the like are the shell's own.
+async fn environment_variables() {
+    // The shell sets `PWD` and others itself.
     let env = "env | grep -v -e ^PWD= -e ^OLDPWD= -e ^SHLVL= -e ^_= -e ^PATH= | sed 's|=/.*plaincall-.*|=…|' | sort";
     check(
         Command::shell(env),
@@ -139,9 +139,8 @@ async fn what_a_command_sees() {
     .await;
 }
 
-/// Where a command works, and what the placeholders of directories are.
 #[tokio::test]
-async fn where_a_command_works() {
+async fn working_directories() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     for name in ["current/sub", "tools/sub"] {
@@ -185,7 +184,7 @@ async fn where_a_command_works() {
             "{directory:?}"
         );
     }
-    // One that is not there is found before anything runs.
+    // A missing directory is an error before anything runs.
     for directory in [folder.join("missing"), "current".into()] {
         let built = builder(tool(Command::new(["true"])))
             .current_directory(&directory)
@@ -200,7 +199,7 @@ async fn where_a_command_works() {
 }
 
 #[tokio::test]
-async fn how_a_command_fails() {
+async fn failures() {
     check(
         Command::shell("echo out; echo err >&2; exit 3"),
         &[],
@@ -275,7 +274,7 @@ async fn output_is_bounded_and_nothing_blocks() {
         "ok: 0123456789abcde\n0123\n[output truncated: first 20 of 50000000 bytes]\n",
     )
     .await;
-    // Both pipes full at the same time, and input that nobody reads.
+    // Both pipes full at the same time, and input that is never read.
     let started = Instant::now();
     let both = format!("{print} >&2 & {print}; wait; exit 2");
     let shown = outcome(
@@ -319,17 +318,17 @@ async fn output_is_bounded_and_nothing_blocks() {
 }
 
 #[tokio::test]
-async fn an_id_that_no_command_can_be_told() {
+async fn an_id_with_a_nul_character() {
     let results = results(tool(Command::new(["true"])), &call("x\0y", "", &[])).await;
     assert_eq!(
         results[0].error.as_deref(),
         Some(
-            "the id of the call or a variable of the environment contains a NUL character, which a command cannot receive"
+            "the call's id or an environment variable contains a NUL character, which a command cannot receive"
         )
     );
 }
 
-/// A script that the model writes: its errors among its output, nothing to read, both ends of what is too long.
+/// Scripts of the model: stderr is part of the output, stdin is empty, and both ends of a long output are kept.
 #[tokio::test]
 async fn scripts_of_a_model() {
     let script = || Command::script_of("a");
@@ -357,9 +356,9 @@ async fn scripts_of_a_model() {
     .await;
 }
 
-/// What people read before they allow a call is what a shell would read the same way.
+/// The displayed command line is what a shell would parse as the same arguments.
 #[test]
-fn a_command_as_people_write_it() {
+fn command_lines_for_display() {
     let check = |command: Command, arguments: &[(&str, &str)], expected: Option<&str>| {
         let tool = Tool::command(spec(arguments), command).unwrap();
         let arguments = Arguments::from_pairs(arguments.iter().copied()).unwrap();
@@ -395,7 +394,7 @@ fn a_command_as_people_write_it() {
 }
 
 #[test]
-fn commands_that_do_not_fit() {
+fn invalid_commands() {
     let check = |command: Command, expected: &[&str]| {
         let spec = spec(&[("c", "")]).parameter(Parameter::new("list", ParameterKind::Array));
         let error = Tool::command(spec, command).unwrap_err();
@@ -412,7 +411,7 @@ fn commands_that_do_not_fit() {
     );
     check(
         Command::new(["{a}"]),
-        &["the program must be fixed; with a placeholder the model could run anything"],
+        &["the program must be fixed; with a placeholder the model could run any program"],
     );
     check(Command::shell(" \n"), &["the script is empty"]);
     check(
@@ -421,7 +420,7 @@ fn commands_that_do_not_fit() {
     );
     check(
         Command::script_of("script"),
-        &["`script`, which should be the script, is not a parameter of the tool"],
+        &["unknown parameter `script` for the script"],
     );
     check(
         Command::shell("echo \"{a}\" '{a}'"),
@@ -432,16 +431,16 @@ fn commands_that_do_not_fit() {
     check(
         Command::new(["echo", "{x}", "{list}", "{directory:tools}"]),
         &[
-            "`{x}` is not a parameter of the tool; the parameters are `a`, `b`, `c`, `list`; for the literal text write `{{x}}`",
-            "`{list}` is a list and not a string; read it from standard input instead",
+            "unknown parameter `{x}`; the parameters are `a`, `b`, `c`, `list`; for the literal text write `{{x}}`",
+            "`{list}` is a list, not a string; read it from standard input instead",
             "`{directory:tools}` has no value here",
         ],
     );
     check(
         Command::new(["ls", "{a}", "-b={b}{a}", "-c={c}", "{{a}}b"]),
         &[
-            "`b` is optional, but `-b={b}{a}` would remain without it; make `{b}` an element of its own, which is dropped if the argument is missing, or make `b` required, or write a `shell` script",
-            "`a` is optional, but `-b={b}{a}` would remain without it; make `{a}` an element of its own, which is dropped if the argument is missing, or make `a` required, or write a `shell` script",
+            "`b` is optional, so `-b={b}{a}` could be incomplete; make `{b}` an element of its own, which is omitted with it, or make `b` required, or write a `shell` script",
+            "`a` is optional, so `-b={b}{a}` could be incomplete; make `{a}` an element of its own, which is omitted with it, or make `a` required, or write a `shell` script",
         ],
     );
     check(
@@ -460,6 +459,6 @@ fn commands_that_do_not_fit() {
     );
     check(
         Command::new(["ls"]).tools_directory("here"),
-        &["the directory of the tools, here, must be an absolute path"],
+        &["the tools directory here is not an absolute path"],
     );
 }

@@ -1,4 +1,4 @@
-//! One tool `t` that is a command, and calls of it.
+//! A command tool `t`, and calls of it.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use plaincall::{
     call::{Parameter, ParameterKind, ToolSpec},
 };
 
-/// A tool `t` with the text parameters `a`, `b` and `c`; those that the arguments do not name are optional.
+/// A tool `t` with the string parameters `a`, `b` and `c`, which are optional unless they are listed.
 pub(crate) fn spec(arguments: &[(&str, &str)]) -> ToolSpec {
     ["a", "b", "c"]
         .into_iter()
@@ -49,7 +49,7 @@ pub(crate) async fn results(tool: Tool, text: &str) -> TurnResults {
     turn.finish(Stop::Natural).await
 }
 
-/// One call: its status, output and error, as `ok: output` or `error: message | output`.
+/// Runs one call, and returns `ok: output` or `error: message | output`.
 pub(crate) async fn outcome(tool: Tool, arguments: &[(&str, &str)]) -> String {
     let results = results(tool, &call("x", "", arguments)).await;
     let result = &results[0];

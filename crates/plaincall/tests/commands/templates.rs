@@ -1,4 +1,4 @@
-//! Placeholders in commands and scripts: which there are, and where the shell would not look for them.
+//! Placeholders in commands and scripts.
 
 use plaincall::{
     Command, Tool,
@@ -7,7 +7,7 @@ use plaincall::{
 
 const NAMES: [&str; 7] = ["a", "b", "c", "name", "path", "größe", "_a-b.c"];
 
-/// A tool whose parameters have these names.
+/// Creates a tool from a command.
 fn tool(command: Command) -> Result<Tool, plaincall::command::CommandError> {
     let parameters = NAMES.map(|name| Parameter::new(name, ParameterKind::String));
     let spec = ToolSpec::new("t");
@@ -17,7 +17,7 @@ fn tool(command: Command) -> Result<Tool, plaincall::command::CommandError> {
     )
 }
 
-/// The command as people read it, with `<name>` for each argument.
+/// Returns the displayed command, with `<name>` for each argument.
 fn filled(command: Command) -> String {
     let tool = tool(command.tools_directory("/<tools>")).unwrap();
     let values = NAMES.map(|name| (name, format!("<{name}>")));
@@ -37,14 +37,14 @@ fn placeholders() {
         ("{directory:run}/x", "{directory:run}/x"),
         ("{directory:tools}", "/<tools>"),
         ("{größe}{_a-b.c}", "<größe><_a-b.c>"),
-        // Other braces are nobody's business.
+        // Other braces are ordinary characters.
         ("{\"a\":{\"b\":1}}", "{\"a\":{\"b\":1}}"),
         ("{\"a\":{path}}", "{\"a\":<path>}"),
         ("{}{ a }{a b}{1}{_}", "{}{ a }{a b}{1}{_}"),
         ("{directory: other}", "{directory: other}"),
         ("{open", "{open"),
         ("}{", "}{"),
-        // Double braces take the meaning away.
+        // Double braces are literals.
         ("{{path}}", "{path}"),
         ("{{path}", "{<path>"),
         ("{{{path}}}", "{{path}}"),
@@ -59,7 +59,7 @@ fn placeholders() {
     let error = tool(Command::new(["p", "{directory:other}"])).unwrap_err();
     let error = error.to_string();
     assert!(
-        error.starts_with("there is no directory `{directory:other}`"),
+        error.starts_with("unknown directory `{directory:other}`"),
         "{error}"
     );
 }
@@ -101,7 +101,7 @@ fn between_single_quotes() {
         ("awk '{ print }' '{{name}}' '${name}' '{a b}'", &[]),
         ("echo x # isn't {name}, isn't it?", &[]),
         ("echo \\'{name}\\'", &[]),
-        // Here more than quotes decides.
+        // The scan stops at syntax that it cannot follow.
         ("cat <<E\n'{name}'\nE", &[]),
         ("echo \"$(echo \"it's\")\" {name} '", &[]),
         ("echo \"$(sed 's/{a}/b/')\"", &[]),

@@ -42,10 +42,7 @@ fn builder(folder: &Path) -> RunBuilder {
         .gate(Slow)
         .directory_in(folder)
         .environment([("PATH", "/usr/local/bin:/usr/bin:/bin")])
-        .policy(plaincall::Policy {
-            concurrent: 2,
-            ..plaincall::Policy::default()
-        })
+        .policy(plaincall::Policy::default().concurrent(2))
         .log(Log::create(log).unwrap())
 }
 

@@ -17,7 +17,7 @@ use plaincall::{
     },
     log::{LOG_VERSION, LineEncoder, TornTail},
     policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
-    result::{Because, Cause, Link, StatusCounts, Times},
+    result::{Because, Cause, Link, StatusCounts},
     rules::Rule,
 };
 use serde_json::json;
@@ -70,40 +70,32 @@ pub(crate) fn begin() -> RunEvent {
 
 /// A run begins, with everything.
 pub(crate) fn begin_with_everything() -> RunEvent {
-    let policy = Policy {
-        concurrent: 0,
-        calls_per_turn: Some(u32::MAX),
-        block_order: Order::StopOnError,
-        emoji_order: Order::Graph,
-        turn_timeout: Some(at(u64::MAX)),
-        gate_timeout: Duration::ZERO,
-        writes: Writes::AtEndOfTurn,
-        unclosed: Unclosed::Run,
-        result_limit: 0,
-        echoes: Echoes::Ignored,
-        untrusted_limit: 0,
-        dependency_limit: 0,
-        dependency_total: 1,
-        limits: Limits::for_reading(),
-    };
-    let copy = ToolPolicy {
-        timeout: at(1),
-        grace: at(u64::MAX),
-        max_concurrent: NonZeroU32::new(3),
-        exclusive: true,
-        retry: Some(Retry {
-            attempts: u32::MAX,
-            first_wait: at(500),
-            longest_wait: at(30_000),
-        }),
-        dependents: Dependents::Fallback("no \"copy\"".to_owned()),
-        finishes: true,
-    };
+    let policy = Policy::default()
+        .concurrent(0)
+        .calls_per_turn(Some(u32::MAX))
+        .block_order(Order::StopOnError)
+        .emoji_order(Order::Graph)
+        .turn_timeout(Some(at(u64::MAX)))
+        .gate_timeout(Duration::ZERO)
+        .writes(Writes::AtEndOfTurn)
+        .unclosed(Unclosed::Run)
+        .result_limit(0)
+        .echoes(Echoes::Ignored)
+        .untrusted_limit(0)
+        .dependency_limit(0)
+        .dependency_total(1)
+        .limits(Limits::for_reading());
+    let mut copy = ToolPolicy::default();
+    copy.timeout = at(1);
+    copy.grace = at(u64::MAX);
+    copy.max_concurrent = NonZeroU32::new(3);
+    copy.exclusive = true;
+    copy.retry = Some(Retry::attempts(u32::MAX).waits(at(500), at(30_000)));
+    copy.dependents = Dependents::Fallback("no \"copy\"".to_owned());
+    copy.finishes = true;
     let tool = |effect, policy| ToolBegin { effect, policy };
-    let look = ToolPolicy {
-        dependents: Dependents::Run,
-        ..ToolPolicy::default()
-    };
+    let mut look = ToolPolicy::default();
+    look.dependents = Dependents::Run;
     RunEvent::Run(Box::new(RunBegin {
         version: LOG_VERSION,
         plaincall: "0.1.0".to_owned(),
@@ -154,6 +146,13 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
         call,
         id: format!("x_{call}").into(),
     };
+    let mut counts = StatusCounts::default();
+    counts.ok = 1;
+    counts.error = 2;
+    counts.skipped = 3;
+    counts.rejected = 4;
+    counts.cancelled = 5;
+    counts.unknown = u32::MAX;
     let mut events = vec![
         untrusted(None),
         untrusted(Some("!!!GADGET_START:copy\n")),
@@ -222,26 +221,23 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             at: at(5),
         }),
         RunEvent::Retry(moment(0)),
-        RunEvent::Result(CallResult {
-            output: Some("a part".into()),
-            whole_bytes: Some(u64::MAX),
-            error: Some("it failed".into()),
-            note: Some("a user edited the arguments".into()),
-            untrusted: None,
-            because: Some(Because {
+        result(Status::Skipped, |result| {
+            result.output = Some("a part".into());
+            result.whole_bytes = Some(u64::MAX);
+            result.error = Some("it failed".into());
+            result.note = Some("a user edited the arguments".into());
+            result.because = Some(Because {
                 link: Link::Dependency,
                 direct: cause(3),
                 root: cause(1),
-            }),
-            ..result(Status::Skipped)
+            });
         }),
-        RunEvent::Result(CallResult {
-            because: Some(Because {
+        result(Status::Skipped, |result| {
+            result.because = Some(Because {
                 link: Link::Order,
                 direct: cause(0),
                 root: cause(0),
-            }),
-            ..result(Status::Skipped)
+            });
         }),
         RunEvent::Resumed(Resumed { at: at(7) }),
         RunEvent::DamagedEnd(DamagedEnd {
@@ -250,14 +246,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
         }),
         RunEvent::TurnEnd(TurnEnd {
             turn: 0,
-            counts: StatusCounts {
-                ok: 1,
-                error: 2,
-                skipped: 3,
-                rejected: 4,
-                cancelled: 5,
-                unknown: u32::MAX,
-            },
+            counts,
             at: at(9),
         }),
         RunEvent::LogFailed(LogFailed {
@@ -314,7 +303,7 @@ fn every_word() -> Vec<RunEvent> {
         }));
     }
     for status in Status::ALL {
-        events.push(RunEvent::Result(result(status)));
+        events.push(result(status, |_| {}));
     }
     events
 }
@@ -350,12 +339,10 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             wait: at(1),
             at: at(1),
         }),
-        RunEvent::Result(CallResult {
-            output: Some(text.into()),
-            error: Some(text.into()),
-            note: Some(text.into()),
-            untrusted: None,
-            ..result(Status::Error)
+        result(Status::Error, |result| {
+            result.output = Some(text.into());
+            result.error = Some(text.into());
+            result.note = Some(text.into());
         }),
         RunEvent::Cancel(Cancel {
             call: None,
@@ -393,24 +380,11 @@ pub(crate) fn delta(bytes: &[u8]) -> Delta {
     }
 }
 
-fn result(status: Status) -> CallResult {
-    CallResult {
-        call: 0,
-        id: "copy_1".into(),
-        name: "copy".into(),
-        status,
-        output: None,
-        whole_bytes: None,
-        error: None,
-        call_error: None,
-        note: None,
-        untrusted: None,
-        because: None,
-        times: Times {
-            ended: at(6),
-            ..Times::default()
-        },
-    }
+fn result(status: Status, change: impl FnOnce(&mut CallResult)) -> RunEvent {
+    let mut result = CallResult::new(0, "copy_1", "copy", status);
+    result.times.ended = at(6);
+    change(&mut result);
+    RunEvent::Result(result)
 }
 
 /// Returns the line, the size and `may_be_start` of an unfinished end.

@@ -152,10 +152,7 @@ async fn continues_after(next: &str, emoji_order: Order) {
     let builder = |log| {
         Run::builder(tools())
             .gate(AllowAll)
-            .policy(Policy {
-                emoji_order,
-                ..Policy::default()
-            })
+            .policy(Policy::default().emoji_order(emoji_order))
             .log(log)
     };
     let mut run = builder(Log::create(&path).unwrap()).build().unwrap();

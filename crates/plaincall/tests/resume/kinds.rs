@@ -47,10 +47,7 @@ async fn turns_that_use_ids_of_earlier_turns() {
 async fn calls_in_order_of_writing() {
     let tools = "look look send fail put send nothing look";
     let scene = |emoji_order| Scene {
-        policy: Policy {
-            emoji_order,
-            ..Policy::default()
-        },
+        policy: Policy::default().emoji_order(emoji_order),
         ..Scene::new([Reply::emoji(tools), Reply::emoji("send look")])
     };
     check(
@@ -168,10 +165,7 @@ async fn turns_that_ran_out_of_time() {
     check(
         Scene {
             same: Same::Nothing,
-            policy: Policy {
-                turn_timeout: Some(Duration::from_millis(20)),
-                ..Policy::default()
-            },
+            policy: Policy::default().turn_timeout(Some(Duration::from_millis(20))),
             ..Scene::new([reply, Reply::of("g=look h=look<a")])
         },
         &[
@@ -192,10 +186,7 @@ async fn turns_that_ran_out_of_time() {
 async fn writes_at_the_end_of_the_turn() {
     let calls = "a=send b=look c=send<b d=look<a e=nothing f=send<e deny_1=send";
     let scene = |stop| Scene {
-        policy: Policy {
-            writes: Writes::AtEndOfTurn,
-            ..Policy::default()
-        },
+        policy: Policy::default().writes(Writes::AtEndOfTurn),
         ..Scene::new([Reply::of(calls).stop(stop), Reply::of("g=look<b h=send")])
     };
     check(
@@ -236,11 +227,9 @@ async fn limits_of_what_runs_at_the_same_time() {
     for concurrent in [1, 2, 0] {
         check(
             Scene {
-                policy: Policy {
-                    concurrent,
-                    calls_per_turn: Some(8),
-                    ..Policy::default()
-                },
+                policy: Policy::default()
+                    .concurrent(concurrent)
+                    .calls_per_turn(Some(8)),
                 ..Scene::new([Reply::of(calls)])
             },
             &[

@@ -68,11 +68,7 @@ fn toolbox() -> Toolbox {
         .effect(effect)
         .grace(Duration::from_millis(grace))
     };
-    let retry = Retry {
-        attempts: 3,
-        first_wait: Duration::from_millis(10),
-        longest_wait: Duration::from_millis(20),
-    };
+    let retry = Retry::attempts(3).waits(Duration::from_millis(10), Duration::from_millis(20));
     Toolbox::new([
         tool("look", Effect::Read, 3, 0, true),
         tool("slow", Effect::Read, 40, 30, true),
@@ -95,14 +91,12 @@ const TOOLS: [&str; 10] = [
 fn policy(random: &mut Random) -> Policy {
     let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
-    Policy {
-        concurrent: random.one_of(&[0, 1, 2]),
-        block_order: random.one_of(&orders),
-        emoji_order: random.one_of(&orders),
-        turn_timeout: random.maybe(Duration::from_millis(35)),
-        writes: random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]),
-        ..Policy::default()
-    }
+    Policy::default()
+        .concurrent(random.one_of(&[0, 1, 2]))
+        .block_order(random.one_of(&orders))
+        .emoji_order(random.one_of(&orders))
+        .turn_timeout(random.maybe(Duration::from_millis(35)))
+        .writes(random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
 }
 
 /// A turn that is finished, or left while it is written or while its results are waited for.

@@ -87,15 +87,13 @@ fn scene(seed: u64) -> Scene {
     let random = &mut random;
     let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
-    let policy = Policy {
-        concurrent: random.one_of(&[0, 0, 1, 2, 3]),
-        calls_per_turn: random.maybe(5),
-        turn_timeout: random.maybe(Duration::from_millis(25)),
-        writes: random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]),
-        block_order: random.one_of(&[Order::Graph, orders[0], orders[1], Order::Graph]),
-        emoji_order: random.one_of(&orders),
-        ..Policy::default()
-    };
+    let policy = Policy::default()
+        .concurrent(random.one_of(&[0, 0, 1, 2, 3]))
+        .calls_per_turn(random.maybe(5))
+        .turn_timeout(random.maybe(Duration::from_millis(25)))
+        .writes(random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
+        .block_order(random.one_of(&[Order::Graph, orders[0], orders[1], Order::Graph]))
+        .emoji_order(random.one_of(&orders));
     let replies: Vec<Reply> = (0..=random.below(3)).map(|_| reply(random)).collect();
     let mut scene = Scene {
         policy,

@@ -1,4 +1,4 @@
-//! What rules say about calls, as tables.
+//! Verdicts of rules, as tables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use plaincall::{
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A table: rules, a line of dashes, calls with what the rules say about them, a line of equals signs. A rule is a verdict,
-/// a tool, perhaps an effect, and arguments; a call is a tool, its effect, arguments, `->` and a verdict, `-` for none. A
-/// blank is written `\s`, other escapes are those of JSON.
+/// A table: rules, a line of dashes, calls with their verdicts, a line of equals signs. A rule is a verdict, a tool, an
+/// optional effect, and arguments; a call is a tool, its effect, arguments, `->` and a verdict, or `-` for none. A space is
+/// written `\s`; other escapes are those of JSON.
 const VERDICTS: &str = include_str!("verdicts.txt");
 
 #[test]
@@ -22,9 +22,9 @@ fn verdicts() {
     let mut count = 0;
     for case in VERDICTS.split("\n====\n") {
         let (rules, calls) = case.split_once("\n----\n").unwrap();
-        let is_told = |line: &&str| !line.is_empty() && !line.starts_with('#');
-        let parsed: Rules = rules.lines().filter(is_told).map(rule).collect();
-        for line in calls.lines().filter(is_told) {
+        let is_case = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let parsed: Rules = rules.lines().filter(is_case).map(rule).collect();
+        for line in calls.lines().filter(is_case) {
             let (call, expected) = line.split_once(" -> ").unwrap();
             let found = match parsed.verdict(&request(call)) {
                 None => "-",
@@ -39,14 +39,14 @@ fn verdicts() {
     assert!(count > 100, "{count}");
 }
 
-/// How surely the argument `text` of the tool fits: one that is sure is allowed, one that is possible is denied.
+/// Returns how certainly the argument `text` matches: certain matches are allowed, possible ones denied.
 fn fit(tool: &Tool, pattern: &str, text: &str) -> &'static str {
     let arguments = Arguments::from_pairs([("text", text)]).unwrap();
     let request = Request::of(tool, Arc::new(arguments));
-    let says = |rule: Rule| Rules::new([rule.argument("text", pattern)]).verdict(&request);
-    if says(Rule::allow(["t"])).is_some() {
+    let verdict = |rule: Rule| Rules::new([rule.argument("text", pattern)]).verdict(&request);
+    if verdict(Rule::allow(["t"])).is_some() {
         "yes"
-    } else if says(Rule::deny(["t"], "no")).is_some() {
+    } else if verdict(Rule::deny(["t"], "no")).is_some() {
         "maybe"
     } else {
         "no"
@@ -62,10 +62,10 @@ fn of(spec: ToolSpec) -> Tool {
     Tool::raw(spec, |_, _| async { Ok(String::new()) })
 }
 
-/// Patterns, texts and how surely they fit, between bars.
+/// Checks lines of a pattern, a text and the certainty of the match, separated by bars.
 fn fits(table: &str, tool: &Tool) {
-    let is_told = |line: &&str| !line.is_empty() && !line.starts_with('#');
-    for line in table.lines().filter(is_told) {
+    let is_case = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    for line in table.lines().filter(is_case) {
         let (pattern, rest) = line.split_once(" | ").unwrap();
         let (written, expected) = rest.rsplit_once(" | ").unwrap();
         assert_eq!(
@@ -84,8 +84,8 @@ fn command_lines() {
     );
 }
 
-/// A model writes command lines of any length. A line that is four times as long takes about four times as long, not
-/// sixteen times; time of this thread, so other work on the machine does not count.
+/// A line that is four times as long takes about four times as long, not sixteen times. Measures the time of this thread, so
+/// other work on the machine does not count.
 #[test]
 fn long_command_lines_take_linear_time() {
     let tool = tool().command_line("text");
@@ -173,14 +173,14 @@ fn effect(word: &str) -> Effect {
     }
 }
 
-/// A text without its escapes.
+/// Unescapes a text.
 fn text(written: &str) -> String {
     let quoted = written.replace("\\\"", "\"").replace('"', "\\\"");
     let quoted = quoted.replace("\\s", " ");
     serde_json::from_str(&format!("\"{quoted}\"")).unwrap()
 }
 
-/// Where a path leads from a folder, if nothing in it is a link.
+/// Resolves a path without links from a directory.
 fn resolved(folder: &str, path: &str) -> String {
     let from = if path.starts_with('/') { "" } else { folder };
     let mut segments: Vec<&str> = Vec::new();
@@ -197,7 +197,7 @@ fn resolved(folder: &str, path: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a model writes: what is allowed lies inside, what lies inside is denied.
+    /// Allowed paths are inside the directory, and paths inside it are denied.
     #[test]
     fn paths_stay_where_they_belong(
         segments in proptest::collection::vec("etc|home|me|a|[.]{1,3}|", 1..8),
@@ -215,7 +215,7 @@ proptest! {
             let lies_inside = target.starts_with(&inside);
             prop_assert!(!allowed || lies_inside || path.starts_with('/'), "{} {}", pattern, path);
         }
-        // A relative path that leads up may lead to what is denied, any other is what it says.
+        // A relative path that leads up may lead to a denied one.
         for (pattern, root) in [("/etc/**", "/etc"), ("/home/me/**", "/home/me")] {
             let goes_up = !path.trim().starts_with('/') && {
                 let mut depth = 0_i32;

@@ -7,10 +7,7 @@ async fn cut(output: &'static str, limit: usize, can_read_on: bool) -> Option<St
     let say = Tool::new("say", move |(): (), _| async move { Ok(output.to_owned()) });
     let more = can_read_on.then(Tool::read_result);
     let tools = Toolbox::new([say.effect(Effect::Read)].into_iter().chain(more));
-    let policy = Policy {
-        result_limit: limit,
-        ..Policy::default()
-    };
+    let policy = Policy::default().result_limit(limit);
     let mut run = Run::builder(tools.unwrap()).policy(policy).build().unwrap();
     let mut turn = run.turn();
     turn.feed("!!!GADGET_START:say:call_1\n!!!GADGET_END\n");

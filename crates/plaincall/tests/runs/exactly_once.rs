@@ -130,19 +130,17 @@ fn scene(random: &mut Random) -> String {
 fn policy(random: &mut Random) -> Policy {
     let orders = [Order::Graph, Order::Sequential, Order::StopOnError];
     let mut maybe = |limit: u64| (random.below(4) == 0).then(|| random.below(limit) + 1);
-    Policy {
-        concurrent: u32::try_from(maybe(4).unwrap_or(0)).unwrap(),
-        calls_per_turn: maybe(6).map(|limit| u32::try_from(limit).unwrap()),
-        turn_timeout: maybe(150).map(Duration::from_millis),
-        writes: match maybe(1) {
+    Policy::default()
+        .concurrent(u32::try_from(maybe(4).unwrap_or(0)).unwrap())
+        .calls_per_turn(maybe(6).map(|limit| u32::try_from(limit).unwrap()))
+        .turn_timeout(maybe(150).map(Duration::from_millis))
+        .writes(match maybe(1) {
             Some(_) => Writes::AtEndOfTurn,
             None => Writes::AtOnce,
-        },
-        block_order: orders[usize::try_from(maybe(3).unwrap_or(1) - 1).unwrap()],
-        gate_timeout: Duration::from_millis(50),
-        result_limit: 100,
-        ..Policy::default()
-    }
+        })
+        .block_order(orders[usize::try_from(maybe(3).unwrap_or(1) - 1).unwrap()])
+        .gate_timeout(Duration::from_millis(50))
+        .result_limit(100)
 }
 
 /// How many conversations: `RUN_CASES`, for longer runs than the ordinary one.

@@ -108,10 +108,7 @@ async fn every_call_starts_as_soon_as_it_can() {
     for round in 0..1000 {
         let graph = Graph::new(&mut random);
         let mut run = builder()
-            .policy(plaincall::Policy {
-                concurrent: 0,
-                ..plaincall::Policy::default()
-            })
+            .policy(plaincall::Policy::default().concurrent(0))
             .build()
             .unwrap();
         let begun = Instant::now();
@@ -207,10 +204,8 @@ async fn limits_hold_all_the_time() {
             running.tool("alone").exclusive(),
         ];
         let limit = [1, 2, 4, 0][round % 4];
-        let run = Run::builder(Toolbox::new(tools).unwrap()).policy(plaincall::Policy {
-            concurrent: limit,
-            ..plaincall::Policy::default()
-        });
+        let run = Run::builder(Toolbox::new(tools).unwrap())
+            .policy(plaincall::Policy::default().concurrent(limit));
         let mut run = run.build().unwrap();
         let mut turn = run.turn();
         let mut scene = graph.scene();

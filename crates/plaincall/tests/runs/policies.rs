@@ -44,16 +44,11 @@ fn with(tools: impl IntoIterator<Item = Tool>) -> RunBuilder {
 #[tokio::test(start_paused = true)]
 async fn waits_between_the_starts_of_a_call() {
     for round in 0..100 {
-        let retry = Retry {
-            longest_wait: Duration::from_secs(3),
-            ..Retry::attempts(6)
-        };
+        let retry = Retry::attempts(6);
+        let retry = retry.waits(retry.first_wait, Duration::from_secs(3));
         let (tool, starts) = flaky("flaky", 100, retry);
         let mut run = with([tool])
-            .policy(plaincall::Policy {
-                concurrent: 1,
-                ..plaincall::Policy::default()
-            })
+            .policy(plaincall::Policy::default().concurrent(1))
             .build()
             .unwrap();
         let mut events = run.events();
@@ -215,10 +210,7 @@ async fn a_tool_that_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn writes_at_the_end_of_the_turn() {
     let check = async |stop: Stop, cancel: bool, expected: &str| {
-        let policy = Policy {
-            writes: Writes::AtEndOfTurn,
-            ..Policy::default()
-        };
+        let policy = Policy::default().writes(Writes::AtEndOfTurn);
         let mut run = builder().gate(AllowAll).policy(policy).build().unwrap();
         let mut turn = run.turn();
         for piece in written(
@@ -289,10 +281,7 @@ impl Gate for Answers {
 #[tokio::test(start_paused = true)]
 async fn answers_of_gates() {
     let answers = Answers::default();
-    let policy = Policy {
-        gate_timeout: Duration::from_secs(5),
-        ..Policy::default()
-    };
+    let policy = Policy::default().gate_timeout(Duration::from_secs(5));
     let mut run = builder()
         .gate(answers.clone())
         .policy(policy)
@@ -438,10 +427,7 @@ async fn long_results_are_cut_for_the_model_alone() {
     let count = Tool::new("count", |(): (), context: Context| async move {
         Ok(context.dependencies()[0].output.len().to_string())
     });
-    let policy = Policy {
-        result_limit: 200,
-        ..Policy::default()
-    };
+    let policy = Policy::default().result_limit(200);
     let tools = [long, count.effect(Effect::Read), Tool::read_result()];
     let mut run = with(tools).policy(policy).build().unwrap();
     let mut events = run.events();

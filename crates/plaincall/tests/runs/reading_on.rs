@@ -21,10 +21,7 @@ impl Reader {
             async { Ok(text) }
         });
         let tools = [say.effect(Effect::Read), Tool::read_result()];
-        let policy = Policy {
-            result_limit: limit,
-            ..Policy::default()
-        };
+        let policy = Policy::default().result_limit(limit);
         let builder = Run::builder(Toolbox::new(tools).unwrap());
         let run = builder.policy(policy).build().unwrap();
         let events = run.events();

@@ -30,10 +30,9 @@ impl Gate for SlowGate {
 async fn gates() {
     // A gate that is slow holds no slot.
     check_with(
-        builder().gate(SlowGate).policy(plaincall::Policy {
-            concurrent: 1,
-            ..plaincall::Policy::default()
-        }),
+        builder()
+            .gate(SlowGate)
+            .policy(plaincall::Policy::default().concurrent(1)),
         "a=write,10 b=sleep,5 c=sleep,1<b",
         0,
         "a ok 100-110, b ok 50-55, c ok 65-66",

@@ -107,10 +107,7 @@ async fn calls_that_are_wrong() {
     .await;
     for (limit, calls) in [(1, "1 call"), (2, "2 calls")] {
         let mut run = builder()
-            .policy(Policy {
-                calls_per_turn: Some(limit),
-                ..Policy::default()
-            })
+            .policy(Policy::default().calls_per_turn(Some(limit)))
             .build()
             .unwrap();
         let results = play(&mut run, &written("=look,1 =look,1 =look,1", false), 0).await;
@@ -223,10 +220,7 @@ async fn calls_that_the_text_ends() {
     check(plain(emoji, Stop::Natural), not_closed).await;
     check(plain(emoji, Stop::Broken), not_closed).await;
     let unclosed = |text, stop| Cut {
-        builder: builder().policy(Policy {
-            unclosed: Unclosed::Run,
-            ..Policy::default()
-        }),
+        builder: builder().policy(Policy::default().unclosed(Unclosed::Run)),
         text,
         stop,
     };
@@ -352,6 +346,6 @@ fn a_run_needs_a_runtime() {
     let toolbox = Toolbox::new([command.unwrap()]).unwrap();
     assert_eq!(
         Run::new(toolbox).unwrap_err().to_string(),
-        "the tool `t` is a command, and the tokio runtime has no I/O driver; build it with `enable_all`"
+        "the tool `t` is a command, which needs Unix and a tokio runtime with an I/O driver; build it with `enable_all`"
     );
 }

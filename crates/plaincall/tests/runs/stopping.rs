@@ -13,10 +13,7 @@ use crate::runs::scene::{builder, errors, play, shown, sleeper, written};
 #[tokio::test(start_paused = true)]
 async fn cancelling() {
     let mut run = builder()
-        .policy(plaincall::Policy {
-            concurrent: 1,
-            ..plaincall::Policy::default()
-        })
+        .policy(plaincall::Policy::default().concurrent(1))
         .build()
         .unwrap();
     let canceller = run.canceller();

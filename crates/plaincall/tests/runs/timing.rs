@@ -55,17 +55,11 @@ async fn limits_of_what_runs_at_the_same_time() {
     for (builder, together) in [
         (builder(), 32),
         (
-            builder().policy(plaincall::Policy {
-                concurrent: 50,
-                ..plaincall::Policy::default()
-            }),
+            builder().policy(plaincall::Policy::default().concurrent(50)),
             50,
         ),
         (
-            builder().policy(plaincall::Policy {
-                concurrent: 0,
-                ..plaincall::Policy::default()
-            }),
+            builder().policy(plaincall::Policy::default().concurrent(0)),
             100,
         ),
     ] {
@@ -79,10 +73,7 @@ async fn limits_of_what_runs_at_the_same_time() {
         assert!(results.all_ok());
     }
     check_with(
-        builder().policy(plaincall::Policy {
-            concurrent: 2,
-            ..plaincall::Policy::default()
-        }),
+        builder().policy(plaincall::Policy::default().concurrent(2)),
         "a=sleep,10 b=sleep,20 c=sleep,10 d=sleep,10",
         0,
         "a ok 0-10, b ok 0-20, c ok 10-20, d ok 20-30",
@@ -104,10 +95,7 @@ async fn limits_of_what_runs_at_the_same_time() {
 async fn the_order_of_emoji_calls() {
     let check = async |order: Option<Order>, scene: &str, expected: &str| {
         let builder = match order {
-            Some(order) => builder().policy(Policy {
-                emoji_order: order,
-                ..Policy::default()
-            }),
+            Some(order) => builder().policy(Policy::default().emoji_order(order)),
             None => builder(),
         };
         let results = play(&mut builder.build().unwrap(), &written(scene, true), 0).await;

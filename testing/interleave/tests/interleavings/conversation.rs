@@ -42,14 +42,16 @@ const TURNS: usize = 2;
 const CALLS: usize = 4;
 
 fn builder(scene: Scene, world: &World) -> RunBuilder {
-    let builder = Run::builder(toolbox(world)).policy(Policy {
-        concurrent: u32::try_from(CONCURRENT).unwrap(),
-        turn_timeout: scene
-            .has(Mishap::TurnTimeout)
-            .then_some(Duration::from_secs(20)),
-        gate_timeout: Duration::from_secs(100),
-        ..Policy::default()
-    });
+    let builder = Run::builder(toolbox(world)).policy(
+        Policy::default()
+            .concurrent(u32::try_from(CONCURRENT).unwrap())
+            .turn_timeout(
+                scene
+                    .has(Mishap::TurnTimeout)
+                    .then_some(Duration::from_secs(20)),
+            )
+            .gate_timeout(Duration::from_secs(100)),
+    );
     if scene.has(Mishap::Gate) {
         builder.gate(RandomGate)
     } else {

@@ -28,15 +28,13 @@ pub(super) fn limits(world: &World) -> AgentLimits {
 
 /// An agent with a model, tools, a gate and a user that act at random.
 pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
-    let policy = Policy {
-        concurrent: world.pick(&[0, 1, 2, 32]),
-        calls_per_turn: [None, None, Some(2)][world.below(3)],
-        turn_timeout: [None, None, Some(Duration::from_millis(700))][world.below(3)],
-        gate_timeout: world.pick(&[Duration::from_millis(300), Duration::from_hours(1)]),
-        writes: world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]),
-        result_limit: world.pick(&[200, 2000, 64 << 10]),
-        ..Policy::default()
-    };
+    let policy = Policy::default()
+        .concurrent(world.pick(&[0, 1, 2, 32]))
+        .calls_per_turn([None, None, Some(2)][world.below(3)])
+        .turn_timeout([None, None, Some(Duration::from_millis(700))][world.below(3)])
+        .gate_timeout(world.pick(&[Duration::from_millis(300), Duration::from_hours(1)]))
+        .writes(world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]))
+        .result_limit(world.pick(&[200, 2000, 64 << 10]));
     let dialect = match world.below(4) {
         0 => Dialect::block()
             .start("<<<START:")

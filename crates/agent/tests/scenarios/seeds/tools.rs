@@ -63,11 +63,8 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
         })
         .effect(Effect::Read)
     };
-    let retry = Retry {
-        first_wait: Duration::from_millis(5),
-        longest_wait: Duration::from_millis(50),
-        ..Retry::attempts(ATTEMPTS)
-    };
+    let retry = Retry::attempts(ATTEMPTS);
+    let retry = retry.waits(Duration::from_millis(5), Duration::from_millis(50));
     let fallback = Dependents::Fallback("nothing".to_owned());
     let dependents = [Dependents::Skip, Dependents::Run, fallback][world.below(3)].clone();
     let mut tools = vec![

@@ -1,28 +1,28 @@
-//! Values of arguments that become part of a program: of a shell, of `awk`, of `python -c` and their like.
+//! Arguments that a command passes to an interpreter as code: to a shell, `awk`, `python -c` and similar programs.
 //!
-//! What is found is a reason to look twice and no proof: what a program does with its arguments nobody can tell from its
-//! command line.
+//! The result is a hint, not a proof: a command line does not show what a program does with its arguments.
 
 use plaincall_call::{ParameterKind, ToolSpec};
 
+use crate::command::template::Piece;
 use crate::rules::{command_words, expanded_commands, without_prefix};
-use crate::template::Piece;
 
-/// A parameter whose text an interpreter reads as a program, or as a part of one.
+/// A parameter that an interpreter runs as code, or as a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Interpreted {
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
-    /// What reads it, as people write it: `sh -c`.
+    /// The interpreter, such as `sh -c`.
     pub interpreter: &'static str,
-    /// Whether it is a shell and the text is all of its program: a command line.
+    /// Whether the parameter is the whole program of a shell.
     pub is_command_line: bool,
 }
 
-/// Placeholders in a command line that is taken apart: characters that no text has.
+/// The first of the private-use characters that mark placeholders in a command line.
 const FIRST: u32 = 0x000f_0000;
 
-/// How many words of a command that runs others are looked at as the beginning of these.
+/// How many words of a wrapper are checked as the beginning of the command that it runs.
 const WRAPPED: usize = 64;
 
 /// Interpreters whose program follows an option.
@@ -48,7 +48,7 @@ const BY_OPTION: [(&[&str], &str, &str); 9] = [
 
 const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
 
-/// The parameters whose texts become programs. `commands` is a script, or the elements of a command.
+/// Returns the parameters that become code in a script or in the elements of a command.
 pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted> {
     let mut names = Vec::new();
     let mut mark = |pieces: &[Piece]| -> String {
@@ -100,7 +100,7 @@ pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted>
     }
     for words in command_words(&script) {
         if let Some(program) = without_prefix(&words).first() {
-            // A program that comes from an argument can be any.
+            // An argument can name any program.
             add(program, "the shell, as a command", false);
         }
     }
@@ -125,7 +125,7 @@ fn sign(place: usize) -> char {
     code.unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Whether a parameter takes any text.
+/// Returns whether a parameter accepts any text.
 fn is_free(spec: &ToolSpec, name: &str) -> bool {
     let document = spec.schema().document();
     let schema = document.get("properties").and_then(|all| all.get(name));
@@ -135,7 +135,7 @@ fn is_free(spec: &ToolSpec, name: &str) -> bool {
     matches!(kind, Some(ParameterKind::String | ParameterKind::Any)) && !is_listed
 }
 
-/// Shows each text that the interpreter in this command reads as a program.
+/// Calls `show` with each text that this command runs as code.
 fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
     let Some((program, rest)) = words.split_first() else {
         return;
@@ -165,40 +165,22 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
     let has_file = rest
         .iter()
         .any(|word| word == "-f" || word.starts_with("--file"));
-    match name {
-        "eval" => rest
-            .iter()
-            .for_each(|word| show(word, "eval", rest.len() == 1)),
-        "trap" => rest
-            .iter()
-            .take(1)
-            .for_each(|word| show(word, "trap", false)),
-        "awk" | "gawk" | "mawk" | "nawk" if !has_file => {
-            if let Some(text) = operands(rest, "Fvf").next() {
-                show(text, "awk", false);
-            }
-        }
-        "sed" | "gsed" if !has_file => {
-            if let Some(text) = operands(rest, "flE").next() {
-                show(text, "sed", false);
-            }
-        }
-        "ssh" => {
-            let texts: Vec<&String> = operands(rest, SSH_VALUES).skip(1).collect();
-            for text in &texts {
-                show(text, "ssh", texts.len() == 1);
-            }
-        }
-        "xargs" => {
-            if let Some(text) = operands(rest, "adEIiLlnPs").next() {
-                show(text, "xargs", false);
-            }
-        }
-        _ => {}
+    let operand = |with_value| operands(rest, with_value).take(1).collect();
+    let (texts, interpreter, may_be_all): (Vec<&String>, _, _) = match name {
+        "eval" => (rest.iter().collect(), "eval", true),
+        "trap" => (rest.iter().take(1).collect(), "trap", false),
+        "awk" | "gawk" | "mawk" | "nawk" if !has_file => (operand("Fvf"), "awk", false),
+        "sed" | "gsed" if !has_file => (operand("flE"), "sed", false),
+        "ssh" => (operands(rest, SSH_VALUES).skip(1).collect(), "ssh", true),
+        "xargs" => (operand("adEIiLlnPs"), "xargs", false),
+        _ => return,
+    };
+    for text in &texts {
+        show(text, interpreter, may_be_all && texts.len() == 1);
     }
 }
 
-/// The words that are neither options nor the values of these.
+/// Returns the words that are neither options nor values of options.
 fn operands<'w>(words: &'w [String], with_value: &str) -> impl Iterator<Item = &'w String> {
     let mut is_value = false;
     let mut is_over = false;

@@ -1,4 +1,4 @@
-//! The built-in tool that returns the rest of a truncated result.
+//! The built-in tool that reads the rest of a truncated result.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::tool::Tool;
 use crate::tool_error::ToolResult;
 use crate::whole_results::WholeResults;
 
-/// The maximum length of the last line of a piece, in bytes.
+/// The maximum length of the last line, in bytes.
 const LAST_LINE: usize = 128;
 
 const NAMED: usize = 20;
@@ -29,12 +29,12 @@ struct Piece {
 }
 
 impl Tool {
-    /// Creates the built-in tool `read_result`. It returns a part of the complete output of an earlier call, of which the
-    /// model got only the beginning (`spec/running.md`, "Long results").
+    /// Creates the built-in tool `read_result`, which returns a part of a truncated result of an earlier call
+    /// (`spec/running.md`, "Long results").
     ///
-    /// Its parameters are the call's `id`, `from` (the first byte; default: 0) and `bytes` (the maximum number of bytes;
-    /// default: as many as fit in a result). The part begins and ends between characters, if possible between lines. Its
-    /// last line states where it ends and the total length.
+    /// Its parameters are the `id` of the call, `from` (the first byte; default: 0) and `bytes` (the maximum length; default:
+    /// the length limit of results). A part consists of whole characters, and of whole lines where possible. Its last line
+    /// has its position and the length of the whole result.
     pub fn read_result() -> Self {
         Self::new(READ_RESULT, |piece: Piece, context: Context| async move {
             piece.read(&context.shared.whole_results)
@@ -64,7 +64,7 @@ impl Piece {
         let rest = whole.get(start..).unwrap_or_default();
         let mut end = start + beginning(rest, bytes);
         if end == start {
-            // At least one character, or reading on would never come to an end.
+            // At least one character, so that reading makes progress.
             end += rest.chars().next().map_or(0, char::len_utf8);
         }
         let text = whole.get(start..end).unwrap_or_default();
@@ -77,7 +77,7 @@ impl Piece {
     }
 }
 
-/// The error for a call without a truncated result.
+/// Returns the message for an id without a truncated result.
 fn unknown(id: &str, results: &WholeResults) -> String {
     let (ids, total) = results.latest_ids(NAMED);
     if ids.is_empty() {

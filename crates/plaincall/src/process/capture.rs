@@ -1,4 +1,4 @@
-//! What is kept of a command's output, so that no output is too long for the memory.
+//! The kept parts of a command's output, so that memory is bounded.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,23 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::cut::{first_of, with_last_line};
 
-/// How much is read at a time, in bytes: what a pipe holds.
-const PIECE: usize = 64 << 10;
+/// The size of a read, in bytes: the capacity of a pipe.
+const CHUNK: usize = 64 << 10;
 
-/// Reads a stream to its end, whatever is kept of it: a command whose output nobody reads stands still.
+/// Reads a stream to its end, even if nothing more is kept: a command blocks when its output is not read.
 pub(crate) async fn drain(stream: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8])) {
     let Some(mut stream) = stream else { return };
-    let mut piece = vec![0; PIECE];
-    // A stream that fails has ended; what was read before counts.
+    let mut piece = vec![0; CHUNK];
+    // A stream that fails has ended, and its beginning counts.
     while let Ok(count @ 1..) = stream.read(&mut piece).await {
         take(piece.get(..count).unwrap_or_default());
     }
 }
 
-/// Keeps the beginning, or half of what there is room for of the beginning and half of the end.
+/// Keeps the beginning, or the beginning and the end, half of the limit each.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// How much of the beginning is kept.
+    /// The limit of the beginning.
     limit: usize,
     first: Vec<u8>,
     total: u64,
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// What was kept as text; if that is not all, a line says so where the rest is missing.
+    /// Returns the kept text, with a note where a part is missing.
     pub(crate) fn into_text(mut self) -> String {
         let last = match self.last {
             Some(last) if last.is_whole() => {
@@ -101,7 +101,7 @@ impl Tail {
         self.total += bytes.len() as u64;
     }
 
-    /// What was kept as text; if that is not all, a line at its beginning says so.
+    /// Returns the kept text, after a note if the beginning is missing.
     pub(crate) fn into_text(self) -> String {
         let is_whole = self.is_whole();
         let kept = Vec::from(self.kept);
@@ -122,13 +122,13 @@ impl Tail {
     }
 }
 
-/// The bytes as text; what is no UTF-8 becomes U+FFFD.
+/// Decodes UTF-8, with U+FFFD for invalid bytes.
 fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// The end of a stream without what the cut may have left behind: the rest of a line, or of a character.
+/// Returns the kept end without the partial line or character at its beginning.
 fn without_rest(end: &[u8]) -> &[u8] {
     let rest = match end.iter().position(|&byte| byte == b'\n') {
         Some(line_end) if line_end + 1 < end.len() => line_end + 1,
@@ -141,10 +141,10 @@ fn without_rest(end: &[u8]) -> &[u8] {
     end.get(rest..).unwrap_or_default()
 }
 
-/// The bytes without a character at their end that lacks bytes.
+/// Returns the bytes without an incomplete character at their end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
-        // No length: the bytes end too early, they are not wrong.
+        // No length: the last character is incomplete, not invalid.
         Err(error) if error.error_len().is_none() => {
             bytes.get(..error.valid_up_to()).unwrap_or_default()
         }

@@ -3,11 +3,11 @@
 //! ```text
 //! template    = { placeholder | literal | character } ;
 //! placeholder = "{" , name , "}" ;
-//! literal     = "{{" , name , "}}" ;              (* stands for "{name}" *)
+//! literal     = "{{" , name , "}}" ;              (* the text "{name}" *)
 //! name        = [ "directory:" ] , letter , { letter | digit | "_" | "-" | "." } ;
 //! ```
 //!
-//! Every other brace is an ordinary character. In a script for a shell `${name}` is the shell's own.
+//! Every other brace is an ordinary character. In a shell script `${name}` is a shell variable.
 
 pub(crate) const DIRECTORY: &str = "directory:";
 
@@ -20,11 +20,11 @@ pub(crate) enum Piece {
     ToolsDirectory,
 }
 
-/// Whose braces stand in the text beside ours.
+/// The syntax of the text around the placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     Plain,
-    /// A shell's: `${name}` is a variable of its own.
+    /// A shell script, where `${name}` is a variable.
     Shell,
 }
 
@@ -60,14 +60,14 @@ pub(crate) fn pieces(text: &str, host: Host) -> Vec<Piece> {
     pieces
 }
 
-/// A placeholder at the beginning of the text, and what stands behind it.
+/// Parses a placeholder at the beginning of the text. Returns it and the rest.
 fn placeholder(text: &str) -> Option<(Piece, &str)> {
     let (name, behind) = text.strip_prefix('{')?.split_once('}')?;
     let piece = match name {
         "directory:current" => Piece::CurrentDirectory,
         "directory:run" => Piece::RunDirectory,
         "directory:tools" => Piece::ToolsDirectory,
-        // No parameter has a name with a colon, so a misspelled directory is found as an unknown parameter.
+        // Names of parameters have no colon, so a misspelled directory is an unknown parameter.
         name if is_name(name.strip_prefix(DIRECTORY).unwrap_or(name)) => {
             Piece::Argument(name.to_owned())
         }
@@ -76,7 +76,7 @@ fn placeholder(text: &str) -> Option<(Piece, &str)> {
     Some((piece, behind))
 }
 
-/// A placeholder in double braces at the beginning of the text: what it stands for without them.
+/// Parses a literal at the beginning of the text. Returns the name in it and the rest.
 fn escaped(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('{')?;
     let (_, behind) = placeholder(inner)?;
@@ -92,11 +92,11 @@ fn is_name(text: &str) -> bool {
         || text.starts_with('_') && is_name(text.trim_start_matches('_'))
 }
 
-/// The placeholders of a shell script that stand between single quotes, where the shell looks for no parameters: each
-/// with where it begins, in bytes.
+/// Returns the placeholders between single quotes in a shell script, where the shell does not expand them, with their byte
+/// offsets.
 ///
-/// The scan knows quotes, backslashes and comments. It ends where more than that decides what a quote means (a
-/// here-document, a command inside double quotes), and passes over what `eval` or `trap` may read once more.
+/// The scan understands quotes, backslashes and comments. It stops at syntax that it cannot follow (a here-document, a
+/// command inside double quotes), and skips quotes that `eval` or `trap` may parse again.
 pub(crate) fn single_quoted(script: &str) -> Vec<(usize, Piece)> {
     let mut found = Vec::new();
     let mut place = 0;
@@ -133,7 +133,7 @@ fn next(text: &str, place: usize) -> Option<char> {
     text.get(place..)?.chars().next()
 }
 
-/// The length of what stands between double quotes, with the closing one, where that is certain.
+/// Returns the length of a double-quoted text, with its closing quote, if it is certain.
 fn double_quoted(text: &str) -> Option<usize> {
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
@@ -145,7 +145,7 @@ fn double_quoted(text: &str) -> Option<usize> {
                 .peek()
                 .is_some_and(|&(_, next)| "({".contains(next)) =>
             {
-                // A command in it may have quotes of its own, and so may the value of a parameter.
+                // A command in it, or the value of a parameter, may contain quotes.
                 let inner = text.get(at..)?.strip_prefix("${")?;
                 if inner
                     .get(..inner.find('}')?)?
@@ -160,14 +160,13 @@ fn double_quoted(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether the command in whose line a quote begins may let the shell read the text in it.
+/// Returns whether the shell may parse a quoted text again, based on the line before it.
 fn is_read_again(before: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
     line.split(|c: char| !c.is_alphanumeric() && c != '_')
         .any(|word| word == "eval" || word == "trap")
 }
 
-/// The placeholders of a script with where they begin.
 fn placeholders(text: &str) -> impl Iterator<Item = (usize, Piece)> {
     let mut place = 0;
     std::iter::from_fn(move || {

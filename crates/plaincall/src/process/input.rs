@@ -1,13 +1,13 @@
-//! What a command finds on its standard input: written while the command reads it, so that long results of other calls
-//! are shared and never copied whole.
+//! The standard input of a command, written while the command reads it, so that long results of dependencies are shared
+//! and never copied whole.
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-/// How much of a long text is made JSON at once, in bytes.
-const AT_ONCE: usize = 16 << 10;
+/// The length of a text that is escaped as JSON at a time, in bytes.
+const CHUNK: usize = 16 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Input {
@@ -17,7 +17,7 @@ pub(crate) struct Input {
 #[derive(Debug)]
 enum Part {
     Plain(Vec<u8>),
-    /// The inside of a JSON string.
+    /// A text that is written as a JSON string.
     Text(Arc<str>),
 }
 
@@ -36,7 +36,7 @@ impl Input {
         self.push(*b"\"");
     }
 
-    /// Gives all of it to a program. One that does not read it is fine.
+    /// Writes all of it to a program. A program that does not read it is not an error.
     pub(crate) async fn write_to(&self, stdin: Option<impl AsyncWrite + Unpin>) {
         if let Some(mut stdin) = stdin {
             let _ = self.write(&mut stdin).await;
@@ -51,7 +51,7 @@ impl Input {
                 Part::Text(text) => {
                     let mut rest = &**text;
                     while !rest.is_empty() {
-                        let end = rest.floor_char_boundary(AT_ONCE);
+                        let end = rest.floor_char_boundary(CHUNK);
                         let (now, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
                         let json = serde_json::to_vec(now)?;
                         let quoted = 1..json.len().saturating_sub(1);

@@ -1,0 +1,230 @@
+//! Running a call of a command: its argument vector, environment and input, and its result.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use plaincall_call::Arguments;
+use rustix::process::Signal;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::command::invocation::{Fill, Invocation, Line, OWN_PREFIX, failure};
+use crate::context::Context;
+use crate::process::input::Input;
+use crate::process::{Finished, Job, Program, run};
+use crate::result::{Status, StatusName};
+use crate::tool_error::{Failure, ToolResult, Work};
+
+/// The environment variables that every command inherits, in addition to those that begin with `LC_`.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+const SHELL: &str = "/bin/sh";
+
+/// How much of the end of a command's standard error the model reads, in bytes.
+const ERROR_LIMIT: usize = 4096;
+
+/// The beginning of a command's standard input.
+#[derive(Serialize)]
+struct AboutCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: Value,
+}
+
+/// The beginning of a dependency in a command's standard input.
+#[derive(Serialize)]
+struct AboutDependency<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(with = "StatusName")]
+    status: Status,
+}
+
+impl Invocation {
+    pub(crate) fn start(&self, arguments: &Arguments, context: Context) -> Work {
+        let job = self.job(arguments, &context);
+        Box::pin(async move {
+            let job = job?;
+            let program = job.program.clone();
+            let finished = run(job, context.cancellation()).await;
+            outcome(finished.map_err(|error| failure(program.why_not_started(&error)))?)
+        })
+    }
+
+    fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
+        let fill = Fill {
+            arguments,
+            directories: &context.shared.directories(),
+            tools_directory: &self.tools_directory,
+        };
+        let line = match &self.line {
+            Line::Program(elements) => fill.elements(elements)?,
+            Line::Shell(script) => {
+                let mut line = vec![
+                    SHELL.into(),
+                    "-c".into(),
+                    script.text.clone().into(),
+                    SHELL.into(),
+                ];
+                for parameter in &script.parameters {
+                    line.push(fill.piece(parameter)?.unwrap_or_default());
+                }
+                line
+            }
+            Line::Written(parameter) => {
+                // On the first line of the script, so that the shell's line numbers are right.
+                let mut script = OsString::from("exec 2>&1; ");
+                script.push(fill.piece(parameter)?.unwrap_or_default());
+                vec![SHELL.into(), "-c".into(), script]
+            }
+        };
+        let mut line = line.into_iter();
+        let program = line.next().unwrap_or_default();
+        let input = match self.line {
+            // A script that a model writes expects no input.
+            Line::Written(_) => Input::default(),
+            Line::Program(_) | Line::Shell(_) => input(arguments, context)?,
+        };
+        Ok(Job {
+            program: Program {
+                program,
+                arguments: line.collect(),
+                directory: fill.whole(&self.directory)?.into(),
+                environment: self.environment(context),
+            },
+            input,
+            output_limit: self.output_limit,
+            keeps_both_ends: self.keeps_both_ends,
+            error_limit: ERROR_LIMIT,
+            grace: context.grace,
+        })
+    }
+
+    fn environment(&self, context: &Context) -> Vec<(OsString, OsString)> {
+        let is_seen = |name: &OsString| {
+            is_inherited_variable(name) || self.environment.iter().any(|seen| name == seen.as_str())
+        };
+        let given = context.shared.environment.iter();
+        let mut variables: Vec<(OsString, OsString)> = given
+            .filter(|(name, _)| is_seen(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut set = |name: &str, value: OsString| {
+            variables.push((format!("{OWN_PREFIX}{name}").into(), value));
+        };
+        set("ID", context.id().into());
+        set("NAME", context.name().into());
+        if let Some(directory) = context.directory() {
+            set("RUN_DIRECTORY", directory.into());
+        }
+        variables
+    }
+}
+
+/// Returns the standard input as JSON, without copying the outputs of dependencies.
+fn input(arguments: &Arguments, context: &Context) -> Result<Input, Failure> {
+    let mut input = Input::default();
+    input.push(open(&AboutCall {
+        id: context.id(),
+        name: context.name(),
+        arguments: arguments.to_value(),
+    })?);
+    input.push(*b",\"dependencies\":[");
+    for (place, dependency) in context.dependencies().iter().enumerate() {
+        if place > 0 {
+            input.push(*b",");
+        }
+        input.push(open(&AboutDependency {
+            id: &dependency.id,
+            name: &dependency.name,
+            status: dependency.status,
+        })?);
+        input.push(*b",\"output\":");
+        input.push_text(&dependency.output);
+        if let Some(error) = &dependency.error {
+            input.push(*b",\"error\":");
+            input.push_text(error);
+        }
+        input.push(*b"}");
+    }
+    // Some programs wait for a whole line.
+    input.push(*b"]}\n");
+    Ok(input)
+}
+
+/// Serializes an object without its closing brace.
+fn open(object: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut json = serde_json::to_vec(object).map_err(|error| failure(error.to_string()))?;
+    json.pop();
+    Ok(json)
+}
+
+impl Program {
+    /// Returns a message for an error of starting it.
+    pub fn why_not_started(&self, error: &io::Error) -> String {
+        let program = Path::new(&self.program).display();
+        match error.kind() {
+            _ if !self.directory.is_dir() => {
+                format!("the working directory {} does not exist", self.directory.display())
+            }
+            io::ErrorKind::NotFound => {
+                format!("the program `{program}` was not found; check that it is installed and in PATH")
+            }
+            io::ErrorKind::PermissionDenied => format!("the program `{program}` is not executable"),
+            // The arguments were checked before, so it is the id or an environment variable of the run.
+            io::ErrorKind::InvalidInput => {
+                "the call's id or an environment variable contains a NUL character, which a command cannot receive".to_owned()
+            }
+            io::ErrorKind::ArgumentListTooLong => {
+                "the arguments are too long for a command line; read them from standard input instead".to_owned()
+            }
+            _ => format!("the program `{program}` could not be started: {error}"),
+        }
+    }
+}
+
+fn outcome(finished: Finished) -> ToolResult {
+    if finished.status.success() && !finished.was_stopped {
+        return Ok(finished.output);
+    }
+    let mut message = if finished.was_stopped {
+        "the command was stopped".to_owned()
+    } else {
+        format!("the command {}", ending(finished.status))
+    };
+    let errors = finished.errors.trim_end();
+    if !errors.is_empty() {
+        message.push_str("; its standard error:\n");
+        message.push_str(errors);
+    }
+    let output = Some(finished.output).filter(|output| !output.is_empty());
+    Err(Failure::new(message, output).into())
+}
+
+/// Returns how a program ended, as a predicate that follows its name.
+pub(crate) fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit status {code}"),
+        (None, Some(signal)) => {
+            let name = Signal::from_named_raw(signal).map(|signal| format!("{signal:?}"));
+            // The `Debug` form is `"Signal::KILL"`.
+            let name = name
+                .as_deref()
+                .map(|name| name.trim_matches('"').trim_start_matches("Signal::"));
+            match name {
+                Some(name) => format!("was killed by signal {signal} (SIG{name})"),
+                None => format!("was killed by signal {signal}"),
+            }
+        }
+        (None, None) => "ended for an unknown reason".to_owned(),
+    }
+}
+
+/// Returns whether commands inherit this environment variable by default.
+pub fn is_inherited_variable(name: &OsString) -> bool {
+    name.to_str()
+        .is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
+}
