@@ -14,7 +14,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each compiler has words of its own around ours, so they are compared with those of one.
+/// Each compiler adds its own text to the messages, so only those of one are compared.
 const COMPILER: &str = concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"), ".");
 
 #[test]
