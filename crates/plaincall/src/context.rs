@@ -123,17 +123,14 @@ impl Context {
         !self.shared.rules.is_empty()
     }
 
-    /// Evaluates the rules of the run on another request, for a tool that finds more items than its arguments name. Returns
-    /// `None` if no rule matches.
+    /// Evaluates the rules of the run on another request. Returns `None` if no rule matches.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
         self.shared.rules.verdict(request)
     }
 
     /// Records untrusted text as the tool read it, if the output shows it in another form: with line numbers, escaped, or in
     /// parts. A call that the model copies from it is held, as if copied from the output (`spec/running.md`, "Echoes").
-    /// Several texts of a call are joined as lines.
-    ///
-    /// Only parts that contain a call are kept, at most 1 MiB. Further text is ignored.
+    /// Several texts of a call are joined as lines. Only parts that contain a call are kept, at most 1 MiB.
     pub fn observe_untrusted(&self, text: &str) {
         let guard = self.shared.guard.as_ref();
         let counting =

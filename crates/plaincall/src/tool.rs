@@ -23,7 +23,6 @@ use crate::tool_error::{ToolResult, Work};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 pub use typed::{ToolArguments, ToolFuture};
 
-/// The code of a tool.
 #[derive(Clone)]
 pub(crate) enum Code {
     Function(Arc<dyn Fn(Arguments, Context) -> Work + Send + Sync>),

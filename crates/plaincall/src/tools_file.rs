@@ -90,11 +90,8 @@ pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<ToolsFile, FileE
 
 fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
     for (pointer, form) in [("/tools", "[tools.NAME]"), ("/run", "[run]")] {
-        if let Some(node) = document
-            .root()
-            .get(pointer)
-            .filter(|node| node.table().is_none())
-        {
+        let node = document.root().get(pointer);
+        if let Some(node) = node.filter(|node| node.table().is_none()) {
             let message = format!("`{}` is {}; write `{form}`", &pointer[1..], node.kind());
             document.problem(&Location::value(pointer), message);
         }

@@ -1,6 +1,5 @@
-//! Arguments that a command passes to an interpreter as code: to a shell, `awk`, `python -c` and similar programs.
-//!
-//! The result is a hint, not a proof: a command line does not show what a program does with its arguments.
+//! Arguments that a command passes to an interpreter as code: to a shell, `awk`, `python -c` and similar programs. The result
+//! is a hint, not a proof: a command line does not show what a program does with its arguments.
 
 use plaincall_call::{ParameterKind, ToolSpec};
 
@@ -25,25 +24,17 @@ const FIRST: u32 = 0x000f_0000;
 /// How many words of a wrapper are checked as the beginning of the command that it runs.
 const WRAPPED: usize = 64;
 
-/// Interpreters whose program follows an option.
-const BY_OPTION: [(&[&str], &str, &str); 9] = [
-    (
-        &["sh", "bash", "dash", "ash", "zsh", "ksh", "fish"],
-        "c",
-        "sh -c",
-    ),
-    (
-        &["python", "python2", "python3", "pypy", "pypy3"],
-        "c",
-        "python -c",
-    ),
-    (&["perl"], "eE", "perl -e"),
-    (&["ruby"], "e", "ruby -e"),
-    (&["node", "deno", "bun"], "ep", "node -e"),
-    (&["php"], "r", "php -r"),
-    (&["lua", "Rscript", "osascript"], "e", "-e"),
-    (&["sed", "gsed"], "e", "sed"),
-    (&["psql"], "c", "psql -c"),
+/// Interpreters whose program follows an option: names, options, and the form for display.
+const BY_OPTION: [(&str, &str, &str); 9] = [
+    ("sh bash dash ash zsh ksh fish", "c", "sh -c"),
+    ("python python2 python3 pypy pypy3", "c", "python -c"),
+    ("perl", "eE", "perl -e"),
+    ("ruby", "e", "ruby -e"),
+    ("node deno bun", "ep", "node -e"),
+    ("php", "r", "php -r"),
+    ("lua Rscript osascript", "e", "-e"),
+    ("sed gsed", "e", "sed"),
+    ("psql", "c", "psql -c"),
 ];
 
 const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
@@ -141,16 +132,14 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
         return;
     };
     let name = program.rsplit('/').next().unwrap_or(program);
-    if let Some((_, options, interpreter)) =
-        BY_OPTION.iter().find(|(names, ..)| names.contains(&name))
-    {
+    let mut interpreters = BY_OPTION.iter();
+    let is_named = |names: &str| names.split(' ').any(|known| known == name);
+    if let Some((_, options, interpreter)) = interpreters.find(|(names, ..)| is_named(names)) {
         let is_shell = *interpreter == "sh -c";
         for (place, word) in rest.iter().enumerate() {
             let is_short = word.starts_with('-') && !word.starts_with("--");
-            let is_long = matches!(
-                word.as_str(),
-                "--eval" | "--print" | "--expression" | "--command"
-            );
+            let long = ["--eval", "--print", "--expression", "--command"];
+            let is_long = long.contains(&word.as_str());
             if is_long || is_short && word.contains(|c| options.contains(c)) {
                 if let Some(text) = rest.get(place + 1) {
                     show(text, interpreter, is_shell);

@@ -185,13 +185,14 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, table: &ToolTable, path: &Path) -> Option<Command> {
-        if !self.are_sound(&[
+        let keys = [
             "command",
             "shell",
             "directory",
             "environment",
             "output_limit",
-        ]) {
+        ];
+        if !self.are_sound(&keys) {
             return None;
         }
         let mut command = match (&table.command, &table.shell) {
