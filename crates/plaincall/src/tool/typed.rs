@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 ///
 /// [`ToolSpec::of`](plaincall_call::ToolSpec::of) describes how the two must agree if you implement one of them by hand.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the arguments of a tool",
+    message = "`{Self}` cannot be used as the arguments of a tool",
     label = "`{Self}` lacks `Deserialize`, `JsonSchema` or both",
     note = "write `#[derive(serde::Deserialize, schemars::JsonSchema)]` above `{Self}`",
-    note = "add both crates with `cargo add serde --features derive` and `cargo add schemars@1`",
-    note = "for a type without them, use `Tool::raw`"
+    note = "`cargo add serde --features derive` and `cargo add schemars@1` add both crates",
+    note = "for a type that cannot derive them, use `Tool::raw`"
 )]
 pub trait ToolArguments: DeserializeOwned + JsonSchema + 'static {}
 
@@ -25,8 +25,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> ToolArguments for A {}
 /// The return type of a tool's function: a future, such as an `async` block, of a [`ToolResult`](crate::ToolResult).
 #[diagnostic::on_unimplemented(
     message = "the function of a tool must be async",
-    label = "the function returns `{Self}`, which is not a future",
-    note = "write `async move` before its body: `|arguments: Arguments, context| async move {{ Ok(text) }}`; or pass an `async fn`"
+    label = "the function returns `{Self}` itself, not a future",
+    note = "write `async move` in front of its body: `|arguments: Arguments, context| async move {{ Ok(text) }}`; or pass the name of an `async fn`"
 )]
 pub trait ToolFuture: Future {}
 
