@@ -50,7 +50,6 @@ impl Observed {
 pub(crate) struct RunContext {
     pub(crate) directory: Option<RunDirectory>,
     pub(crate) current_directory: PathBuf,
-    /// The variables that commands can inherit.
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) whole_results: WholeResults,
     pub(crate) rules: Rules,

@@ -135,10 +135,7 @@ async fn who_has_lost_track_stays_so() {
             Reply::of("allow_b=look c=put"),
         ])
     };
-    let policy = Policy {
-        untrusted_limit: 100,
-        ..Policy::default()
-    };
+    let policy = Policy::default().untrusted_limit(100);
     let ends = check_cuts(&scene(policy)).await;
     for (call, part) in [
         (0, "of which there was more than could be kept"),
@@ -147,10 +144,7 @@ async fn who_has_lost_track_stays_so() {
     ] {
         assert!(ends[&call].contains(part), "{ends:?}");
     }
-    let policy = Policy {
-        echoes: Echoes::Ignored,
-        ..policy
-    };
+    let policy = policy.echoes(Echoes::Ignored);
     let ends = check_cuts(&scene(policy)).await;
     assert!(ends.values().all(|end| end.contains(" ok ")), "{ends:?}");
 }

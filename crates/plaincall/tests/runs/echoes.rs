@@ -224,10 +224,7 @@ async fn a_rule_that_denies_still_does() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_can_switch_it_off() {
     for form in FORMS {
-        let policy = Policy {
-            echoes: Echoes::Ignored,
-            ..Policy::default()
-        };
+        let policy = Policy::default().echoes(Echoes::Ignored);
         let shown = after_the_page(builder(form).policy(policy), form, &[("say", "hello")]).await;
         assert_eq!(shown, ["ok hello"]);
     }
@@ -236,10 +233,7 @@ async fn a_policy_can_switch_it_off() {
 #[tokio::test(start_paused = true)]
 async fn lost_track() {
     for form in FORMS {
-        let policy = Policy {
-            untrusted_limit: 60,
-            ..Policy::default()
-        };
+        let policy = Policy::default().untrusted_limit(60);
         let person = Person::answering(|| Some(Decision::Allow));
         let builder = builder(form).policy(policy).gate(person.clone());
         let mut run = builder.build().unwrap();
@@ -354,10 +348,7 @@ fn pages(form: Form) -> Toolbox {
 async fn check_pages(turns: &[(&str, &[Option<u32>])]) {
     for form in FORMS {
         let person = Person::answering(|| Some(Decision::Allow));
-        let policy = Policy {
-            emoji_order: plaincall::policy::Order::Graph,
-            ..Policy::default()
-        };
+        let policy = Policy::default().emoji_order(plaincall::policy::Order::Graph);
         let builder = Run::builder(pages(form)).dialect(dialect(form));
         let mut run = builder.policy(policy).gate(person.clone()).build().unwrap();
         for (calls, expected) in turns {

@@ -53,11 +53,9 @@ async fn what_was_decided_beforehand_is_not_enough() {
     let allow = || Rules::new([Rule::allow(["*"])]);
     for effect in [Effect::Read, Effect::Idempotent, Effect::Write] {
         let builder = || builder(effect);
-        let ignored = Policy {
-            echoes: Echoes::Ignored,
-            unclosed: Unclosed::Run,
-            ..Policy::default()
-        };
+        let ignored = Policy::default()
+            .echoes(Echoes::Ignored)
+            .unclosed(Unclosed::Run);
         for (call, reason) in CALLS {
             for builder in [
                 builder(),
