@@ -137,10 +137,7 @@ async fn limits_hold() {
     let mut limits = Limits::for_running();
     limits.value_bytes = Some(3);
     limits.arguments = 1;
-    let mut run = run_with(Policy {
-        limits,
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().limits(limits));
     let one = ends(&mut run, "wait", json!({"text": "long"})).await;
     assert_eq!(
         one,
@@ -155,20 +152,14 @@ async fn limits_hold() {
     // A key of one segment is as deep as anything may be.
     let mut limits = Limits::for_running();
     limits.depth = 1;
-    let mut run = run_with(Policy {
-        limits,
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().limits(limits));
     let texts = |pointer: &str| vec![(pointer.to_owned(), "1".to_owned())];
     let one = ends(&mut run, "wait", texts("ms")).await;
     assert!(one.starts_with("ok"), "{one}");
     let two = ends(&mut run, "wait", texts("ms/0")).await;
     assert!(two.contains("too deep"), "{two}");
 
-    let mut run = run_with(Policy {
-        calls_per_turn: Some(2),
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().calls_per_turn(Some(2)));
     let mut turn = run.turn();
     let calls = [(); 3].map(|()| turn.submit("wait", wait(1)));
     turn.feed("!!!GADGET_START:wait:w\n!!!ARG:ms\n1\n!!!GADGET_END\n");
@@ -179,10 +170,7 @@ async fn limits_hold() {
     assert_eq!(statuses, [Status::Ok, Status::Ok, Status::Rejected]);
     assert_eq!(turn.finish(Stop::Natural).await[0].status, Status::Rejected);
 
-    let mut run = run_with(Policy {
-        turn_timeout: Some(Duration::from_millis(50)),
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().turn_timeout(Some(Duration::from_millis(50))));
     let end = ends(&mut run, "wait", wait(100)).await;
     assert_eq!(
         end,
@@ -207,10 +195,7 @@ async fn takes(run: &mut Run, names: &[&str]) -> u128 {
 
 #[tokio::test(start_paused = true)]
 async fn slots_are_those_of_all_calls() {
-    let mut two = run_with(Policy {
-        concurrent: 2,
-        ..Policy::default()
-    });
+    let mut two = run_with(Policy::default().concurrent(2));
     assert_eq!(takes(&mut two, &["wait"; 5]).await, 30);
     let mut run = run_with(Policy::default());
     assert_eq!(takes(&mut run, &["wait"; 5]).await, 10);
@@ -261,10 +246,7 @@ async fn an_echo_is_held() {
     assert!(end.contains("the result of `submitted_0`"), "{end}");
 
     // Too many of them to keep until then.
-    let mut run = run_with(Policy {
-        untrusted_limit: 2 * page.len(),
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().untrusted_limit(2 * page.len()));
     let mut turn = run.turn();
     for _ in 0..3 {
         turn.submit("wait", json!({"ms": 1, "text": page})).await;
@@ -279,10 +261,7 @@ async fn an_echo_is_held() {
 
 #[tokio::test(start_paused = true)]
 async fn one_call_is_cancelled() {
-    let mut run = run_with(Policy {
-        concurrent: 1,
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().concurrent(1));
     let mut events = run.events();
     let mut turn = run.turn();
     let running = turn.submit("wait", wait(1000));
@@ -340,10 +319,7 @@ async fn the_whole_turn_is_cancelled_or_dropped() {
 async fn they_stand_beside_the_reply() {
     // Not in written order, with any order of the reply.
     for order in [Order::Graph, Order::Sequential, Order::StopOnError] {
-        let mut run = run_with(Policy {
-            block_order: order,
-            ..Policy::default()
-        });
+        let mut run = run_with(Policy::default().block_order(order));
         let mut turn = run.turn();
         let failed = turn.submit("fail", wait(1));
         turn.feed("!!!GADGET_START:wait:a\n!!!ARG:ms\n100\n!!!GADGET_END\n");
@@ -393,10 +369,7 @@ async fn a_tool_that_calls_others() {
 #[tokio::test(start_paused = true)]
 async fn long_results_are_cut_for_a_model_alone() {
     let text = "x".repeat(300);
-    let mut run = run_with(Policy {
-        result_limit: 100,
-        ..Policy::default()
-    });
+    let mut run = run_with(Policy::default().result_limit(100));
     let mut turn = run.turn();
     let parent = turn.submit("wait", json!({"ms": 50, "text": text}));
     let child = turn.submit_from(parent.call(), "wait", json!({"ms": 1, "text": text}));
