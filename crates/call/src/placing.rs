@@ -17,6 +17,7 @@ impl Arguments {
     /// Creates arguments for a tool from pairs of pointer and text. Where its schema requires an object, a segment that
     /// looks like an index is a key.
     ///
+    /// # Errors
     /// Returns the errors of [`from_pairs`](Self::from_pairs).
     pub fn from_pairs_for<'t>(
         tool: &ToolSpec,
@@ -27,6 +28,7 @@ impl Arguments {
 
     /// Like [`from_pairs_for`](Self::from_pairs_for), with the depth of these limits.
     ///
+    /// # Errors
     /// Returns the errors of [`from_pairs`](Self::from_pairs).
     pub fn from_pairs_within<'t>(
         limits: &Limits,

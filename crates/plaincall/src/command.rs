@@ -275,20 +275,17 @@ impl Check<'_> {
     }
 
     fn written(&mut self, parameter: &str) -> Piece {
-        match self.spec.get(parameter) {
-            Some(declared) => {
-                self.check_string(CommandLocation::Whole, declared);
-                if !declared.required {
-                    let message = format!(
-                        "`{parameter}` is the script, so it cannot be optional; make it required"
-                    );
-                    self.problem(CommandLocation::Whole, message);
-                }
-            }
-            None => {
-                let message = format!("unknown parameter `{parameter}` for the script");
+        if let Some(declared) = self.spec.get(parameter) {
+            self.check_string(CommandLocation::Whole, declared);
+            if !declared.required {
+                let message = format!(
+                    "`{parameter}` is the script, so it cannot be optional; make it required"
+                );
                 self.problem(CommandLocation::Whole, message);
             }
+        } else {
+            let message = format!("unknown parameter `{parameter}` for the script");
+            self.problem(CommandLocation::Whole, message);
         }
         Piece::Argument(parameter.to_owned())
     }

@@ -56,11 +56,11 @@ impl ToolSpec {
     /// may reject more when it is deserialized:
     /// - Numbers of 32 bits and more have no bounds in the schema except zero. Numbers over 64 bits are rejected.
     /// - Alternative names (`alias`) and names for all other values (`other`) are for older data: the prompt does not
-    /// show them.
+    ///   show them.
     /// - A field with a function of its own (`with`, `deserialize_with`) needs `schemars(with = …)` with a type that is
-    /// written the same way. A type with its own `Deserialize` needs its own `JsonSchema`.
+    ///   written the same way. A type with its own `Deserialize` needs its own `JsonSchema`.
     /// - Values in a flattened field, an untagged enum or an internally tagged one are parsed before the type sees
-    /// them: they cannot be maps with numeric keys or 128-bit numbers, and an error of the type names the whole value.
+    ///   them: they cannot be maps with numeric keys or 128-bit numbers, and an error of the type names the whole value.
     pub fn of<T: JsonSchema>(name: impl Into<String>) -> Self {
         let settings = SchemaSettings::draft2020_12()
             .with(|settings| settings.meta_schema = None)

@@ -23,7 +23,7 @@ use plaincall::{
 use serde_json::json;
 
 fn suspect(fields: serde_json::Value) -> SuspectMarker {
-    serde_json::from_value(fields).expect("a suspect marker")
+    serde_json::from_value(fields).unwrap()
 }
 
 /// Texts that are hard to write in JSON or on one line.

@@ -8,7 +8,7 @@ use plaincall::{CallResult, Run, RunEvent, Stop, TurnEvent, TurnResults};
 use plaincall_call::{
     CallError, Limits, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, ToolSet, Unclosed,
 };
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{self, sleep_until, timeout};
 
 use crate::commands::run::RunOptions;
 use crate::commands::run::beginning::Beginning;
@@ -157,7 +157,7 @@ pub(super) async fn play(
                 }
                 let is_last = first.is_some() || received.is_complete || interrupt.is_urgent();
                 first.get_or_insert(interrupt);
-                deadline = tokio::time::Instant::now().checked_add(DISPLAY_GRACE);
+                deadline = after(DISPLAY_GRACE);
                 canceller.cancel();
                 post(&display, UiEvent::Stopping);
                 if is_last {
@@ -172,13 +172,13 @@ pub(super) async fn play(
                 if let (Ok(place), Some(event)) = (place, event) {
                     place.send(event);
                 }
-                deadline = deadline.and_then(|_| tokio::time::Instant::now().checked_add(DISPLAY_GRACE));
+                deadline = deadline.and_then(|_| after(DISPLAY_GRACE));
                 // The start of a resumed run is shown before any question.
                 if received.may_ask && waiting.is_empty() {
                     displays.prompter.open();
                 }
             }
-            () = sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() && !waiting.is_empty() => {
+            () = sleep_until(deadline.unwrap_or_else(time::Instant::now)), if deadline.is_some() && !waiting.is_empty() => {
                 is_blocked = true;
                 waiting.clear();
             }
@@ -221,17 +221,29 @@ pub(super) async fn play(
         if matches!(ending, Some(Ending::Clean)) {
             report_truncation(at_end, &beginning, &results);
         }
-        let text = String::from_utf8_lossy(&reply.fed);
-        let notes = near_misses_outside_calls(&text, &beginning.dialect);
-        notes.iter().for_each(print_note);
+        report_near_misses(&reply, &beginning);
     }
     report_problems(options, &results, &interrupted);
     let missing = || missed_events(received.missed, received.is_complete);
-    match (status, ending, written.or_else(missing)) {
-        (Status::Interrupted(_), ..) => Ok(Ended::Finished(status)),
+    outcome(status, ending, written.or_else(missing)).map(Ended::Finished)
+}
+
+fn outcome(status: Status, ending: Option<Ending>, unwritten: Option<Failure>) -> Outcome {
+    match (status, ending, unwritten) {
+        (Status::Interrupted(_), ..) => Ok(status),
         (_, Some(Ending::Failed(failure)), _) | (_, _, Some(failure)) => Err(failure),
-        (_, _, None) => Ok(Ended::Finished(status)),
+        (_, _, None) => Ok(status),
     }
+}
+
+fn after(duration: Duration) -> Option<time::Instant> {
+    time::Instant::now().checked_add(duration)
+}
+
+fn report_near_misses(reply: &Reply, beginning: &Beginning) {
+    let text = String::from_utf8_lossy(&reply.fed);
+    let notes = near_misses_outside_calls(&text, &beginning.dialect);
+    notes.iter().for_each(print_note);
 }
 
 /// Closes the displays and the run. Returns the error of the displays.
