@@ -36,8 +36,8 @@ async fn words_and_ends() {
     let ends_by_word = [
         [
             "a ok found |  | the run was interrupted while the call was running; a user confirmed that it completed",
-            "b ok saidb; |  | ",
-            "c ok saidc; |  | ",
+            "b ok foundb; |  | ",
+            "c ok foundc; |  | ",
         ],
         [
             "a error  | it was not | the run was interrupted while the call was running; a user confirmed that it did not complete",
