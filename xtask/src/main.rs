@@ -55,7 +55,8 @@ cargo xtask TASK
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
-  docs          rewrite docs/command-line.md and docs/configuration.md from the command
+  docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
+                the defaults by model name from results/
 ";
 
 fn main() -> ExitCode {

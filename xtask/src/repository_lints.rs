@@ -13,13 +13,17 @@ const CODE_LINES: usize = 600;
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 12_000),
     ("call", 15_650),
-    ("cli", 17_600),
-    ("config", 3_150),
+    // 800 more than before: the table, the page, the record and the recommendation of `plaincall probe`.
+    ("cli", 18_400),
+    // 50 more than before: defaults by model name.
+    ("config", 3_200),
     // 121 more than before: routing and CORS, in place of axum, tower and tower-http.
     ("gateway", 7_130),
     ("http", 850),
     ("plaincall", 12_350),
     ("plan", 2_250),
+    // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
+    ("probe", 3_800),
     ("syntax", 6_650),
     ("wire", 3_300),
 ];
@@ -39,6 +43,17 @@ const KNOWS: &[(&str, &[&str])] = &[
             "serde",
             "serde_json",
             "strsim",
+        ],
+    ),
+    (
+        "probe",
+        &[
+            "plaincall",
+            "plaincall-agent",
+            "serde",
+            "serde_json",
+            "tokio",
+            "toml",
         ],
     ),
     ("wire", &["memchr", "serde", "serde_json"]),

@@ -33,7 +33,7 @@
 //! - [`Model`]: implemented by `OpenAi` and `Anthropic` (feature `http`), and by [`Replay`] and [`Scripted`] for tests.
 //! - [`AgentLimits`], [`OnNoToolCall`], [`Retries`]: limits, the meaning of a reply without a call, and retries.
 //! - `mcp` (feature `mcp`): tools of MCP servers, and a server for MCP clients. `builtin` (feature `builtin`): tools for
-//!   files, shell commands and web pages. [`probe`]: measures which syntax a model writes best.
+//!   files, shell commands and web pages.
 //!
 //! Tools, gates, rules and logs come from [`plaincall`]. The project's `spec/agent.md` defines the agent loop. Tools that
 //! start processes require Unix.
@@ -51,7 +51,6 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
-pub mod probe;
 mod session;
 mod settings;
 mod text;

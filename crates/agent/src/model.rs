@@ -10,6 +10,7 @@ mod answer;
 mod anthropic;
 #[cfg(any(feature = "http", feature = "mcp"))]
 mod key;
+mod native;
 #[cfg(feature = "http")]
 mod openai;
 #[cfg(feature = "http")]
@@ -24,6 +25,7 @@ mod server_error;
 pub use anthropic::Anthropic;
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub use key::Key;
+pub use native::{NativeCall, NativeMessage, NativeRequest, NativeTool};
 #[cfg(feature = "http")]
 pub use openai::OpenAi;
 pub use plaincall_wire::{Json, ReplayError};
@@ -53,6 +55,11 @@ pub trait Model: Send + Sync + 'static {
 
     /// Requests a reply. Nothing is sent until the reply is polled; dropping it cancels the request.
     fn reply(&self, request: ModelRequest) -> Reply;
+
+    /// Returns whether it supports [`ModelRequest::native`]. Default: no.
+    fn supports_native_calls(&self) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -62,6 +69,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn reply(&self, request: ModelRequest) -> Reply {
         (**self).reply(request)
+    }
+
+    fn supports_native_calls(&self) -> bool {
+        (**self).supports_native_calls()
     }
 }
 
@@ -73,6 +84,11 @@ pub struct ModelRequest {
     pub messages: Arc<[Message]>,
     /// The most tokens of the reply. Default: the limit of the model.
     pub max_tokens: Option<u32>,
+    /// The seed of the sampling. Default: the server's choice.
+    pub seed: Option<u64>,
+    /// A conversation that uses the server's own tool calls, instead of `messages`. Only for a model that
+    /// [supports](Model::supports_native_calls) it.
+    pub native: Option<Arc<NativeRequest>>,
 }
 
 impl ModelRequest {
@@ -81,6 +97,8 @@ impl ModelRequest {
         Self {
             messages: messages.into(),
             max_tokens: None,
+            seed: None,
+            native: None,
         }
     }
 }
@@ -138,6 +156,8 @@ pub enum Piece {
     Reasoning(String),
     /// The usage of the reply so far. A later one replaces it.
     Usage(Usage),
+    /// A call of a [native](ModelRequest::native) request, complete. Calls come at the end of a reply.
+    Call(NativeCall),
     /// The request failed and will be retried ([`Retrying`]).
     Retry(RetryEvent),
 }

@@ -8,7 +8,7 @@
 
 mod answers;
 mod failures;
-mod probe;
+mod native;
 mod received;
 mod recorded;
 mod requests;

@@ -1,6 +1,7 @@
 //! The reference in `docs/` describes the command.
 
 mod command_line;
+mod measured;
 
 use std::path::Path;
 
@@ -41,4 +42,24 @@ fn the_example_of_the_configuration_fits_its_schema() {
 #[test]
 fn configuration_is_up_to_date() {
     check("configuration.md", &plaincall_config::reference());
+}
+
+#[test]
+fn measured_models_are_up_to_date() {
+    check("measured-models.md", &measured::page());
+    check("../crates/config/src/models.toml", &measured::models());
+}
+
+/// The defaults that are compiled in are those of the file.
+#[test]
+fn measured_models_are_read() {
+    let read: Vec<&str> = plaincall_config::measured_models()
+        .map(|(name, _)| name)
+        .collect();
+    let file: toml::Table = toml::from_str(&measured::models()).unwrap();
+    assert_eq!(read, file.keys().map(String::as_str).collect::<Vec<_>>());
+    assert!(!read.is_empty());
+    for (name, model) in plaincall_config::measured_models() {
+        assert_eq!(model.teaching_problem(), None, "{name}");
+    }
 }

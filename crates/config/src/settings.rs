@@ -8,6 +8,7 @@
 
 mod check;
 mod layers;
+mod measured;
 mod model;
 mod model_name;
 mod paths;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::read_settings;
 pub use layers::{Layers, untrusted};
+pub use measured::measured_models;
 pub use model::{
     Api, Arguments, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models, with_markers,
 };

@@ -234,6 +234,8 @@ impl AgentRun<'_> {
                         let _ = self.out.send(AgentEvent::Retry(retry)).await;
                         continue;
                     }
+                    // Only native requests have such calls, and this is none.
+                    Some(Ok(ReplyNext::Piece(Piece::Call(_)))) => continue,
                     Some(Ok(ReplyNext::Finish(finish))) => Ok(finish),
                     Some(Err(error)) => Err(AgentErrorKind::Model(error)),
                     None => Ok(Finish::new(Stop::Broken)),

@@ -32,6 +32,7 @@ const API: Api = Api {
         "tools",
         "tool_choice",
     ],
+    supports_native: false,
 };
 /// The default limit of reply tokens, which the API requires.
 const MAX_TOKENS: u32 = 8192;

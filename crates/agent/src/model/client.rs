@@ -36,6 +36,8 @@ pub(super) struct Api {
     pub(super) fixed: Option<(&'static str, &'static str)>,
     /// Request fields that cannot be set.
     pub(super) own_fields: &'static [&'static str],
+    /// Whether the client supports [`ModelRequest::native`](super::ModelRequest::native).
+    pub(super) supports_native: bool,
 }
 
 #[derive(Clone)]
@@ -322,6 +324,10 @@ macro_rules! client {
                 &self.0.model
             }
 
+            fn supports_native_calls(&self) -> bool {
+                API.supports_native
+            }
+
             fn reply(&self, request: ModelRequest) -> Reply {
                 let model = self.clone();
                 Reply::new(|out| async move {
@@ -330,9 +336,10 @@ macro_rules! client {
                     let asked = client.asked();
                     let read = async {
                         let body = model.body(&request);
+                        let is_native = API.supports_native && request.native.is_some();
                         drop(request);
                         let answered = client.post(body, &asked).await?;
-                        let answer = Answer::new(client, Reading::new(&asked, &out));
+                        let answer = Answer::new(client, Reading::new(&asked, &out, is_native));
                         match answered {
                             Answered::Whole(body) => answer.whole(&body).await,
                             Answered::Stream(events) => answer.stream(*events).await,

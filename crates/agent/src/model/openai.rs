@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plaincall::Stop;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, Message as WireMessage,
-    StreamOptions, Usage as WireUsage,
+    ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, FunctionDefinition,
+    Message as WireMessage, StreamOptions, Tool as WireTool, ToolCall, Usage as WireUsage,
 };
 use plaincall_wire::sse::Event;
 
@@ -14,7 +14,9 @@ use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;
-use super::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use super::{
+    Finish, Model, ModelError, ModelRequest, NativeMessage, NativeRequest, Reply, Role, Usage,
+};
 use plaincall_http::{HttpSettings, Waits};
 
 const API: Api = Api {
@@ -22,6 +24,7 @@ const API: Api = Api {
     key_header: ("authorization", "Bearer "),
     fixed: None,
     own_fields: &["model", "messages", "stream", "n", "tools", "functions"],
+    supports_native: true,
 };
 const OLD_CALL: &str = "function_call";
 /// Hosts that use `max_completion_tokens`.
@@ -66,6 +69,13 @@ impl OpenAi {
             stream: Some(true),
             ..ChatCompletionRequest::default()
         };
+        if let Some(native) = &request.native {
+            body.messages = native.messages.iter().map(message).collect();
+            body.tools = Some(tools(native));
+        }
+        if let Some(seed) = request.seed.filter(|_| client.field("seed").is_none()) {
+            body.unknown.set("seed", Json::new(&seed));
+        }
         if client.field("stream_options").is_none() {
             body.stream_options = Some(StreamOptions {
                 include_usage: Some(true),
@@ -87,6 +97,47 @@ impl OpenAi {
         client.put_fields(&mut body.unknown);
         plaincall_wire::write_bytes(&body)
     }
+}
+
+fn message(message: &NativeMessage) -> WireMessage<'_> {
+    match message {
+        NativeMessage::System(text) => WireMessage::new(Role::System.name(), text.as_str()),
+        NativeMessage::User(text) => WireMessage::new(Role::User.name(), text.as_str()),
+        NativeMessage::Assistant { text, calls } => {
+            let calls = calls.iter().map(|call| {
+                ToolCall::new(
+                    call.id.as_str(),
+                    call.name.as_str(),
+                    call.arguments.as_str(),
+                )
+            });
+            let calls: Vec<ToolCall<'_>> = calls.collect();
+            WireMessage {
+                tool_calls: (!calls.is_empty()).then_some(calls),
+                ..WireMessage::new(Role::Assistant.name(), text.as_str())
+            }
+        }
+        NativeMessage::Result { id, text } => WireMessage {
+            tool_call_id: Some(id.as_str().into()),
+            ..WireMessage::new("tool", text.as_str())
+        },
+    }
+}
+
+fn tools(request: &NativeRequest) -> Json<'static> {
+    let tools = request.tools.iter().map(|tool| WireTool {
+        kind: Some("function".into()),
+        function: Some(FunctionDefinition {
+            name: Some(tool.name.as_str().into()),
+            description: Some(tool.description.as_str().into()),
+            parameters: Some(Json::new(&tool.parameters)),
+            ..FunctionDefinition::default()
+        }),
+        ..WireTool::default()
+    });
+    let tools: Vec<String> = tools.map(|tool| plaincall_wire::write(&tool)).collect();
+    Json::parse(&format!("[{}]", tools.join(",")))
+        .map_or_else(|_| Json::default(), Json::into_owned)
 }
 
 struct Answer<'r> {
@@ -128,16 +179,18 @@ impl<'r> Answer<'r> {
             }
             let delta = choice.delta.as_ref();
             let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
-            if !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
+            if old.is_some_and(|call| !call.is_null()) {
                 return Err(reading.native_call());
             }
+            reading.calls(choice.calls())?;
             reading.think(&choice.thought()).await?;
             let refused = delta.and_then(|delta| delta.refusal.as_deref());
             reading.say(refused.unwrap_or_default()).await?;
             reading.say(&choice.content()).await?;
             let stops_anywhere = self.stops_anywhere;
-            let reason = choice.finished();
-            reading.finish = reason.map(|reason| finish_of(reason, stops_anywhere));
+            if let Some(reason) = choice.finished() {
+                reading.finish(finish_of(reason, stops_anywhere)).await;
+            }
         }
         Ok(false)
     }
@@ -158,9 +211,10 @@ impl<'r> Answer<'r> {
         };
         if let Some(message) = &choice.message {
             let old = message.unknown.get(OLD_CALL);
-            if !message.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
+            if old.is_some_and(|call| !call.is_null()) {
                 return Err(reading.native_call());
             }
+            reading.calls(message.calls())?;
             reading.think(message.thought().unwrap_or_default()).await?;
             for thought in message.content.iter().flat_map(Content::thinking) {
                 reading.think(&thought).await?;
@@ -170,10 +224,12 @@ impl<'r> Answer<'r> {
             let content = message.content.as_ref().map(Content::text);
             reading.say(&content.unwrap_or_default()).await?;
         }
-        Ok(match choice.finish_reason.as_deref().unwrap_or_default() {
+        let finish = match choice.finish_reason.as_deref().unwrap_or_default() {
             "" => Finish::new(Stop::Broken),
             reason => finish_of(reason, self.stops_anywhere),
-        })
+        };
+        reading.finish(finish.clone()).await;
+        Ok(finish)
     }
 }
 

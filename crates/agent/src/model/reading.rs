@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use plaincall_wire::openai::read_error;
+use plaincall_wire::openai::{ToolCall, read_error};
 use plaincall_wire::sse::Event;
 use plaincall_wire::{ReadError, SurrogateJoiner};
 
 use super::answer::EventStream;
 use super::server_error::{self, Asked};
-use super::{Finish, ModelError, ModelErrorKind, ReplyWriter, Usage};
+use super::{Finish, ModelError, ModelErrorKind, NativeCall, Piece, ReplyWriter, Usage};
 
 /// The longest reply, including reasoning, in bytes.
 const MOST_TEXT: usize = 64 << 20;
@@ -23,11 +23,16 @@ pub(super) struct Reading<'r> {
     pub(super) finish: Option<Finish>,
     /// Joins surrogate pairs that a server has split.
     joiner: SurrogateJoiner,
+    is_native: bool,
+    /// The calls of a native request so far, each with its index.
+    calls: Vec<(Option<u64>, NativeCall)>,
 }
 
 impl<'r> Reading<'r> {
-    pub(super) fn new(asked: &'r Asked<'r>, out: &'r ReplyWriter) -> Self {
+    pub(super) fn new(asked: &'r Asked<'r>, out: &'r ReplyWriter, is_native: bool) -> Self {
         Self {
+            is_native,
+            calls: Vec::new(),
             asked,
             out,
             length: 0,
@@ -69,6 +74,56 @@ impl<'r> Reading<'r> {
             self.out.reasoning(text).await;
         }
         Ok(())
+    }
+
+    /// Handles calls, or pieces of them: errors unless the request is native.
+    pub(super) fn calls(&mut self, pieces: &[ToolCall<'_>]) -> Result<(), ModelError> {
+        if !self.is_native && !pieces.is_empty() {
+            return Err(self.native_call());
+        }
+        for piece in pieces {
+            self.count(piece.arguments())?;
+            let id = piece.id.as_deref().unwrap_or_default();
+            // Some servers omit the index. Then a piece with a name begins a call.
+            let open = match piece.index {
+                Some(_) => self.calls.iter().rposition(|call| call.0 == piece.index),
+                None if piece.name().is_empty() => self.calls.len().checked_sub(1),
+                None => None,
+            };
+            // Some give all calls the index 0, with an id and a name each.
+            let begins = |call: &NativeCall| {
+                !piece.name().is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
+            };
+            let open = open.and_then(|at| self.calls.get_mut(at));
+            match open.filter(|(_, call)| !begins(call)) {
+                Some((_, call)) => {
+                    if call.id.is_empty() {
+                        call.id.push_str(id);
+                    }
+                    if call.name.is_empty() {
+                        call.name.push_str(piece.name());
+                    }
+                    call.arguments.push_str(piece.arguments());
+                }
+                None => {
+                    let call = NativeCall {
+                        id: id.to_owned(),
+                        name: piece.name().to_owned(),
+                        arguments: piece.arguments().to_owned(),
+                    };
+                    self.calls.push((piece.index, call));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the reply: its calls are complete.
+    pub(super) async fn finish(&mut self, finish: Finish) {
+        for (_, call) in self.calls.drain(..) {
+            self.out.piece(Piece::Call(call)).await;
+        }
+        self.finish = Some(finish);
     }
 
     pub(super) async fn cost(&self, usage: Usage) {

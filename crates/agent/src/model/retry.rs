@@ -94,6 +94,10 @@ impl Model for Retrying {
         self.model.name()
     }
 
+    fn supports_native_calls(&self) -> bool {
+        self.model.supports_native_calls()
+    }
+
     fn reply(&self, request: ModelRequest) -> Reply {
         let Self { model, retries } = self.clone();
         Reply::new(|out| async move {

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{
-    Finish, Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyWriter, Usage,
+    Finish, Model, ModelError, ModelErrorKind, ModelRequest, NativeCall, Piece, Reply, ReplyWriter,
+    Usage,
 };
 
 /// The default size of the parts of a scripted reply, in bytes.
@@ -96,6 +97,10 @@ impl Model for Scripted {
         "scripted"
     }
 
+    fn supports_native_calls(&self) -> bool {
+        true
+    }
+
     fn reply(&self, request: ModelRequest) -> Reply {
         let model = self.clone();
         Reply::new(|out| async move { model.next(&request)?.play(&out).await })
@@ -140,6 +145,11 @@ impl ScriptedReply {
     /// Appends usage.
     pub fn usage(self, usage: Usage) -> Self {
         self.then(Part::Piece(Piece::Usage(usage)))
+    }
+
+    /// Appends a native call.
+    pub fn call(self, call: NativeCall) -> Self {
+        self.then(Part::Piece(Piece::Call(call)))
     }
 
     /// Appends a pause.

@@ -1,255 +1,317 @@
-//! `plaincall probe`: measure how well a model writes calls.
+//! `plaincall probe`: whether Plaincall helps a model, measured.
 
+mod page;
+mod recommendation;
+mod recorded;
+mod subject;
 mod table;
 
-use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use plaincall::call::Unclosed;
-use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
-use plaincall_config::{Api, Model, Syntax, Time};
-use serde_json::json;
+use clap::builder::PossibleValuesParser;
+use plaincall::call::names::nearest_name;
+use plaincall_config::{Api, Time};
+use plaincall_probe::{Arm, Attempt, Probe, Probing, Settings, SharedResult, Task, Verdict, tasks};
 
+use crate::commands::probe::recorded::Recorded;
+use crate::commands::probe::subject::{Given, Subject};
 use crate::environment::Environment;
-use crate::options::Color;
+use crate::options::{Color, FileOptions};
 use crate::output::{Output, write_stderr};
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
-use crate::settings::Chosen;
-use crate::status::{Failure, Outcome, Status, print_error};
+use crate::status::{Failure, Outcome, Status, print_error, print_note};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 
-/// Measure how well a model writes calls, and in which syntax.
+/// The time of `--quick`: under two minutes with start and end.
+const QUICK: Duration = Duration::from_secs(100);
+/// The word that lists the tasks.
+const LIST: &str = "list";
+
+/// Measure whether Plaincall helps a model.
 ///
-/// The model gets twelve tasks of increasing difficulty, several times in each dialect: one call, many arguments, code
-/// as a value, nested arguments, dependent calls, results to act on, a marker in a value and more. A task passes if the
-/// tools were called exactly as requested and the answer contains what only their results reveal. No model judges the
-/// answers. The tools do nothing: they write no files and send no data.
+/// The model gets forty tasks of the kinds that fail in practice, several times and in four ways ("arms"): with the
+/// server's own tool calls (`native`), with JSON in the prompt as programs do it by hand (`json`), and with Plaincall's
+/// syntaxes (`block`, `emoji`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if
+/// the simulated world has changed exactly as requested and the answer contains what only the results reveal. No model
+/// judges the answers. The tools do nothing outside of the simulation: they write no files and send no data.
 ///
-/// At the end, `probe` prints a table and a recommended configuration. Ctrl-C ends it early, with the results so far.
-/// The dialects are `block`, `block-keyed` (with a random key in the markers, so that untrusted text cannot contain
-/// one), `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`), `emoji` and `emoji-keyed`.
+/// At the end, `probe` prints a table with 95 % confidence intervals and a recommendation: a configuration for
+/// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends it early, with the
+/// results so far; with `--record`, the same command continues later.
+///
+/// A whole comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes and
+/// gives a first impression.
+///
+/// Other arms are `block-keyed` and `emoji-keyed` (with a random key in the markers, so that untrusted text cannot
+/// contain one) and `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`).
 ///
 /// Exit status: 0 with a recommendation; 1 if the model solved no task with calls or its server cannot be reached; 2
 /// for wrong usage; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeOptions {
-    /// The base URL of the model server, up to `/v1`. Its API key is read from `PLAINCALL_KEY`.
-    #[arg(value_name = "URL")]
-    url: String,
+    /// The base URL of the model server, up to `/v1`, whose API key is read from `PLAINCALL_KEY`; or the name of a model:
+    /// that of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID`, `replay:FILE`, or `reference:ARM` for a
+    /// scripted model that is good at one arm. Default: `model` in the configuration.
+    #[arg(value_name = "URL|NAME")]
+    address: Option<String>,
 
-    /// The model id that the server uses.
+    /// The model id that the server uses. Required with a URL.
     #[arg(value_name = "MODEL")]
-    model: String,
+    model: Option<String>,
 
-    /// The API of the server. Default: `openai`.
+    /// The API of the server, with a URL. Default: `openai`. Native calls are compared with `openai` only.
     #[arg(long, value_name = "KIND")]
     kind: Option<Api>,
 
-    /// How many times to try each task in each dialect.
+    /// The arms to compare, separated by commas. Default: `native,json,block,emoji`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = arm_names())]
+    arms: Vec<String>,
+
+    /// The tasks or kinds of tasks to run, separated by commas; `list` lists them and ends. Default: all.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tasks: Vec<String>,
+
+    /// How many times to try each task with each arm.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// The tasks to run, separated by commas. Default: all.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = task_names())]
-    tasks: Vec<String>,
+    /// End after at most 100 seconds, with the tasks that fit by the measured time. Each is tried once.
+    #[arg(long, conflicts_with_all = ["repeat", "record"])]
+    quick: bool,
 
-    /// The dialects to test, separated by commas. Default: all.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = style_names())]
-    dialects: Vec<String>,
+    /// Write each finished attempt to this file, as a line of JSON with its transcript. If the file exists, continue its
+    /// comparison.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 
-    /// Run at most this many tasks at the same time.
+    /// Write a web page with the tables and each transcript to this file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print the result as one JSON object that can be shared: figures, versions and settings; no address, no key and no
+    /// texts of the model.
+    #[arg(long)]
+    json: bool,
+
+    /// A note for the shared result, such as the version of the server and the quantization of the model.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+
+    /// Run at most this many attempts at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     concurrency: NonZeroUsize,
 
-    /// The sampling temperature. Default: the server's.
+    /// The sampling temperature. Default: the value in the configuration, else the server's.
     #[arg(long, value_name = "NUMBER")]
     temperature: Option<f64>,
 
-    /// The maximum number of tokens per reply.
+    /// The seed of the first repetition; each further one adds 1. Default: none is sent.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// The maximum number of tokens per reply. Default: the value in the configuration, else the server's.
     #[arg(long, value_name = "N")]
     max_tokens: Option<NonZeroU32>,
 
-    /// The time limit per task: seconds, or a number with `ms`, `s`, `m` or `h`.
-    #[arg(long, value_name = "TIME", default_value = "5m")]
+    /// The time limit per attempt: seconds, or a number with `ms`, `s`, `m` or `h`.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: Time,
 
-    /// Print all measurements as one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    files: FileOptions,
 }
 
-fn task_names() -> PossibleValuesParser {
-    let tasks = tasks().into_iter();
-    tasks
-        .map(|task| PossibleValue::new(task.name).help(task.about))
+fn arm_names() -> PossibleValuesParser {
+    let arms = Arm::all().into_iter();
+    arms.map(|arm| clap::builder::PossibleValue::new(arm.name).help(arm.about))
         .into()
 }
 
-fn style_names() -> PossibleValuesParser {
-    Style::all().into_iter().map(|style| style.name).into()
-}
-
 pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
-    let environment = Environment::read();
-    let is_selected =
-        |names: &[String], name| names.is_empty() || names.iter().any(|it| it == name);
-    let mut styles = Style::all();
-    styles.retain(|style| is_selected(&options.dialects, style.name));
-    let mut tasks = tasks();
-    tasks.retain(|task| is_selected(&options.tasks, task.name));
-    let mut chosen = Chosen::from_options(&options.url, Some(&options.model), options.kind);
-    chosen.entry.temperature = options.temperature;
-    chosen.entry.max_tokens = options.max_tokens;
-    let model = chosen.ready(&environment)?.model;
-    let probe = Probe::new(model)
-        .styles(styles)
-        .tasks(tasks)
-        .repeat(options.repeat)
+    let mut output = Output::new(color);
+    if options.tasks.iter().any(|name| name == LIST) {
+        output.text(format_args!("{}", table::task_list(&tasks())))?;
+        output.flush()?;
+        return Ok(Status::Good);
+    }
+    let tasks = chosen_tasks(&options.tasks)?;
+    let given = Given {
+        address: options.address.as_deref(),
+        model: options.model.as_deref(),
+        kind: options.kind,
+        temperature: options.temperature,
+        max_tokens: options.max_tokens,
+        files: &options.files,
+    };
+    let subject = Subject::new(&given, &Environment::read())?;
+    let settings = subject.settings(options.seed, options.timeout.0);
+    let record = options.record.as_deref();
+    let mut recorded = record
+        .map(|path| Recorded::open(path, &subject.id, &settings))
+        .transpose()?;
+    let arms = Arm::all()
+        .into_iter()
+        .filter(|arm| match options.arms.as_slice() {
+            [] => arm.is_default,
+            names => names.iter().any(|name| name == arm.name),
+        });
+    let mut probe = Probe::new(subject.model.clone())
+        .arms(arms)
+        .tasks(tasks.clone())
+        .repeat(if options.quick { 1 } else { options.repeat })
         .concurrent(options.concurrency.get())
-        .time(options.timeout.0);
+        .time(options.timeout.0)
+        .seed(options.seed);
+    if options.quick {
+        probe = probe.budget(QUICK);
+    }
+    if let Some(recorded) = &mut recorded {
+        let earlier = std::mem::take(&mut recorded.attempts);
+        if !earlier.is_empty() {
+            print_note(&format!(
+                "continuing after {} recorded attempts",
+                earlier.len()
+            ));
+        }
+        probe = probe.finished(earlier);
+    }
     block_on(async {
         let mut interrupts = Interrupts::new()?;
         let mut probing = probe.begin();
-        let interrupt = follow(&mut probing, &mut interrupts).await;
-        print_report(options, &probing, interrupt, &mut Output::new(color))
+        let interrupt = follow(&mut probing, recorded.as_mut(), &mut interrupts).await?;
+        let finished = Finished {
+            options,
+            tasks: &tasks,
+            subject: &subject,
+            settings,
+            probing: &probing,
+        };
+        finished.print(interrupt, &mut output)
     })
 }
 
-/// Prints the outcome of each trial until all have ended. Returns the signal that cancelled them, if any.
-async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<Interrupt> {
-    let total = probing.total();
-    let mut done = 0;
-    loop {
-        let trial = tokio::select! {
-            trial = probing.next() => trial?,
-            interrupt = interrupts.next() => return Some(interrupt),
-        };
-        done += 1;
-        let outcome = match &trial.why {
-            None if trial.repairs > 0 => "right, repaired".to_owned(),
-            None => "right".to_owned(),
-            Some(why) => format!("wrong: {}", sanitize(why)),
-        };
-        write_stderr(format_args!(
-            "{done}/{total} {} {}: {outcome}\n",
-            trial.style, trial.task
-        ));
-    }
-}
-
-fn print_report(
-    options: &ProbeOptions,
-    probing: &Probing,
-    interrupt: Option<Interrupt>,
-    output: &mut Output,
-) -> Outcome {
-    let report = probing.report();
-    let error = probing.error().map(|error| error.message.clone());
-    let configuration = report.best().map(|best| configuration(options, best));
-    if options.json {
-        output.json_line(&json!({
-            "url": options.url,
-            "model": options.model,
-            "repeat": options.repeat,
-            "complete": report.trials.len() == probing.total(),
-            "error": error,
-            "configuration": configuration,
-            "report": report,
-        }))?;
-    } else if !report.trials.is_empty()
-        && report.trials.iter().any(|trial| !trial.is_server_failure)
-    {
-        output.text(format_args!("{}", table::table(&report)))?;
-        output.text(format_args!(
-            "{}",
-            recommendation(&report, configuration.as_deref())
-        ))?;
-    }
-    output.flush()?;
-    match (interrupt, error, report.best()) {
-        (Some(interrupt), ..) => Ok(Status::Interrupted(interrupt.status())),
-        (None, Some(error), _) => Err(Failure::Runtime(error)),
-        (None, None, Some(_)) => Ok(Status::Success),
-        (None, None, None) => {
-            print_error("the model solved no task with calls, in any dialect");
-            Ok(Status::Failed)
-        }
-    }
-}
-
-/// Formats the recommended dialect and its failures.
-fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
-    let (Some(best), Some(configuration)) = (report.best(), configuration) else {
-        return String::new();
-    };
-    let mut text = String::new();
-    let trials = report
-        .trials
+/// The tasks of these names or kinds.
+fn chosen_tasks(names: &[String]) -> Result<Vec<Task>, Failure> {
+    let mut all = tasks();
+    let is_named = |task: &Task, name: &str| task.name == name || task.kind == name;
+    if let Some(unknown) = names
         .iter()
-        .filter(|trial| trial.style == best.style.name);
-    let mut failures: Vec<String> = trials
-        .filter_map(|trial| Some(format!("  {}: {}\n", trial.task, trial.why.as_ref()?)))
-        .collect();
-    failures.dedup();
-    if !failures.is_empty() {
-        let (name, failures) = (best.style.name, failures.concat());
-        let _ = write!(text, "\nFailures with {name}:\n{failures}");
+        .find(|name| !all.iter().any(|task| is_named(task, name)))
+    {
+        let near = nearest_name(unknown, all.iter().map(|task| task.name.as_str()));
+        let near = near.map(|near| format!("; did you mean `{near}`?"));
+        return Err(Failure::Usage(format!(
+            "unknown task `{unknown}`{}; `--tasks list` lists them",
+            near.unwrap_or_default()
+        )));
     }
-    let warning = if best.right * 2 < best.trials {
-        " It is the best result, but not a good one: this model is weak with tools."
-    } else {
-        ""
+    if !names.is_empty() {
+        all.retain(|task| names.iter().any(|name| is_named(task, name)));
+    }
+    Ok(all)
+}
+
+/// Waits for all attempts, records them, and prints a line for each. Returns the signal that cancelled them.
+async fn follow(
+    probing: &mut Probing,
+    mut recorded: Option<&mut Recorded>,
+    interrupts: &mut Interrupts,
+) -> Result<Option<Interrupt>, Failure> {
+    loop {
+        let attempt = tokio::select! {
+            attempt = probing.next() => match attempt {
+                Some(attempt) => attempt,
+                None => return Ok(None),
+            },
+            interrupt = interrupts.next() => return Ok(Some(interrupt)),
+        };
+        if let Some(recorded) = &mut recorded {
+            recorded.add(&attempt)?;
+        }
+        write_stderr(format_args!("{}\n", progress(probing, &attempt)));
+    }
+}
+
+fn progress(probing: &Probing, attempt: &Attempt) -> String {
+    let outcome = match &attempt.why {
+        None if attempt.repaired() > 0 => "correct, repaired".to_owned(),
+        None => "correct".to_owned(),
+        Some(why) if attempt.is_server_failure => format!("server error: {}", sanitize(why)),
+        Some(why) => format!("wrong: {}", sanitize(why)),
     };
-    if best.forgets_end_markers() {
-        let _ = write!(
-            text,
-            "\nThe model forgets end markers: {} of its {} calls were rejected for that reason alone.\n",
-            best.unclosed, best.calls
-        );
-    }
-    text + &format!(
-        "\nRecommended: {}.{warning} Configuration:\n\n{configuration}",
-        best.style.name
+    let left = probing.time_left().filter(|left| !left.is_zero());
+    let left = left.map_or(String::new(), |left| {
+        format!(" (about {} left)", table::duration(left))
+    });
+    format!(
+        "{}/{} {} {}: {outcome}{left}",
+        probing.finished(),
+        probing.total(),
+        attempt.arm,
+        attempt.task
     )
 }
 
-/// Formats the model with this dialect as a table of a configuration file.
-fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
-    let style = &report.style;
-    let quoted = |text: &str| toml::Value::from(text).to_string();
-    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let model = &options.model;
-    let name = if !model.is_empty() && model.bytes().all(is_bare) {
-        model.clone()
-    } else {
-        quoted(model)
-    };
-    let [start, end, argument] = match style.markers {
-        Some(markers) => markers.map(|marker| Some(marker.to_owned())),
-        None => [None, None, None],
-    };
-    let entry = Model {
-        model: Some(model.clone()),
-        kind: options.kind.filter(|kind| *kind == Api::Anthropic),
-        syntax: Some(if style.is_emoji {
-            Syntax::Emoji
-        } else {
-            Syntax::Block
-        }),
-        start_prefix: start,
-        end_prefix: end,
-        arg_prefix: argument,
-        keyed: style.keyed.then_some(true),
-        unclosed: report.forgets_end_markers().then_some(Unclosed::Run),
-        temperature: options.temperature,
-        max_tokens: options.max_tokens,
-        ..Model::default()
-    };
-    let entry = toml::to_string(&entry).unwrap_or_default();
-    // `Model` does not serialize URLs, because they may contain secrets; this one is from the command line.
-    let url = quoted(&options.url);
-    format!("[models.{name}]\nurl = {url}\n{entry}")
+/// A comparison that has ended.
+struct Finished<'f> {
+    options: &'f ProbeOptions,
+    tasks: &'f [Task],
+    subject: &'f Subject,
+    settings: Settings,
+    probing: &'f Probing,
+}
+
+impl Finished<'_> {
+    fn print(self, interrupt: Option<Interrupt>, output: &mut Output) -> Outcome {
+        let Self {
+            options,
+            tasks,
+            subject,
+            probing,
+            settings,
+        } = self;
+        let report = probing.report();
+        let error = probing.error().map(|error| error.message.clone());
+        let has_results = report.arms.iter().any(|arm| arm.attempts > 0);
+        let repetitions = if options.quick { 1 } else { options.repeat };
+        let is_complete = probing.is_complete() && interrupt.is_none() && !options.quick;
+        let shared = SharedResult::new(
+            &report,
+            &subject.id,
+            options.note.clone(),
+            settings,
+            repetitions,
+            is_complete,
+        );
+        let recommendation = recommendation::recommendation(&report, subject, repetitions);
+        if let Some(path) = options.html.as_deref().filter(|_| has_results) {
+            page::write(path, &page::page(&report, &shared, tasks, &recommendation))?;
+            print_note(&format!("the page is in {}", path.display()));
+        }
+        if options.json && has_results {
+            output.text(format_args!("{}", shared.to_json()))?;
+        } else if has_results {
+            output.text(format_args!("{}", table::table(&report, tasks)))?;
+            output.text(format_args!("\n{recommendation}"))?;
+        }
+        output.flush()?;
+        match (interrupt, error) {
+            (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
+            (None, Some(error)) => Err(Failure::Broken(error)),
+            (None, None) if !has_results => {
+                let advice =
+                    "no task ended with every arm within 100 seconds; run it without `--quick`";
+                Err(Failure::Broken(advice.to_owned()))
+            }
+            (None, None) if report.verdict == Verdict::Nothing => {
+                print_error("the model solved no task with calls, with any arm");
+                Ok(Status::Wrong)
+            }
+            (None, None) => Ok(Status::Good),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_config::{self as config, Model, Reasoning, read_models};
+use plaincall_config::{self as config, Model, Reasoning, measured_models, read_models};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
     Upstream,
@@ -168,6 +168,11 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     let keys = keys.map(|source| source.keys()).transpose()?;
     let all = all_models(options)?;
     let mut config = GatewayConfig::new(upstream, secret);
+    let measured = measured_models().map(|(name, _)| {
+        let model = all.clone().or_measured(name);
+        (name.to_owned(), settings(&model))
+    });
+    config.models = measured.collect();
     if let Some(file) = &options.models {
         let (name, text) = tools_file::read(file)?;
         let models = read_models(&name, &text, &all).map_err(|error| {
@@ -176,8 +181,8 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
         })?;
         let settings = models
             .into_iter()
-            .map(|(name, model)| (name, settings(&model)));
-        config.models = settings.collect();
+            .map(|(name, model)| (name.clone(), settings(&model.or_measured(&name))));
+        config.models.extend(settings);
     }
     config.keys = keys.unwrap_or_default();
     config.allow_public_without_keys = options.open;

@@ -99,6 +99,16 @@ impl Chosen {
         }
     }
 
+    /// Returns the id of the model on its server.
+    pub(crate) fn id(&self) -> &str {
+        self.entry.model.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns the settings, with the measured ones of the model where nothing is set.
+    pub(crate) fn measured(&self) -> Model {
+        self.entry.clone().or_measured(self.id())
+    }
+
     /// Creates the client of the model. Sends no request.
     pub(crate) fn ready(&self, environment: &Environment) -> Result<Ready, Failure> {
         let Self {
@@ -128,7 +138,7 @@ impl Chosen {
         if *is_from_options {
             shown = format!("{name} at {address}");
         }
-        let id = entry.model.clone().unwrap_or_else(|| name.clone());
+        let id = self.id();
         let key = self.key(environment)?.map(Key::new);
         let invalid =
             |error: ModelError| Failure::Configuration(format!("the model `{name}`: {error}"));

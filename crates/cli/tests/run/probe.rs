@@ -1,6 +1,9 @@
-//! `plaincall probe` against a scripted server.
+//! `plaincall probe` against reference models, recorded replies and a scripted server.
 
-use plaincall_testkit::model_server::{ModelServer, Script};
+use std::fs;
+
+use plaincall_probe::SharedResult;
+use plaincall_testkit::model_server::{Head, ModelServer, Script, Then, chunk};
 use serde_json::{Value, json};
 
 use crate::run::scene::{Ended, Scene, call, wait_until};
@@ -24,127 +27,407 @@ fn serving(scripts: Vec<Script>) -> Serving {
     }
 }
 
-fn probe(serving: &Serving, options: &[&str]) -> Ended {
-    let scene = Scene::new("");
-    let url = serving.server.url();
-    let all = [&["probe", &url, "m:7b", "--tasks", "one-call"], options].concat();
+fn probe(scene: &Scene, arguments: &[&str]) -> Ended {
+    let all = [&["probe"], arguments].concat();
     scene.plaincall(&all).output().unwrap().into()
 }
 
-fn writes(text: &str) -> Script {
+fn says(text: &str) -> Script {
     Script::stream(&[text], "stop")
 }
 
-/// A question for the weather in Oslo, and its answer.
-fn in_blocks() -> Vec<Script> {
-    vec![
-        writes(&call("weather", &[("city", "Oslo")])),
-        writes("It has 7 degrees."),
-    ]
+/// A record and a city, asked for natively, in two pieces.
+fn natively() -> Script {
+    let piece = |call: Value| chunk(&json!({ "tool_calls": [call] }), &Value::Null);
+    let pieces = vec![
+        piece(
+            json!({"index": 0, "id": "c1", "type": "function", "function": {"name": "get_record", "arguments": "{\"table\":"}}),
+        ),
+        piece(json!({"index": 0, "function": {"arguments": "\"users\",\"id\":\"u-1007\"}"}})),
+        chunk(&json!({}), &json!("tool_calls")),
+        b"data: [DONE]\n\n".to_vec(),
+    ];
+    Script::new(
+        Head::new(200).header("content-type", "text/event-stream"),
+        pieces,
+    )
 }
 
-fn in_emoji() -> Vec<Script> {
-    let call = "\u{1F6E0}\u{FE0F}[weather Oslo]\n\u{1F6E0}\u{FE0F}[/end]\n";
-    vec![writes(call), writes("It has 7 degrees.")]
+const ANSWER: &str = "Tromsdalen.";
+const LOOK_UP: [&str; 2] = ["--tasks", "look-up"];
+
+fn in_block() -> Script {
+    says(&call("get_record", &[("table", "users"), ("id", "u-1007")]))
 }
 
-fn guesses() -> Vec<Script> {
-    vec![writes("It has 7 degrees, I think.")]
+fn in_json() -> Script {
+    says(
+        "```json\n{\"name\": \"get_record\", \"arguments\": {\"table\": \"users\", \"id\": \"u-1007\"}}\n```",
+    )
 }
 
-#[test]
-fn the_way_in_which_the_model_is_good_is_recommended() {
-    for (block, emoji, best) in [
-        (in_blocks(), guesses(), "block"),
-        (guesses(), in_emoji(), "emoji"),
-    ] {
-        let serving = serving([block.clone(), emoji.clone(), block, emoji].concat());
-        let options = ["--dialects", "block,emoji", "--repeat", "2"];
-        let ended = probe(&serving, &options);
-        let url = serving.server.url();
-        let (one, other) = if best == "block" {
-            ("2/2", "0/2")
-        } else {
-            ("0/2", "2/2")
-        };
-        let table = format!(
-            "                 block  emoji\none-call           {one}    {other}\n\nright              {one}    {other}\nrepaired             0      0\n"
-        );
-        assert!(ended.stdout.starts_with(&table), "{}", ended.stdout);
-        let configuration = format!(
-            "\nRecommended: {best}. Configuration:\n\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\nsyntax = \"{best}\"\n"
-        );
-        assert!(ended.stdout.ends_with(&configuration), "{}", ended.stdout);
-        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-        let lines: Vec<&str> = ended.stderr.lines().collect();
-        assert_eq!(lines.len(), 4, "{}", ended.stderr);
-        let wrong = "one-call: wrong: did not call `weather` with {\"city\":\"Oslo\"}";
-        assert!(
-            lines.contains(
-                &format!(
-                    "1/4 block {}",
-                    if best == "block" {
-                        "one-call: right"
-                    } else {
-                        wrong
-                    }
-                )
-                .as_str()
-            ),
-            "{lines:?}"
-        );
-        assert_eq!(serving.server.left(), 0);
-    }
+fn in_emoji() -> Script {
+    says("\u{1F6E0}\u{FE0F}[get_record users u-1007]\n\u{1F6E0}\u{FE0F}[/end]\n")
 }
 
 #[test]
-fn as_json() {
-    let serving = serving([in_blocks(), guesses()].concat());
-    let options = ["--dialects", "block,block-angle", "--repeat", "1"];
-    let ended = probe(&serving, &[&options[..], &["--json"]].concat());
-    let output: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(output["report"]["recommended"], "block");
-    assert_eq!(
-        (&output["complete"], &output["error"]),
-        (&true.into(), &Value::Null)
-    );
-    assert_eq!(output["report"]["styles"][0]["right"], 1);
-    assert_eq!(output["report"]["trials"][1]["is_right"], false);
-    let configuration = output["configuration"].as_str().unwrap();
-    assert!(
-        configuration.ends_with("syntax = \"block\"\n"),
-        "{configuration}"
-    );
-}
-
-#[test]
-fn a_model_that_fails() {
-    // It writes no call, ever.
-    let scripts = (0..2).flat_map(|_| vec![writes("I cannot.")]).collect();
+fn each_arm_is_asked_in_its_own_form() {
+    let scripts = vec![
+        natively(),
+        says(ANSWER),
+        in_json(),
+        says(ANSWER),
+        in_block(),
+        says(ANSWER),
+        in_emoji(),
+        says(ANSWER),
+    ];
+    let serving = serving(scripts);
+    let scene = Scene::new("");
+    let url = serving.server.url();
     let ended = probe(
-        &serving(scripts),
-        &["--dialects", "block,emoji", "--repeat", "1"],
+        &scene,
+        &[
+            &[
+                url.as_str(),
+                "m:7b",
+                "--repeat",
+                "1",
+                "--seed",
+                "5",
+                "--temperature",
+                "0.5",
+            ],
+            &LOOK_UP[..],
+        ]
+        .concat(),
     );
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(
+        ended
+            .stdout
+            .contains("\nresults\n  look-up              1/1    1/1    1/1    1/1\n"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended
+            .stdout
+            .contains("No difference found between native (1 of 1 correct, 21 to 100 %) and block"),
+        "{}",
+        ended.stdout
+    );
+    let configuration = format!(
+        "\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\ntemperature = 0.5\nsyntax = \"block\"\n"
+    );
+    assert!(ended.stdout.ends_with(&configuration), "{}", ended.stdout);
+    let requests: Vec<Value> = serving
+        .server
+        .seen()
+        .requests
+        .iter()
+        .map(|asked| serde_json::from_slice(&asked.body).unwrap())
+        .collect();
+    assert_eq!(requests.len(), 8);
+    for (number, request) in requests.iter().enumerate() {
+        assert_eq!(
+            (&request["seed"], &request["temperature"]),
+            (&json!(5), &json!(0.5))
+        );
+        assert_eq!(request["tools"].is_array(), number < 2, "{request}");
+    }
+    assert_eq!(requests[0]["tools"][0]["function"]["name"], "get_record");
+    let messages = requests[1]["messages"].as_array().unwrap();
+    assert_eq!(
+        messages[2]["tool_calls"][0]["function"]["arguments"],
+        "{\"table\":\"users\",\"id\":\"u-1007\"}"
+    );
+    assert_eq!(
+        (&messages[3]["role"], &messages[3]["tool_call_id"]),
+        (&json!("tool"), &json!("c1"))
+    );
+    assert!(
+        messages[3]["content"]
+            .as_str()
+            .unwrap()
+            .contains("Tromsdalen")
+    );
+    // What they have in common is the same.
+    let question = |request: &Value| {
+        request["messages"][1]["content"]
+            .as_str()
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    assert_eq!(question(&requests[0]), question(&requests[2]));
+    assert!(question(&requests[4]).contains(&question(&requests[0])));
+    // A line for each attempt, with an estimate.
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), 4, "{}", ended.stderr);
+    assert!(
+        lines[0].starts_with("1/4 native look-up: correct"),
+        "{}",
+        lines[0]
+    );
+}
+
+#[test]
+fn a_result_to_share_has_no_secrets() {
+    let secret = "sk-topsecret";
+    let serving = serving(vec![
+        natively(),
+        says(ANSWER),
+        in_block(),
+        says("I do not know."),
+    ]);
+    let scene = Scene::new("");
+    let url = format!("{}?key={secret}", serving.server.url());
+    let config = format!(
+        "[models.mine]\nurl = '{url}'\nmodel = 'm'\nkey_env = 'MY_KEY'\nextra = {{ user = '{secret}', top_k = 40 }}\n"
+    );
+    fs::write(scene.path("config.toml"), config).unwrap();
+    let arguments = [
+        &[
+            "mine",
+            "--config",
+            "config.toml",
+            "--arms",
+            "native,block",
+            "--repeat",
+            "1",
+            "--json",
+            "--record",
+            "r.jsonl",
+            "--note",
+            "a note",
+        ],
+        &LOOK_UP[..],
+    ]
+    .concat();
+    let ended: Ended = scene
+        .plaincall(&[&["probe"], &arguments[..]].concat())
+        .env("MY_KEY", secret)
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(
+        !ended.stdout.contains("topsecret") && !ended.stdout.contains("127.0.0.1"),
+        "{}",
+        ended.stdout
+    );
+    let result = SharedResult::read(&ended.stdout).unwrap();
+    assert_eq!(
+        (result.model.as_str(), result.note.as_deref()),
+        ("m", Some("a note"))
+    );
+    assert_eq!(result.settings.request_fields, ["user", "top_k"]);
+    assert!(!result.is_complete);
+    let record = fs::read_to_string(scene.path("r.jsonl")).unwrap();
+    assert!(
+        !record.contains("topsecret") && !record.contains("127.0.0.1"),
+        "{record}"
+    );
+    assert_eq!(record.lines().count(), 3);
+}
+
+#[test]
+fn an_interrupted_comparison_continues() {
+    let stall = Script::nothing(Then::Stall);
+    let first = serving(vec![in_block(), says(ANSWER), stall]);
+    let scene = Scene::new("");
+    let url = first.server.url();
+    let options = [
+        "probe", &url, "m", "--arms", "block", "--tasks", "look-up", "--record", "r.jsonl",
+        "--json",
+    ];
+    let child = scene.plaincall(&options).spawn().unwrap();
+    wait_until("it is asked a third time", || {
+        first.server.seen().requests.len() == 3
+    });
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, Some(130));
+    assert_eq!(
+        SharedResult::read(&ended.stdout).unwrap().arms[0].attempts,
+        1
+    );
+    // A crash leaves an incomplete line.
+    let record = scene.path("r.jsonl");
+    let mut text = fs::read_to_string(&record).unwrap();
+    text.push_str("{\"arm\":\"blo");
+    fs::write(&record, text).unwrap();
+    let second = serving(vec![
+        in_block(),
+        says(ANSWER),
+        in_block(),
+        says("I forgot."),
+    ]);
+    let url = second.server.url();
+    let options = [
+        url.as_str(),
+        "m",
+        "--arms",
+        "block",
+        "--tasks",
+        "look-up",
+        "--record",
+        "r.jsonl",
+        "--json",
+    ];
+    let ended = probe(&scene, &options);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("continuing after 1 recorded attempts"),
+        "{}",
+        ended.stderr
+    );
+    let arm = &SharedResult::read(&ended.stdout).unwrap().arms[0];
+    assert_eq!((arm.attempts, arm.correct), (3, 2));
+    assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 4);
+    // Everything is there: nothing is asked, and another seed is refused.
+    let ended = probe(&scene, &options);
+    assert_eq!(
+        (ended.status, second.server.seen().requests.len()),
+        (Some(0), 4)
+    );
+    let ended = probe(&scene, &[&options[..], &["--seed", "1"]].concat());
     assert_eq!(ended.status, Some(1));
     assert!(
         ended
             .stderr
-            .contains("error: the model solved no task with calls"),
+            .contains("cannot continue r.jsonl: it was recorded with other settings"),
         "{}",
         ended.stderr
     );
-    assert!(!ended.stdout.contains("Recommended"), "{}", ended.stdout);
-    // It accepts no client.
+}
+
+#[test]
+fn reference_models_need_no_server() {
+    let scene = Scene::new("");
+    for (name, expected) in [
+        ("native", "Keep native: native (3 of 3 correct"),
+        ("emoji", "Recommended: emoji (3 of 3 correct"),
+    ] {
+        let model = format!("reference:{name}");
+        // The kinds of these tasks separate the arms.
+        let options = [
+            &model,
+            "--tasks",
+            "rules-file,sql,nested",
+            "--repeat",
+            "1",
+            "--html",
+            "page.html",
+        ];
+        let ended = probe(&scene, &options);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let page = fs::read_to_string(scene.path("page.html")).unwrap();
+        assert!(page.contains("<h3 id=\"sql\">"), "{page}");
+        assert_eq!(page.matches("<details>").count(), 12);
+        assert!(!page.contains("<script"), "{page}");
+        // Three attempts are few.
+        assert!(
+            ended.stdout.contains(expected) || ended.stdout.contains("No difference found"),
+            "{}",
+            ended.stdout
+        );
+    }
+    let ended = probe(&scene, &["reference:block", "--quick", "--json"]);
+    let result = SharedResult::read(&ended.stdout).unwrap();
+    assert!(
+        !result.is_complete && result.arms[0].attempts == 34,
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn recorded_replies_are_a_model() {
+    let scene = Scene::new("");
+    let reply = call("get_record", &[("table", "users"), ("id", "u-1007")]);
+    let lines = [json!(reply).to_string(), json!(ANSWER).to_string()];
+    fs::write(scene.path("replies.jsonl"), lines.join("\n")).unwrap();
+    let ended = probe(
+        &scene,
+        &[&["replay:replies.jsonl", "--repeat", "4"], &LOOK_UP[..]].concat(),
+    );
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(
+        ended
+            .stdout
+            .contains("native could not be tried: this model has no native tool calls"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("Recommended: block (4 of 4 correct"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_server_that_refuses() {
+    let scene = Scene::new("");
     let refused = Script::json(401, &json!({"error": {"message": "no"}}));
-    let serving = serving(vec![refused]);
-    let ended = probe(&serving, &["--repeat", "9"]);
+    let first = serving(vec![refused.clone(), refused]);
+    let ended = probe(&scene, &[&first.server.url(), "m"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
     assert!(
         ended.stderr.contains("requires a key (status 401): no"),
         "{}",
         ended.stderr
     );
-    assert_eq!(serving.server.seen().requests.len(), 1);
+    // It has no tools: the other arms go on.
+    let refused = Script::json(
+        400,
+        &json!({"error": {"message": "m does not support tools"}}),
+    );
+    let second = serving(vec![refused, in_block(), says(ANSWER)]);
+    let ended = probe(
+        &scene,
+        &[
+            &[
+                second.server.url().as_str(),
+                "m",
+                "--arms",
+                "native,block",
+                "--repeat",
+                "1",
+            ],
+            &LOOK_UP[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("native could not be tried: "),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("m does not support tools"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("Recommended: block (1 of 1 correct"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn the_tasks_are_listed_without_a_model() {
+    let ended = probe(&Scene::new(""), &["--tasks", "list"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    let tasks = ended.stdout.lines().filter(|line| line.starts_with("  "));
+    assert_eq!(tasks.count(), 40, "{}", ended.stdout);
 }
 
 #[test]
@@ -152,46 +435,85 @@ fn wrong_usage() {
     let scene = Scene::new("");
     for (options, expected) in [
         (
-            ["--tasks", "one-cal"],
-            "tip: a similar value exists: 'one-call'",
+            &["http://127.0.0.1:1/v1"][..],
+            "a URL requires the id of the model",
         ),
-        (["--dialects", "json"], "[possible values: block, "),
-        (["--repeat", "0"], "0 is not in 1..=1000"),
+        (
+            &["http://127.0.0.1:1/v1", "m", "--tasks", "look-upp"],
+            "unknown task `look-upp`; did you mean `look-up`?",
+        ),
+        (
+            &["http://127.0.0.1:1/v1", "m", "--arms", "yaml"],
+            "[possible values: native, json, block, emoji, ",
+        ),
+        (
+            &["http://127.0.0.1:1/v1", "m", "--repeat", "0"],
+            "0 is not in 1..=1000",
+        ),
+        (&["qwen3"], "unknown model `qwen3`"),
+        (&[], "no model is set"),
+        (
+            &["reference:xml"],
+            "unknown reference model `xml`; there are `reference:native`",
+        ),
+        (
+            &["ollama:m", "--kind", "openai"],
+            "`--kind openai` requires a URL",
+        ),
     ] {
-        let all = [&["probe", "http://127.0.0.1:1/v1", "m"], &options[..]].concat();
-        let ended: Ended = scene.plaincall(&all).output().unwrap().into();
-        assert_eq!(ended.status, Some(2), "{}", ended.stderr);
-        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        let ended = probe(&scene, options);
+        assert_eq!(ended.status, Some(2), "{options:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{options:?}: {}",
+            ended.stderr
+        );
     }
 }
 
+/// What was measured is the default, and options and configurations change it.
 #[test]
-fn an_interrupt_prints_the_results_so_far() {
-    use plaincall_testkit::model_server::Then;
-    let stall = Script::nothing(Then::Stall);
-    let serving = serving([in_blocks(), vec![stall]].concat());
+fn measured_defaults() {
     let scene = Scene::new("");
-    let url = serving.server.url();
-    let options = [
-        "probe",
-        &url,
-        "m",
-        "--dialects",
-        "block",
-        "--tasks",
-        "one-call",
-    ];
-    let child = scene.plaincall(&options).spawn().unwrap();
-    wait_until("it is asked a third time", || {
-        serving.server.seen().requests.len() == 3
-    });
-    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    let ended: Ended = child.wait_with_output().unwrap().into();
-    assert_eq!(ended.status, Some(130));
-    assert!(
-        ended.stdout.contains("Recommended: block."),
-        "{}",
-        ended.stdout
-    );
+    let config = "[models.a]\nurl = 'http://127.0.0.1:1/v1'\nmodel = 'reference-emoji'\n[models.b]\nurl = 'http://127.0.0.1:1/v1'\nmodel = 'reference-emoji'\nsyntax = 'block'\n";
+    fs::write(scene.path("config.toml"), config).unwrap();
+    fs::write(
+        scene.path("t.toml"),
+        "[tools.now]\ndescription = 'The time.'\neffect = 'read'\ncommand = ['date']\n",
+    )
+    .unwrap();
+    for (model, options, is_emoji) in [
+        ("a", &[][..], true),
+        ("a", &["--syntax", "block"], false),
+        ("a", &["--start-prefix", "<<<"], false),
+        ("b", &[], false),
+    ] {
+        let serving = serving(vec![says("Hello.")]);
+        let text = fs::read_to_string(scene.path("config.toml")).unwrap();
+        let text = text.replace("http://127.0.0.1:1/v1", &serving.server.url());
+        fs::write(scene.path("here.toml"), text).unwrap();
+        let arguments = [
+            &[
+                "ask",
+                "--config",
+                "here.toml",
+                "--model",
+                model,
+                "--tools",
+                "t.toml",
+                "Hello?",
+            ],
+            options,
+        ]
+        .concat();
+        let ended: Ended = scene.plaincall(&arguments).output().unwrap().into();
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let body = serving.server.seen().requests[0].body.clone();
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(
+            body.contains("\u{1F6E0}"),
+            is_emoji,
+            "{model} {options:?}: {body}"
+        );
+    }
 }

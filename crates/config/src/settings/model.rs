@@ -58,7 +58,8 @@ pub struct Model {
     #[serde(serialize_with = "hide_values", skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 
-    /// The syntax in which the model writes calls. Default: `"block"`.
+    /// The syntax in which the model writes calls. Default: the measured one of this model (docs/measured-models.md), else
+    /// `"block"`.
     pub syntax: Option<Syntax>,
 
     /// The start marker of the block syntax.

@@ -173,6 +173,8 @@ pub(crate) fn chosen(
     chosen.entry = options.teaching.apply_to(&chosen.entry)?;
     if let Some(session_note) = session_note {
         chosen.entry = session_note.taught(chosen.entry);
+    } else {
+        chosen.entry = chosen.measured();
     }
     Ok(chosen)
 }

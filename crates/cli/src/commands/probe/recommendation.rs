@@ -1,0 +1,167 @@
+//! The recommendation in words, with a configuration.
+
+use std::fmt::Write as _;
+
+use plaincall_config::{Model, Syntax};
+use plaincall_probe::{Arm, ArmReport, Report, Verdict};
+
+use crate::commands::probe::subject::Subject;
+use crate::commands::probe::table::percent;
+
+/// The most failures that are listed.
+const FAILURES: usize = 12;
+
+/// Returns the recommendation, with line ends.
+pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u32) -> String {
+    let figures = |name: &str| report.arm(name).map_or(String::new(), figures);
+    let more = format!("`--repeat {}` narrows the intervals", repetitions * 3);
+    let mut text = match &report.verdict {
+        Verdict::KeepNative => {
+            let others: Vec<String> = plaincall_arms(report)
+                .map(|arm| figures(&arm.arm))
+                .collect();
+            format!(
+                "Keep native: {} is better than {}.\n",
+                figures("native"),
+                others.join(" and ")
+            )
+        }
+        Verdict::NoDifference { arm } => format!(
+            "No difference found between {} and {}: the intervals overlap. Keep native; {more}.\n",
+            figures("native"),
+            figures(arm)
+        ),
+        Verdict::Use { arm, same_as } => {
+            let native = report.arm("native").filter(|native| native.attempts > 0);
+            let native = native.map_or(String::new(), |native| {
+                format!(" It is better than {}.", self::figures(native))
+            });
+            let same = same_as.as_deref().map_or(String::new(), |other| {
+                format!(" No difference found to {}; {more}.", figures(other))
+            });
+            format!("Recommended: {}.{native}{same}\n", figures(arm))
+        }
+        Verdict::Json => format!(
+            "Keep JSON in the prompt: {} is better than native calls and every syntax of Plaincall.\n",
+            figures("json")
+        ),
+        Verdict::Nothing => String::new(),
+        _ => String::new(),
+    };
+    let (Verdict::Use { arm: best, .. } | Verdict::NoDifference { arm: best }) = &report.verdict
+    else {
+        return text;
+    };
+    let (Some(arm), Some(best)) = (Arm::named(best), report.arm(best)) else {
+        return text;
+    };
+    text.push_str(&failures(report, &best.arm));
+    if best.correct * 2 < best.attempts {
+        text.push_str(
+            "\nIt is the best result, but not a good one: this model is weak with tools.\n",
+        );
+    }
+    if best.forgets_end_markers() {
+        let _ = writeln!(
+            text,
+            "\nThe model forgets end markers: {} of its {} calls were rejected for that reason alone.",
+            best.unclosed, best.calls
+        );
+    }
+    let _ = write!(
+        text,
+        "\nConfiguration for {}:\n\n{}",
+        arm.name,
+        configuration(arm, best, subject)
+    );
+    text
+}
+
+fn plaincall_arms(report: &Report) -> impl Iterator<Item = &ArmReport> {
+    let is_ours = |arm: &&ArmReport| Arm::named(&arm.arm).is_some_and(|arm| arm.is_plaincall());
+    report.arms.iter().filter(is_ours)
+}
+
+/// `block (81 of 120 correct, 59 to 75 %)`
+fn figures(arm: &ArmReport) -> String {
+    format!(
+        "{} ({} of {} correct, {} to {} %)",
+        arm.arm,
+        arm.correct,
+        arm.attempts,
+        percent(arm.interval.low),
+        percent(arm.interval.high)
+    )
+}
+
+/// What went wrong with the recommended arm.
+fn failures(report: &Report, arm: &str) -> String {
+    let own = report.attempts.iter().filter(|attempt| attempt.arm == arm);
+    let mut lines: Vec<String> = own
+        .filter_map(|attempt| Some(format!("  {}: {}\n", attempt.task, attempt.why.as_ref()?)))
+        .collect();
+    lines.dedup();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let others = lines.len().saturating_sub(FAILURES);
+    lines.truncate(FAILURES);
+    if others > 0 {
+        lines.push(format!("  and {others} more; `--html FILE` shows all\n"));
+    }
+    format!("\nFailures with {arm}:\n{}", lines.concat())
+}
+
+/// The model with this arm, as a table of a configuration, or as the keys for its table.
+fn configuration(arm: Arm, report: &ArmReport, subject: &Subject) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let syntax = if arm.is_emoji() {
+        Syntax::Emoji
+    } else {
+        Syntax::Block
+    };
+    let [start, end, argument] = match arm.markers() {
+        Some(markers) => markers.map(|marker| Some(marker.to_owned())),
+        None => [None, None, None],
+    };
+    let dialect = Model {
+        syntax: Some(syntax),
+        start_prefix: start,
+        end_prefix: end,
+        arg_prefix: argument,
+        keyed: arm.is_keyed().then_some(true),
+        unclosed: report
+            .forgets_end_markers()
+            .then_some(plaincall::call::Unclosed::Run),
+        ..Model::default()
+    };
+    if let Some(name) = &subject.table {
+        let keys = toml::to_string(&dialect).unwrap_or_default();
+        return format!("[models.{}]   # add to this table\n{keys}", bare(name));
+    }
+    let entry = Model {
+        model: Some(subject.id.clone()),
+        kind: subject
+            .entry
+            .kind
+            .filter(|kind| *kind != plaincall_config::Api::OpenAi),
+        temperature: subject.entry.temperature,
+        max_tokens: subject.entry.max_tokens,
+        ..dialect
+    };
+    let entry = toml::to_string(&entry).unwrap_or_default();
+    // The address is written here: in a table it has no secrets.
+    let url = subject.entry.url.as_ref();
+    let url = url.map_or(String::new(), |url| format!("url = {}\n", quoted(&url.0)));
+    format!("[models.{}]\n{url}{entry}", bare(&subject.id))
+}
+
+/// A key of TOML.
+fn bare(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !name.is_empty() && name.bytes().all(is_bare) {
+        name.to_owned()
+    } else {
+        toml::Value::from(name).to_string()
+    }
+}

@@ -1,0 +1,122 @@
+//! The model that is measured.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_agent::Model as Client;
+use plaincall_config::{Api, Model, Node};
+use plaincall_probe::{Reference, Settings};
+
+use crate::environment::Environment;
+use crate::options::FileOptions;
+use crate::settings::{Chosen, Configuration};
+use crate::status::Failure;
+
+/// The prefix of a reference model's name.
+const REFERENCE: &str = "reference:";
+
+/// What the options say about the model.
+pub(super) struct Given<'g> {
+    pub(super) address: Option<&'g str>,
+    pub(super) model: Option<&'g str>,
+    pub(super) kind: Option<Api>,
+    pub(super) temperature: Option<f64>,
+    pub(super) max_tokens: Option<NonZeroU32>,
+    pub(super) files: &'g FileOptions,
+}
+
+/// The model that is measured.
+pub(super) struct Subject {
+    pub(super) model: Arc<dyn Client>,
+    /// Its name on the server.
+    pub(super) id: String,
+    /// The name of its table, if it has one.
+    pub(super) table: Option<String>,
+    pub(super) entry: Model,
+    api: &'static str,
+}
+
+impl Subject {
+    pub(super) fn new(given: &Given<'_>, environment: &Environment) -> Result<Self, Failure> {
+        if let Some(name) = given.address.and_then(|name| name.strip_prefix(REFERENCE)) {
+            return Self::reference(name);
+        }
+        let is_url =
+            |address: &&str| address.starts_with("http://") || address.starts_with("https://");
+        let (mut chosen, table) = match given.address.filter(is_url) {
+            Some(url) => {
+                let model = given.model.ok_or_else(|| {
+                    Failure::Usage(
+                        "a URL requires the id of the model: `plaincall probe URL MODEL`"
+                            .to_owned(),
+                    )
+                })?;
+                (Chosen::from_options(url, Some(model), given.kind), None)
+            }
+            None => {
+                let configuration =
+                    Configuration::load(given.files, Node::default(), false, environment)?;
+                if let Some(kind) = given.kind {
+                    let kind = format!("{kind:?}").to_lowercase();
+                    let message =
+                        format!("`--kind {kind}` requires a URL; a name determines the API");
+                    return Err(Failure::Usage(message));
+                }
+                let mut chosen = configuration.chosen(given.address)?;
+                if let Some(model) = given.model {
+                    chosen.entry.model = Some(model.to_owned());
+                }
+                let names = configuration.model_names();
+                let table = names.into_iter().find(|name| *name == chosen.name);
+                let table = table.map(str::to_owned);
+                (chosen, table)
+            }
+        };
+        chosen.entry.temperature = given.temperature.or(chosen.entry.temperature);
+        chosen.entry.max_tokens = given.max_tokens.or(chosen.entry.max_tokens);
+        let (id, api) = match (&chosen.entry.replay, chosen.entry.kind) {
+            (Some(_), _) => ("replay".to_owned(), "replay"),
+            (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
+            (None, _) => (chosen.id().to_owned(), "openai"),
+        };
+        Ok(Self {
+            model: chosen.ready(environment)?.model,
+            id,
+            table,
+            entry: chosen.entry,
+            api,
+        })
+    }
+
+    fn reference(name: &str) -> Result<Self, Failure> {
+        let Some(model) = Reference::named(name) else {
+            let names: Vec<String> = Reference::names()
+                .map(|name| format!("`{REFERENCE}{name}`"))
+                .collect();
+            return Err(Failure::Usage(format!(
+                "unknown reference model `{name}`; there are {}",
+                names.join(", ")
+            )));
+        };
+        Ok(Self {
+            id: Client::name(&model).to_owned(),
+            model: Arc::new(model),
+            table: None,
+            entry: Model::default(),
+            api: "reference",
+        })
+    }
+
+    /// The settings that a result contains: no address, no key, no header and no value of a request field.
+    pub(super) fn settings(&self, seed: Option<u64>, timeout: Duration) -> Settings {
+        let mut settings = Settings::default();
+        self.api.clone_into(&mut settings.api);
+        settings.temperature = self.entry.temperature;
+        settings.max_tokens = self.entry.max_tokens.map(NonZeroU32::get);
+        settings.seed = seed;
+        settings.timeout_seconds = timeout.as_secs();
+        settings.request_fields = self.entry.extra.keys().cloned().collect();
+        settings
+    }
+}

@@ -1,0 +1,378 @@
+//! A comparison: which attempts there are, and how they are run.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_agent::model::{Model, ModelError, ModelErrorKind};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::arm::Arm;
+use crate::attempt::{self, Attempt};
+use crate::budget::{Pace, next_task};
+use crate::report::Report;
+use crate::task::{Task, tasks};
+
+/// How many attempts in a row may fail because of the server before the comparison stops.
+const FAILURES: u32 = 3;
+
+/// A comparison of arms with a model.
+pub struct Probe {
+    model: Arc<dyn Model>,
+    arms: Vec<Arm>,
+    tasks: Vec<Task>,
+    repeat: u32,
+    concurrent: usize,
+    time: Duration,
+    seed: Option<u64>,
+    budget: Option<Duration>,
+    finished: Vec<Attempt>,
+}
+
+impl Probe {
+    /// Creates a comparison of the default arms with all tasks: once each, one at a time, at most ten minutes each.
+    pub fn new(model: impl Model) -> Self {
+        Self {
+            model: Arc::new(model),
+            arms: Arm::all()
+                .into_iter()
+                .filter(|arm| arm.is_default)
+                .collect(),
+            tasks: tasks(),
+            repeat: 1,
+            concurrent: 1,
+            time: Duration::from_mins(10),
+            seed: None,
+            budget: None,
+            finished: Vec::new(),
+        }
+    }
+
+    /// Sets the arms.
+    pub fn arms(mut self, arms: impl IntoIterator<Item = Arm>) -> Self {
+        self.arms = arms.into_iter().collect();
+        self
+    }
+
+    /// Sets the tasks.
+    pub fn tasks(mut self, tasks: impl IntoIterator<Item = Task>) -> Self {
+        self.tasks = tasks.into_iter().collect();
+        self
+    }
+
+    /// Sets the number of repetitions.
+    pub fn repeat(mut self, times: u32) -> Self {
+        self.repeat = times;
+        self
+    }
+
+    /// Sets the number of concurrent attempts.
+    pub fn concurrent(mut self, count: usize) -> Self {
+        self.concurrent = count.max(1);
+        self
+    }
+
+    /// Sets the time limit of an attempt.
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Sets the seed of the first repetition. Each further repetition adds 1; all arms get the same. Default: none is sent.
+    pub fn seed(mut self, seed: Option<u64>) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Limits the time of the whole comparison. Tasks are then chosen by the measured time: of different kinds, without the
+    /// agent-sized prompt, each once and with every arm. A task that does not end with every arm does not count.
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Continues a comparison: these attempts are not repeated.
+    pub fn finished(mut self, attempts: Vec<Attempt>) -> Self {
+        self.finished = attempts;
+        self
+    }
+
+    /// Starts on the current tokio runtime when it is first polled.
+    pub fn begin(mut self) -> Probing {
+        let supports_native = self.model.supports_native_calls();
+        let unavailable = (!supports_native && self.arms.iter().any(Arm::is_native))
+            .then(|| "this model has no native tool calls".to_owned());
+        let arms: Vec<Arm> = self.arms.clone();
+        let is_possible = |arm: &Arm| supports_native || !arm.is_native();
+        let mut places = VecDeque::new();
+        for repetition in 1..=self.repeat {
+            for task in 0..self.tasks.len() {
+                for turn in 0..arms.len() {
+                    // The order of the arms rotates, so that none always comes first.
+                    let arm = (turn + task + repetition as usize - 1) % arms.len();
+                    if arms.get(arm).is_some_and(is_possible) {
+                        places.push_back(Place {
+                            repetition,
+                            task,
+                            arm,
+                        });
+                    }
+                }
+            }
+        }
+        let mut done = Vec::new();
+        for attempt in std::mem::take(&mut self.finished) {
+            let place = places.iter().position(|place| {
+                let arm = arms.get(place.arm).map(|arm| arm.name);
+                let task = self.tasks.get(place.task).map(|task| &task.name);
+                arm == Some(attempt.arm.as_str())
+                    && task == Some(&attempt.task)
+                    && place.repetition == attempt.repetition
+            });
+            if let Some(place) = place.and_then(|at| places.remove(at)) {
+                done.push((place, attempt));
+            }
+        }
+        let mut probing = Probing {
+            waiting: places,
+            rounds: Vec::new(),
+            running: JoinSet::new(),
+            started: Vec::new(),
+            done,
+            pace: Pace::default(),
+            failures: 0,
+            error: None,
+            unavailable,
+            deadline: None,
+            is_out_of_time: false,
+            probe: self,
+        };
+        if probing.probe.budget.is_some() {
+            let small = |task: &usize| {
+                let task = probing.probe.tasks.get(*task);
+                task.is_some_and(|task| !task.is_agent_sized)
+            };
+            probing.rounds = (0..probing.probe.tasks.len()).filter(small).collect();
+            probing.waiting.clear();
+        }
+        probing
+    }
+}
+
+/// The position of an attempt in the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) repetition: u32,
+    pub(crate) task: usize,
+    pub(crate) arm: usize,
+}
+
+/// A running comparison. Dropping it cancels the attempts.
+pub struct Probing {
+    probe: Probe,
+    waiting: VecDeque<Place>,
+    /// The tasks that may still be chosen within a budget.
+    rounds: Vec<usize>,
+    running: JoinSet<(Place, Attempt, Option<ModelError>)>,
+    /// The tasks that were started within a budget.
+    started: Vec<usize>,
+    done: Vec<(Place, Attempt)>,
+    pace: Pace,
+    /// How many attempts in a row failed because of the server.
+    failures: u32,
+    error: Option<ModelError>,
+    /// Why there are no native calls.
+    unavailable: Option<String>,
+    deadline: Option<Instant>,
+    is_out_of_time: bool,
+}
+
+impl Probing {
+    /// Returns the next finished attempt; `None` after the last, if the server fails, or when the budget is used up. Cancel
+    /// safe.
+    pub async fn next(&mut self) -> Option<Attempt> {
+        if let Some(budget) = self.probe.budget {
+            self.deadline.get_or_insert(Instant::now() + budget);
+        }
+        loop {
+            self.choose();
+            while self.running.len() < self.probe.concurrent
+                && let Some(place) = self.waiting.pop_front()
+            {
+                self.start(place);
+            }
+            let deadline = self.deadline;
+            let over = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let joined = tokio::select! {
+                biased;
+                joined = self.running.join_next() => joined,
+                () = over => {
+                    self.stop_within_round();
+                    return None;
+                }
+            };
+            let Ok((place, attempt, error)) = joined? else {
+                // The runtime shut down, or the attempt was aborted.
+                continue;
+            };
+            self.note(place, &attempt, error);
+            self.done.push((place, attempt.clone()));
+            return Some(attempt);
+        }
+    }
+
+    /// Chooses the next task within a budget, when the previous one is done with every arm.
+    fn choose(&mut self) {
+        let Some(deadline) = self.deadline else {
+            return;
+        };
+        if !self.waiting.is_empty() || !self.running.is_empty() || self.error.is_some() {
+            return;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        let arms = self.possible_arms();
+        let tasks = &self.probe.tasks;
+        let share = left.as_secs_f64() / f64::from(u32::try_from(arms.len()).unwrap_or(1).max(1));
+        let chosen = next_task(&self.rounds, &self.started, tasks, &self.pace, share);
+        let Some(task) = chosen else {
+            self.is_out_of_time = !self.rounds.is_empty();
+            return;
+        };
+        self.rounds.retain(|other| *other != task);
+        self.started.push(task);
+        self.waiting = arms
+            .into_iter()
+            .map(|arm| Place {
+                repetition: 1,
+                task,
+                arm,
+            })
+            .collect();
+    }
+
+    fn possible_arms(&self) -> Vec<usize> {
+        let arms = self.probe.arms.iter().enumerate();
+        arms.filter(|(_, arm)| self.unavailable.is_none() || !arm.is_native())
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// The budget is used up: what was not finished with every arm does not count.
+    fn stop_within_round(&mut self) {
+        self.running.abort_all();
+        self.waiting.clear();
+        self.is_out_of_time = true;
+        if let Some(last) = self.started.last().copied() {
+            let arms = self.possible_arms().len();
+            let count = self
+                .done
+                .iter()
+                .filter(|(place, _)| place.task == last)
+                .count();
+            if count < arms {
+                self.done.retain(|(place, _)| place.task != last);
+            }
+        }
+    }
+
+    fn start(&mut self, place: Place) {
+        let Probe { arms, tasks, .. } = &self.probe;
+        let (Some(arm), Some(task)) = (arms.get(place.arm), tasks.get(place.task)) else {
+            return;
+        };
+        let seed = self.probe.seed;
+        let seed = seed.map(|seed| seed.wrapping_add(u64::from(place.repetition - 1)));
+        let (model, arm, task) = (Arc::clone(&self.probe.model), *arm, task.clone());
+        let time = self.probe.time;
+        self.running.spawn(async move {
+            let run = attempt::run(model, arm, task, place.repetition, seed, time);
+            let (attempt, error) = run.await;
+            (place, attempt, error)
+        });
+    }
+
+    /// Counts an attempt. Stops after a permanent error of the server, or after repeated ones; native calls that the server
+    /// refuses only end that arm.
+    fn note(&mut self, place: Place, attempt: &Attempt, error: Option<ModelError>) {
+        let Some(error) = error.filter(|_| attempt.is_server_failure) else {
+            self.failures = 0;
+            if let Some(task) = self.probe.tasks.get(place.task) {
+                self.pace.add(task, attempt);
+            }
+            return;
+        };
+        let is_native = self.probe.arms.get(place.arm).is_some_and(Arm::is_native);
+        if is_native && error.kind == ModelErrorKind::Refused {
+            let arms = &self.probe.arms;
+            let is_native = |place: &Place| arms.get(place.arm).is_some_and(Arm::is_native);
+            self.waiting.retain(|place| !is_native(place));
+            self.unavailable.get_or_insert(error.message);
+            return;
+        }
+        self.failures += 1;
+        let is_final = matches!(
+            error.kind,
+            ModelErrorKind::Refused | ModelErrorKind::Connect | ModelErrorKind::NotRunning
+        );
+        if is_final || self.failures >= FAILURES {
+            self.waiting.clear();
+            self.running.abort_all();
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Returns the number of finished attempts, including earlier ones.
+    pub fn finished(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Returns the number of all attempts, including pending ones. Within a budget it grows with the chosen tasks.
+    pub fn total(&self) -> usize {
+        self.done.len() + self.running.len() + self.waiting.len()
+    }
+
+    /// Returns an estimate of the remaining time, by the time and the size of the finished tasks.
+    pub fn time_left(&self) -> Option<Duration> {
+        if let Some(deadline) = self.deadline {
+            return Some(deadline.saturating_duration_since(Instant::now()));
+        }
+        let sizes = self.waiting.iter().filter_map(|place| {
+            let task = self.probe.tasks.get(place.task);
+            task.map(Task::size)
+        });
+        let concurrent = u32::try_from(self.probe.concurrent).unwrap_or(u32::MAX);
+        let seconds = self.pace.seconds(sizes.sum())? / f64::from(concurrent);
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    /// Returns whether every attempt has finished.
+    pub fn is_complete(&self) -> bool {
+        let is_idle = self.waiting.is_empty() && self.running.is_empty();
+        is_idle && self.error.is_none() && !self.is_out_of_time
+    }
+
+    /// Returns whether the budget ended the comparison.
+    pub fn is_out_of_time(&self) -> bool {
+        self.is_out_of_time
+    }
+
+    /// Returns the error that stopped the comparison.
+    pub fn error(&self) -> Option<&ModelError> {
+        self.error.as_ref()
+    }
+
+    /// Returns the report so far.
+    pub fn report(&self) -> Report {
+        let mut done: Vec<&(Place, Attempt)> = self.done.iter().collect();
+        done.sort_by_key(|(place, _)| (place.task, place.arm, place.repetition));
+        let attempts = done.into_iter().map(|(_, attempt)| attempt.clone());
+        let Probe { arms, tasks, .. } = &self.probe;
+        Report::new(arms, tasks, attempts.collect(), self.unavailable.as_deref())
+    }
+}

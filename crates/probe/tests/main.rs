@@ -1,0 +1,6 @@
+//! Comparisons of models with known skills.
+
+mod effects;
+mod failing;
+mod references;
+mod results;

@@ -1,0 +1,132 @@
+//! The comparison identifies the arm that each reference model was made for.
+
+use plaincall_probe::{Arm, Author, Probe, Probing, Reference, Report, Verdict, tasks};
+
+pub(crate) async fn run(probe: Probe) -> Probing {
+    let mut run = probe.begin();
+    while run.next().await.is_some() {}
+    run
+}
+
+fn share(report: &Report, arm: &str) -> (u32, u32) {
+    let arm = report.arm(arm).expect("an arm");
+    (arm.correct, arm.attempts)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_model_is_best_in_the_arm_that_it_was_made_for() {
+    for (name, expected) in [
+        ("native", Verdict::KeepNative),
+        ("json", Verdict::Json),
+        ("block", used("block")),
+        ("emoji", used("emoji")),
+    ] {
+        let model = Reference::named(name).expect("a model");
+        let run = run(Probe::new(model)).await;
+        let report = run.report();
+        assert!(run.is_complete() && run.error().is_none());
+        assert_eq!(report.attempts.len(), 160);
+        let wrong = report.attempts.iter();
+        let wrong = wrong.filter(|attempt| attempt.arm == name && !attempt.is_correct);
+        let wrong: Vec<_> = wrong.map(|attempt| (&attempt.task, &attempt.why)).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:?}");
+        assert_eq!(report.verdict, expected, "{name}");
+        for arm in Arm::all().into_iter().filter(|arm| arm.is_default) {
+            let (correct, attempts) = share(&report, arm.name);
+            assert_eq!(attempts, 40);
+            // The task without a call is correct everywhere.
+            assert!((1..=40).contains(&correct));
+            assert_eq!(correct == 40, arm.name == name, "{name} in {}", arm.name);
+        }
+    }
+}
+
+fn used(arm: &str) -> Verdict {
+    Verdict::Use {
+        arm: arm.to_owned(),
+        same_as: None,
+    }
+}
+
+/// A model that does not escape strings fails where quotation marks and backslashes matter, and only there.
+#[tokio::test(start_paused = true)]
+async fn the_tasks_separate_what_models_can_and_cannot() {
+    let model = Reference::named("block").expect("a model");
+    let arms = [
+        Arm::named("json").expect("an arm"),
+        Arm::named("native").expect("an arm"),
+    ];
+    let report = run(Probe::new(model).arms(arms)).await.report();
+    for attempt in &report.attempts {
+        let is_hard = [
+            "rules-file",
+            "long-file",
+            "sql",
+            "pattern",
+            "edit-quotes",
+            "fenced-file",
+        ];
+        let is_easy = ["types", "nested", "look-up", "chain"];
+        let task = attempt.task.as_str();
+        assert!(
+            !is_hard.contains(&task) || !attempt.is_correct,
+            "{} {task}",
+            attempt.arm
+        );
+        assert!(
+            !is_easy.contains(&task) || attempt.is_correct,
+            "{} {task}: {:?}",
+            attempt.arm,
+            attempt.why
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_sized_prompt_has_24_tools_and_60_kilobytes() {
+    let task = tasks().into_iter().find(|task| task.name == "agent-nested");
+    for arm in Arm::all().into_iter().filter(Arm::is_plaincall) {
+        let model = Reference::named("block").expect("a model");
+        let probe = Probe::new(model).arms([arm]).tasks(task.clone());
+        let report = run(probe).await.report();
+        let attempt = report.attempts.first().expect("an attempt");
+        let system = attempt
+            .transcript
+            .iter()
+            .find(|entry| entry.author == Author::System);
+        let system = &system.expect("a system prompt").text;
+        let (_, size) = system.rsplit_once("… (").expect("a long text");
+        let size: u32 = size
+            .split(' ')
+            .next()
+            .expect("a size")
+            .parse()
+            .expect("a number");
+        assert!((55_000..70_000).contains(&size), "{}: {size}", arm.name);
+    }
+}
+
+/// Keyed and other markers are taught, too.
+#[tokio::test(start_paused = true)]
+async fn no_model_confuses_markers() {
+    let model = Reference::named("block").expect("a model");
+    let arms = ["block-keyed", "block-angle"].map(|name| Arm::named(name).expect("an arm"));
+    let easy = tasks().into_iter().take(4);
+    let report = run(Probe::new(model).arms(arms).tasks(easy)).await.report();
+    assert_eq!(report.verdict, Verdict::Nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn concurrency_does_not_change_the_report() {
+    let probe = |concurrent| {
+        let model = Reference::named("emoji").expect("a model");
+        let some = tasks().into_iter().skip(7).take(4);
+        Probe::new(model)
+            .tasks(some)
+            .repeat(2)
+            .concurrent(concurrent)
+    };
+    let (one, many) = (run(probe(1)).await.report(), run(probe(7)).await.report());
+    assert_eq!(one.attempts.len(), 32);
+    assert_eq!(one, many);
+}
