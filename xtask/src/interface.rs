@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::{cargo, step, target};
 
 /// The folders of the crates.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "agent",
     "call",
     "config",
@@ -19,6 +19,7 @@ const CRATES: [&str; 9] = [
     "http",
     "plaincall",
     "plan",
+    "probe",
     "syntax",
     "wire",
 ];

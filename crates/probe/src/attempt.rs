@@ -57,7 +57,7 @@ pub struct Attempt {
     pub is_estimated: bool,
     /// How long it took, in milliseconds.
     pub milliseconds: u64,
-    /// Whether the server failed, so that the attempt says nothing about the model.
+    /// Whether the server failed, so that the attempt shows nothing about the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_server_failure: bool,
     /// What was written.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plaincall::{AllowAll, Run, Status, Stop, Toolbox};
+use plaincall::{AllowAll, Run, Status, Stop, Toolbox, Turn};
 use plaincall_agent::model::{
     Message, Model as _, ModelRequest, NativeCall, NativeMessage, NativeRequest, NativeTool, Piece,
     ReplyNext, Retrying,
@@ -22,6 +22,9 @@ use crate::world::World;
 
 /// Bytes of a token, for an estimate.
 const TOKEN_BYTES: usize = 4;
+
+/// How often each call has failed, by its tool and its arguments.
+type Failures = HashMap<(String, String), u32>;
 
 /// What an attempt used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +93,7 @@ async fn converse(
     let run = Run::builder(tools).gate(AllowAll).build();
     let mut run = run.map_err(|error| Ended::Failed(error.to_string()))?;
     let mut history = History::new(world, is_native);
-    let mut failures: HashMap<(String, String), u32> = HashMap::new();
+    let mut failures = Failures::new();
     let mut wrong = 0;
     while counts.replies < REPLIES {
         let written = reply(&model, &history, counts).await?;
@@ -102,55 +105,11 @@ async fn converse(
             text: written.text,
             calls: written.calls,
         });
-        let (mut has_succeeded, mut is_rejected) = (false, false);
-        let mut results = String::new();
-        let mut turn = run.turn();
-        for (number, call) in wanted.into_iter().enumerate() {
-            counts.calls += 1;
-            if counts.calls > CALLS {
-                return Err(Ended::Failed(format!("more than {CALLS} calls")));
-            }
-            let key = (call.name.clone(), format!("{:?}", call.arguments));
-            let (status, text) = match call.arguments {
-                Err(error) => (Status::Rejected, error),
-                Ok(arguments) => {
-                    let result = turn.submit(&call.name, arguments).await;
-                    let text = match (result.output, result.error) {
-                        (Some(output), None) => output.to_string(),
-                        (_, Some(error)) => error.to_string(),
-                        (None, None) => String::new(),
-                    };
-                    (result.status, text)
-                }
-            };
-            counts.well_formed += u32::from(status != Status::Rejected);
-            counts.succeeded += u32::from(status == Status::Ok);
-            has_succeeded |= status == Status::Ok;
-            is_rejected |= status == Status::Rejected;
-            let text = match status {
-                Status::Ok => text,
-                _ => format!("Error: {text}"),
-            };
-            if status != Status::Ok {
-                let count = failures.entry(key).or_default();
-                *count += 1;
-                if *count >= SAME_FAILURE {
-                    let why = format!("the model repeats a failing call of `{}`", call.name);
-                    return Err(Ended::Failed(why));
-                }
-            }
-            if is_native {
-                let id = call.id;
-                history.messages.push(NativeMessage::Result { id, text });
-            } else {
-                results.push_str(&json_prompt::result(number + 1, &call.name, &text));
-            }
-        }
-        drop(turn.finish(Stop::Natural).await);
-        if !is_native {
-            history.messages.push(NativeMessage::User(results));
-        }
-        wrong = match (has_succeeded, is_rejected) {
+        let turn = run.turn();
+        let (results, statuses) = execute(turn, wanted, is_native, counts, &mut failures).await?;
+        history.messages.extend(results);
+        let has = |status| statuses.contains(&status);
+        wrong = match (has(Status::Ok), has(Status::Rejected)) {
             (true, _) => 0,
             (false, true) => wrong + 1,
             (false, false) => wrong,
@@ -161,6 +120,56 @@ async fn converse(
         }
     }
     Err(Ended::Failed(format!("no answer after {REPLIES} replies")))
+}
+
+/// Executes the calls of a reply, one after the other. Returns the messages with their results, and how they ended.
+async fn execute(
+    mut turn: Turn<'_>,
+    wanted: Vec<Wanted>,
+    is_native: bool,
+    counts: &mut Counts,
+    failures: &mut Failures,
+) -> Result<(Vec<NativeMessage>, Vec<Status>), Ended> {
+    let (mut messages, mut statuses) = (Vec::new(), Vec::new());
+    let mut all = String::new();
+    for (number, call) in wanted.into_iter().enumerate() {
+        counts.calls += 1;
+        if counts.calls > CALLS {
+            return Err(Ended::Failed(format!("more than {CALLS} calls")));
+        }
+        let key = (call.name.clone(), format!("{:?}", call.arguments));
+        let (status, mut text) = match call.arguments {
+            Err(error) => (Status::Rejected, error),
+            Ok(arguments) => {
+                let result = turn.submit(&call.name, arguments).await;
+                let text = result.error.or(result.output);
+                (result.status, text.unwrap_or_default().to_string())
+            }
+        };
+        counts.well_formed += u32::from(status != Status::Rejected);
+        counts.succeeded += u32::from(status == Status::Ok);
+        statuses.push(status);
+        if status != Status::Ok {
+            text.insert_str(0, "Error: ");
+            let count = failures.entry(key).or_default();
+            *count += 1;
+            if *count >= SAME_FAILURE {
+                let why = format!("the model repeats a failing call of `{}`", call.name);
+                return Err(Ended::Failed(why));
+            }
+        }
+        if is_native {
+            let id = call.id;
+            messages.push(NativeMessage::Result { id, text });
+        } else {
+            all.push_str(&json_prompt::result(number + 1, &call.name, &text));
+        }
+    }
+    drop(turn.finish(Stop::Natural).await);
+    if !is_native {
+        messages.push(NativeMessage::User(all));
+    }
+    Ok((messages, statuses))
 }
 
 /// Asks for a reply, and counts it.

@@ -109,7 +109,7 @@ impl Transcript {
     /// Adds the new messages of a request, and an empty reply.
     fn begin(&mut self, request: &ModelRequest) {
         let all = match &request.native {
-            Some(native) => native.messages.iter().filter_map(entry_of).collect(),
+            Some(native) => native.messages.iter().map(entry_of).collect(),
             None => text_entries(request),
         };
         let new = all.get(self.known..).unwrap_or_default();
@@ -149,14 +149,13 @@ fn text_entries(request: &ModelRequest) -> Vec<Entry> {
     messages.collect()
 }
 
-fn entry_of(message: &NativeMessage) -> Option<Entry> {
+fn entry_of(message: &NativeMessage) -> Entry {
     let (author, text) = match message {
         NativeMessage::System(text) => (Author::System, text),
-        NativeMessage::User(text) => (Author::Program, text),
         NativeMessage::Assistant { text, .. } => (Author::Model, text),
-        NativeMessage::Result { text, .. } => (Author::Program, text),
+        NativeMessage::User(text) | NativeMessage::Result { text, .. } => (Author::Program, text),
     };
-    Some(Entry::new(author, &shown(author, text)))
+    Entry::new(author, &shown(author, text))
 }
 
 /// A long system prompt is shortened.

@@ -11,71 +11,16 @@ pub(crate) fn apply(tool: &Definition, state: &mut Value, args: &Value) -> Resul
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     let path = |name: &str| text(name).trim().trim_start_matches("./").to_owned();
     match tool.does {
-        Operation::ReadFile => {
-            let content = file(state, &path("path"))?;
-            let number = |name: &str| {
-                let number = args.get(name).and_then(Value::as_u64);
-                number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
-            };
-            Ok(match (number("from_line"), number("lines")) {
-                (None, None) => content.to_owned(),
-                (from, lines) => {
-                    let skipped = from.unwrap_or(1).saturating_sub(1);
-                    let part = content.split_inclusive('\n').skip(skipped);
-                    part.take(lines.unwrap_or(usize::MAX)).collect()
-                }
-            })
-        }
-        Operation::WriteFile => {
-            let path = path("path");
-            check_parent(state, &path)?;
-            put(state, &["files", &path], Some(text("content").into()));
-            Ok("written".to_owned())
-        }
-        Operation::EditFile => {
-            let path = path("path");
-            let (search, replace) = (text("search"), text("replace"));
-            let content = file(state, &path)?;
-            let new = match content.matches(search).count() {
-                _ if search.is_empty() => return Err("`search` is empty".to_owned()),
-                0 => {
-                    return Err(format!(
-                        "`search` does not occur in {path}. The file contains:\n{content}"
-                    ));
-                }
-                1 => content.replacen(search, replace, 1),
-                many => {
-                    return Err(format!(
-                        "`search` occurs {many} times in {path}; include more of its surroundings"
-                    ));
-                }
-            };
-            put(state, &["files", &path], Some(new.into()));
-            Ok("edited".to_owned())
-        }
+        Operation::ReadFile => read(state, &path("path"), args),
+        Operation::WriteFile => write(state, &path("path"), text("content")),
+        Operation::EditFile => edit(state, &path("path"), text("search"), text("replace")),
         Operation::ListFiles => list(state, &path("directory")),
         Operation::SearchFiles => Ok(search(state, text("text"), &path("directory"))),
         Operation::MakeDirectory => {
-            let path = path("path");
-            let path = path.trim_end_matches('/');
-            let ends = path.match_indices('/').map(|(at, _)| at);
-            for end in ends.chain([path.len()]) {
-                let part = path.get(..end).unwrap_or_default();
-                put(state, &["directories", part], Some(true.into()));
-            }
+            make_directory(state, path("path").trim_end_matches('/'));
             Ok("created".to_owned())
         }
-        Operation::MoveFile => {
-            let (from, to) = (path("from"), path("to"));
-            let content = file(state, &from)?.to_owned();
-            if file(state, &to).is_ok() {
-                return Err(format!("{to} exists already"));
-            }
-            check_parent(state, &to)?;
-            put(state, &["files", &from], None);
-            put(state, &["files", &to], Some(content.into()));
-            Ok("moved".to_owned())
-        }
+        Operation::MoveFile => move_file(state, &path("from"), &path("to")),
         Operation::DeleteFile => {
             file(state, &path("path"))?;
             put(state, &["files", &path("path")], None);
@@ -84,15 +29,7 @@ pub(crate) fn apply(tool: &Definition, state: &mut Value, args: &Value) -> Resul
         Operation::GetRecord => record(state, text("table"), text("id")).map(Value::to_string),
         Operation::FindRecords => find(state, text("table"), args),
         Operation::SaveRecord => {
-            let mut fields = args.get("fields").cloned().unwrap_or_default();
-            if let Ok(old) = record(state, text("table"), text("id"))
-                && let (Some(old), Some(new)) = (old.as_object(), fields.as_object())
-            {
-                let mut merged = old.clone();
-                merged.extend(new.clone());
-                fields = merged.into();
-            }
-            put(state, &["tables", text("table"), text("id")], Some(fields));
+            save_record(state, text("table"), text("id"), args);
             Ok("saved".to_owned())
         }
         Operation::DeleteRecord => {
@@ -107,16 +44,92 @@ pub(crate) fn apply(tool: &Definition, state: &mut Value, args: &Value) -> Resul
             value.ok_or_else(|| format!("there is no gauge `{name}`"))
         }
         Operation::RunTests => run_tests(state, path("directory").trim_end_matches('/')),
-        Operation::Append => {
-            let lists = state.as_object_mut().ok_or("the world has no lists")?;
-            let list = lists.entry(&tool.list).or_insert_with(|| json!([]));
-            let list = list.as_array_mut().ok_or("the world has no such list")?;
-            list.push(args.clone());
-            let number = tool.number + list.len() as u64;
-            Ok(tool.result.replace("{number}", &number.to_string()))
-        }
+        Operation::Append => append(tool, state, args),
         Operation::Fixed => Ok(tool.result.clone()),
     }
+}
+
+fn read(state: &Value, path: &str, args: &Value) -> Result<String, String> {
+    let content = file(state, path)?;
+    let number = |name: &str| {
+        let number = args.get(name).and_then(Value::as_u64);
+        number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    };
+    let (from, lines) = (number("from_line"), number("lines"));
+    if from.is_none() && lines.is_none() {
+        return Ok(content.to_owned());
+    }
+    let skipped = from.unwrap_or(1).saturating_sub(1);
+    let part = content.split_inclusive('\n').skip(skipped);
+    Ok(part.take(lines.unwrap_or(usize::MAX)).collect())
+}
+
+fn write(state: &mut Value, path: &str, content: &str) -> Result<String, String> {
+    check_parent(state, path)?;
+    put(state, &["files", path], Some(content.into()));
+    Ok("written".to_owned())
+}
+
+fn edit(state: &mut Value, path: &str, search: &str, replace: &str) -> Result<String, String> {
+    let content = file(state, path)?;
+    let new = match content.matches(search).count() {
+        _ if search.is_empty() => return Err("`search` is empty".to_owned()),
+        0 => {
+            return Err(format!(
+                "`search` does not occur in {path}. The file contains:\n{content}"
+            ));
+        }
+        1 => content.replacen(search, replace, 1),
+        many => {
+            return Err(format!(
+                "`search` occurs {many} times in {path}; include more of its context"
+            ));
+        }
+    };
+    put(state, &["files", path], Some(new.into()));
+    Ok("edited".to_owned())
+}
+
+/// Creates a directory and its parents.
+fn make_directory(state: &mut Value, path: &str) {
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    for end in ends.chain([path.len()]) {
+        let part = path.get(..end).unwrap_or_default();
+        put(state, &["directories", part], Some(true.into()));
+    }
+}
+
+fn move_file(state: &mut Value, from: &str, to: &str) -> Result<String, String> {
+    let content = file(state, from)?.to_owned();
+    if file(state, to).is_ok() {
+        return Err(format!("{to} exists already"));
+    }
+    check_parent(state, to)?;
+    put(state, &["files", from], None);
+    put(state, &["files", to], Some(content.into()));
+    Ok("moved".to_owned())
+}
+
+/// Replaces the given fields of a record, or creates it.
+fn save_record(state: &mut Value, table: &str, id: &str, args: &Value) {
+    let mut fields = args.get("fields").cloned().unwrap_or_default();
+    if let Ok(old) = record(state, table, id)
+        && let (Some(old), Some(new)) = (old.as_object(), fields.as_object())
+    {
+        let mut merged = old.clone();
+        merged.extend(new.clone());
+        fields = merged.into();
+    }
+    put(state, &["tables", table, id], Some(fields));
+}
+
+fn append(tool: &Definition, state: &mut Value, args: &Value) -> Result<String, String> {
+    let lists = state.as_object_mut().ok_or("the world has no lists")?;
+    let list = lists.entry(&tool.list).or_insert_with(|| json!([]));
+    let list = list.as_array_mut().ok_or("the world has no such list")?;
+    list.push(args.clone());
+    let number = tool.number + list.len() as u64;
+    Ok(tool.result.replace("{number}", &number.to_string()))
 }
 
 /// Sets the value at a path of objects, or removes it. Missing objects are created.

@@ -58,7 +58,7 @@ impl Record {
     }
 
     /// Reads the attempts of a record that has these settings. Also returns the length of its complete lines: an incomplete
-    /// last line comes from an interruption and can be cut off.
+    /// last line comes from an interruption and can be removed.
     ///
     /// # Errors
     /// Returns an error if it is no record, or has another model, other settings or other tasks.

@@ -29,7 +29,7 @@ pub struct Reference {
     tasks: Vec<Task>,
 }
 
-/// What a request contains, whatever its form.
+/// The content of a request of any form.
 struct Asked<'r> {
     system: &'r str,
     question: &'r str,

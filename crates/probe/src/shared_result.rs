@@ -48,7 +48,7 @@ pub struct SharedResult {
     pub tasks: String,
     /// The model, as the server names it.
     pub model: String,
-    /// What the person who measured says about it, such as the server's version and the quantization.
+    /// A note of the person who measured it, such as the server's version and the quantization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The settings.

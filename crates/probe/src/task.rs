@@ -83,7 +83,7 @@ struct Written {
     about: String,
     question: String,
     tools: Vec<String>,
-    /// Texts that `{{name}}` stands for.
+    /// Texts for `{{name}}`.
     text: BTreeMap<String, String>,
     world: Value,
     expect: Value,
@@ -241,7 +241,7 @@ fn long_file() -> String {
         lines.push(match number % 8 {
             0 => format!("    # rule {number}: it's \"special\", see C:\\rules\\{number}.txt"),
             1 => format!("    (\"path-{number}\", r\"C:\\logs\\{number:03}\\new.txt\"),"),
-            2 => format!("    (\"quote-{number}\", 'He said \"no {number}\" twice'),"),
+            2 => format!("    (\"quote-{number}\", 'It has \"no {number}\" twice'),"),
             3 => format!("    ('tab-{number}', \"a\\tb\\t{number}\\n\"),"),
             4 => format!("    (\"regex-{number}\", re.compile(r\"^\\s*(\\d{{{number}}})\\\"$\")),"),
             5 => format!("    (\"json-{number}\", '{{\"id\": {number}, \"note\": \"x\\\\ny\"}}'),"),

@@ -123,7 +123,7 @@ fn records_continue_only_what_they_recorded() {
     assert!(error.starts_with("line 2: "), "{error}");
 }
 
-/// A server's message may contain what nobody should see.
+/// A server's message may contain what must stay secret.
 #[test]
 fn results_have_no_texts() {
     let mut report = Probe::new(Reference::named("block").expect("a model"))

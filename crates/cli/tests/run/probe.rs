@@ -106,7 +106,7 @@ fn each_arm_is_asked_in_its_own_form() {
     assert!(
         ended
             .stdout
-            .contains("\nresults\n  look-up              1/1    1/1    1/1    1/1\n"),
+            .contains("\nresults\n  look-up               1/1     1/1     1/1     1/1\n"),
         "{}",
         ended.stdout
     );

@@ -45,7 +45,6 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
             "Keep JSON in the prompt: {} is better than native calls and every syntax of Plaincall.\n",
             figures("json")
         ),
-        Verdict::Nothing => String::new(),
         _ => String::new(),
     };
     let (Verdict::Use { arm: best, .. } | Verdict::NoDifference { arm: best }) = &report.verdict
