@@ -136,7 +136,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     if options.tasks.iter().any(|name| name == LIST) {
         output.text(format_args!("{}", table::task_list(&tasks())))?;
         output.flush()?;
-        return Ok(Status::Good);
+        return Ok(Status::Success);
     }
     let tasks = chosen_tasks(&options.tasks)?;
     let given = Given {
@@ -301,17 +301,17 @@ impl Finished<'_> {
         output.flush()?;
         match (interrupt, error) {
             (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
-            (None, Some(error)) => Err(Failure::Broken(error)),
+            (None, Some(error)) => Err(Failure::Runtime(error)),
             (None, None) if !has_results => {
                 let advice =
                     "no task ended with every arm within 100 seconds; run it without `--quick`";
-                Err(Failure::Broken(advice.to_owned()))
+                Err(Failure::Runtime(advice.to_owned()))
             }
             (None, None) if report.verdict == Verdict::Nothing => {
                 print_error("the model solved no task with calls, with any arm");
-                Ok(Status::Wrong)
+                Ok(Status::Failed)
             }
-            (None, None) => Ok(Status::Good),
+            (None, None) => Ok(Status::Success),
         }
     }
 }

@@ -113,12 +113,12 @@ fn each_arm_is_asked_in_its_own_form() {
     assert!(
         ended
             .stdout
-            .contains("No difference found between native (1 of 1 correct, 21 to 100 %) and block"),
+            .contains("No difference found between native (1 of 1 correct, 21 to 100 %) and emoji"),
         "{}",
         ended.stdout
     );
     let configuration = format!(
-        "\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\ntemperature = 0.5\nsyntax = \"block\"\n"
+        "\n[models.\"m:7b\"]\nurl = \"{url}\"\nmodel = \"m:7b\"\ntemperature = 0.5\nsyntax = \"emoji\"\n"
     );
     assert!(ended.stdout.ends_with(&configuration), "{}", ended.stdout);
     let requests: Vec<Value> = serving

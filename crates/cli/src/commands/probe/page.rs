@@ -15,7 +15,7 @@ const STYLE: &str = include_str!("page.css");
 /// Replaces the file by the page.
 pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Broken(format!("cannot write {}: {error}", path.display()))
+        Failure::Runtime(format!("cannot write {}: {error}", path.display()))
     };
     let folder = path
         .parent()
@@ -215,7 +215,7 @@ fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(c),
-            c if c.is_control() || crate::sanitize::is_unseen(c) => {
+            c if c.is_control() || crate::sanitize::is_invisible(c) => {
                 let _ = write!(safe, "\u{27e8}U+{:04X}\u{27e9}", u32::from(c));
             }
             c => safe.push(c),

@@ -22,7 +22,7 @@ impl Recorded {
     pub(super) fn open(path: &Path, model: &str, settings: &Settings) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let failed =
-            |error: std::io::Error| Failure::Broken(format!("cannot open {name}: {error}"));
+            |error: std::io::Error| Failure::Runtime(format!("cannot open {name}: {error}"));
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -33,7 +33,7 @@ impl Recorded {
             .map_err(failed)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                Failure::Broken(format!("{name} is in use by another process"))
+                Failure::Runtime(format!("{name} is in use by another process"))
             }
             TryLockError::Error(error) => failed(error),
         })?;
@@ -43,7 +43,7 @@ impl Recorded {
         let record = Record::new(model, settings.clone());
         let (attempts, length) = record
             .attempts(&text)
-            .map_err(|error| Failure::Broken(format!("cannot continue {name}: {error}")))?;
+            .map_err(|error| Failure::Runtime(format!("cannot continue {name}: {error}")))?;
         // An interruption may have left an incomplete line.
         file.set_len(length as u64).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -69,6 +69,6 @@ impl Recorded {
     fn write(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.write_all(line.as_bytes());
         let written = written.and_then(|()| self.file.sync_data());
-        written.map_err(|error| Failure::Broken(format!("cannot write {}: {error}", self.name)))
+        written.map_err(|error| Failure::Runtime(format!("cannot write {}: {error}", self.name)))
     }
 }
