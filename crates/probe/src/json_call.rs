@@ -31,7 +31,6 @@ pub(crate) fn find_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Foun
                 // A call may be inside.
                 None => 1,
             },
-            Ok(_) => 1,
             Err(error) if is_attempt(rest, &is_tool) => {
                 found.push(Found::Invalid { error });
                 // Where it ends is not known; the next one begins a line.
@@ -39,7 +38,7 @@ pub(crate) fn find_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Foun
                     .or(rest.find("\n{"))
                     .unwrap_or(rest.len())
             }
-            Err(_) => 1,
+            _ => 1,
         };
         rest = rest.get(length..).unwrap_or_default();
     }

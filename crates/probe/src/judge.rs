@@ -108,14 +108,13 @@ fn compare(
         };
         let mut missing = list(expected);
         for item in list(found) {
-            match missing.iter().position(|wanted| same(wanted, &item)) {
-                Some(at) => drop(missing.swap_remove(at)),
-                None => {
-                    let near = missing.first().map(|wanted| difference(wanted, &item));
-                    let near = near.flatten().unwrap_or_else(|| short(&item.to_string()));
-                    return Err(format!("wrong entry in {section}: {near}"));
-                }
+            if let Some(at) = missing.iter().position(|wanted| same(wanted, &item)) {
+                missing.swap_remove(at);
+                continue;
             }
+            let near = missing.first().and_then(|wanted| difference(wanted, &item));
+            let near = near.unwrap_or_else(|| short(&item.to_string()));
+            return Err(format!("wrong entry in {section}: {near}"));
         }
         return match missing.first() {
             Some(item) => Err(format!(

@@ -26,6 +26,7 @@ async fn attempt(name: &str, replies: Vec<ScriptedReply>) -> Attempt {
 }
 
 #[tokio::test(start_paused = true)]
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 async fn what_is_wrong_is_stated() {
     let booking = json!({"name": "Ada Berg", "people": 4, "meal": "dinner", "outside": true});
     let other = json!({"name": "Ada Berg", "people": 5, "meal": "dinner", "outside": true});

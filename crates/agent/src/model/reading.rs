@@ -95,24 +95,21 @@ impl<'r> Reading<'r> {
                 !piece.name().is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
             };
             let open = open.and_then(|at| self.calls.get_mut(at));
-            match open.filter(|(_, call)| !begins(call)) {
-                Some((_, call)) => {
-                    if call.id.is_empty() {
-                        call.id.push_str(id);
-                    }
-                    if call.name.is_empty() {
-                        call.name.push_str(piece.name());
-                    }
-                    call.arguments.push_str(piece.arguments());
+            if let Some((_, call)) = open.filter(|(_, call)| !begins(call)) {
+                if call.id.is_empty() {
+                    call.id.push_str(id);
                 }
-                None => {
-                    let call = NativeCall {
-                        id: id.to_owned(),
-                        name: piece.name().to_owned(),
-                        arguments: piece.arguments().to_owned(),
-                    };
-                    self.calls.push((piece.index, call));
+                if call.name.is_empty() {
+                    call.name.push_str(piece.name());
                 }
+                call.arguments.push_str(piece.arguments());
+            } else {
+                let call = NativeCall {
+                    id: id.to_owned(),
+                    name: piece.name().to_owned(),
+                    arguments: piece.arguments().to_owned(),
+                };
+                self.calls.push((piece.index, call));
             }
         }
         Ok(())

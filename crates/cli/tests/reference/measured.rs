@@ -1,4 +1,9 @@
 //! What is generated from `results/`: a page of the documentation, and the defaults by model name.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
 
 use std::fmt::Write as _;
 use std::fs;

@@ -44,34 +44,29 @@ impl Subject {
         }
         let is_url =
             |address: &&str| address.starts_with("http://") || address.starts_with("https://");
-        let (mut chosen, table) = match given.address.filter(is_url) {
-            Some(url) => {
-                let model = given.model.ok_or_else(|| {
-                    Failure::Usage(
-                        "a URL requires the id of the model: `plaincall probe URL MODEL`"
-                            .to_owned(),
-                    )
-                })?;
-                (Chosen::from_options(url, Some(model), given.kind), None)
+        let (mut chosen, table) = if let Some(url) = given.address.filter(is_url) {
+            let model = given.model.ok_or_else(|| {
+                Failure::Usage(
+                    "a URL requires the id of the model: `plaincall probe URL MODEL`".to_owned(),
+                )
+            })?;
+            (Chosen::from_options(url, Some(model), given.kind), None)
+        } else {
+            let configuration =
+                Configuration::load(given.files, Node::default(), false, environment)?;
+            if let Some(kind) = given.kind {
+                let kind = format!("{kind:?}").to_lowercase();
+                let message = format!("`--kind {kind}` requires a URL; a name determines the API");
+                return Err(Failure::Usage(message));
             }
-            None => {
-                let configuration =
-                    Configuration::load(given.files, Node::default(), false, environment)?;
-                if let Some(kind) = given.kind {
-                    let kind = format!("{kind:?}").to_lowercase();
-                    let message =
-                        format!("`--kind {kind}` requires a URL; a name determines the API");
-                    return Err(Failure::Usage(message));
-                }
-                let mut chosen = configuration.chosen(given.address)?;
-                if let Some(model) = given.model {
-                    chosen.entry.model = Some(model.to_owned());
-                }
-                let names = configuration.model_names();
-                let table = names.into_iter().find(|name| *name == chosen.name);
-                let table = table.map(str::to_owned);
-                (chosen, table)
+            let mut chosen = configuration.chosen(given.address)?;
+            if let Some(model) = given.model {
+                chosen.entry.model = Some(model.to_owned());
             }
+            let names = configuration.model_names();
+            let table = names.into_iter().find(|name| *name == chosen.name);
+            let table = table.map(str::to_owned);
+            (chosen, table)
         };
         chosen.entry.temperature = given.temperature.or(chosen.entry.temperature);
         chosen.entry.max_tokens = given.max_tokens.or(chosen.entry.max_tokens);

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use plaincall_probe::{ArmReport, Report, Task};
 
-/// The rows of figures: a name, and the cell of an arm.
-pub(super) const FIGURES: [(&str, fn(&ArmReport) -> String); 10] = [
+/// The cell of an arm.
+type Figure = fn(&ArmReport) -> String;
+
+/// The rows of figures, each with its name.
+pub(super) const FIGURES: [(&str, Figure); 10] = [
     ("correct", |arm| format!("{}/{}", arm.correct, arm.attempts)),
     ("correct, %", |arm| percent(arm.share())),
     ("95 % interval", |arm| {
@@ -34,7 +37,7 @@ fn tokens(arm: &ArmReport, tokens: u64) -> String {
 }
 
 /// The cell of an arm. One without attempts has none.
-pub(super) fn cell(arm: &ArmReport, figure: fn(&ArmReport) -> String) -> String {
+pub(super) fn cell(arm: &ArmReport, figure: Figure) -> String {
     if arm.attempts == 0 {
         return "-".to_owned();
     }
