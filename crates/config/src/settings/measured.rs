@@ -29,3 +29,29 @@ impl Model {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Model, measured_models};
+    use crate::Syntax;
+
+    #[test]
+    fn what_is_set_counts_more() {
+        assert!(measured_models().count() > 0);
+        let set = |syntax, start: Option<&str>| Model {
+            syntax,
+            start_prefix: start.map(str::to_owned),
+            ..Model::default()
+        };
+        let emoji = "reference-emoji";
+        for (model, id, expected) in [
+            (set(None, None), emoji, Some(Syntax::Emoji)),
+            (set(None, None), "reference", None),
+            (set(None, None), "Reference-emoji", None),
+            (set(Some(Syntax::Block), None), emoji, Some(Syntax::Block)),
+            (set(None, Some("<<<")), emoji, None),
+        ] {
+            assert_eq!(model.or_measured(id).syntax, expected, "{id}");
+        }
+    }
+}
