@@ -146,7 +146,7 @@ async fn what_the_server_gets() {
 async fn who_supports_them() {
     assert!(OpenAi::new("http://127.0.0.1:1/v1", "m").supports_native_calls());
     assert!(!Anthropic::new("m").supports_native_calls());
-    // A call that nobody asked for is an error as before.
+    // A call that no request allows is an error as before.
     let script = stream(&[
         json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "a", "arguments": "{}"}}]}),
     ]);

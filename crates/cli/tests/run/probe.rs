@@ -32,7 +32,7 @@ fn probe(scene: &Scene, arguments: &[&str]) -> Ended {
     scene.plaincall(&all).output().unwrap().into()
 }
 
-fn says(text: &str) -> Script {
+fn answer(text: &str) -> Script {
     Script::stream(&[text], "stop")
 }
 
@@ -57,30 +57,30 @@ const ANSWER: &str = "Tromsdalen.";
 const LOOK_UP: [&str; 2] = ["--tasks", "look-up"];
 
 fn in_block() -> Script {
-    says(&call("get_record", &[("table", "users"), ("id", "u-1007")]))
+    answer(&call("get_record", &[("table", "users"), ("id", "u-1007")]))
 }
 
 fn in_json() -> Script {
-    says(
+    answer(
         "```json\n{\"name\": \"get_record\", \"arguments\": {\"table\": \"users\", \"id\": \"u-1007\"}}\n```",
     )
 }
 
 fn in_emoji() -> Script {
-    says("\u{1F6E0}\u{FE0F}[get_record users u-1007]\n\u{1F6E0}\u{FE0F}[/end]\n")
+    answer("\u{1F6E0}\u{FE0F}[get_record users u-1007]\n\u{1F6E0}\u{FE0F}[/end]\n")
 }
 
 #[test]
 fn each_arm_is_asked_in_its_own_form() {
     let scripts = vec![
         natively(),
-        says(ANSWER),
+        answer(ANSWER),
         in_json(),
-        says(ANSWER),
+        answer(ANSWER),
         in_block(),
-        says(ANSWER),
+        answer(ANSWER),
         in_emoji(),
-        says(ANSWER),
+        answer(ANSWER),
     ];
     let serving = serving(scripts);
     let scene = Scene::new("");
@@ -177,9 +177,9 @@ fn a_result_to_share_has_no_secrets() {
     let secret = "sk-topsecret";
     let serving = serving(vec![
         natively(),
-        says(ANSWER),
+        answer(ANSWER),
         in_block(),
-        says("I do not know."),
+        answer("I do not know."),
     ]);
     let scene = Scene::new("");
     let url = format!("{}?key={secret}", serving.server.url());
@@ -235,7 +235,7 @@ fn a_result_to_share_has_no_secrets() {
 #[test]
 fn an_interrupted_comparison_continues() {
     let stall = Script::nothing(Then::Stall);
-    let first = serving(vec![in_block(), says(ANSWER), stall]);
+    let first = serving(vec![in_block(), answer(ANSWER), stall]);
     let scene = Scene::new("");
     let url = first.server.url();
     let options = [
@@ -261,9 +261,9 @@ fn an_interrupted_comparison_continues() {
     fs::write(&record, text).unwrap();
     let second = serving(vec![
         in_block(),
-        says(ANSWER),
+        answer(ANSWER),
         in_block(),
-        says("I forgot."),
+        answer("I forgot."),
     ]);
     let url = second.server.url();
     let options = [
@@ -383,12 +383,12 @@ fn a_server_that_refuses() {
         "{}",
         ended.stderr
     );
-    // It has no tools: the other arms go on.
+    // It has no tools: the other arms continue.
     let refused = Script::json(
         400,
         &json!({"error": {"message": "m does not support tools"}}),
     );
-    let second = serving(vec![refused, in_block(), says(ANSWER)]);
+    let second = serving(vec![refused, in_block(), answer(ANSWER)]);
     let ended = probe(
         &scene,
         &[
@@ -488,7 +488,7 @@ fn measured_defaults() {
         ("a", &["--start-prefix", "<<<"], false),
         ("b", &[], false),
     ] {
-        let serving = serving(vec![says("Hello.")]);
+        let serving = serving(vec![answer("Hello.")]);
         let text = fs::read_to_string(scene.path("config.toml")).unwrap();
         let text = text.replace("http://127.0.0.1:1/v1", &serving.server.url());
         fs::write(scene.path("here.toml"), text).unwrap();
