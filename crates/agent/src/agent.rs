@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plaincall::call::prompt::{PromptOptions, SkippedExample};
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
@@ -43,6 +44,7 @@ impl Agent {
                 environment: BTreeMap::new(),
                 directory_in: None,
                 retries: Retries::default(),
+                prompt: PromptOptions::new(),
             },
             #[cfg(feature = "mcp")]
             servers: None,
@@ -143,6 +145,13 @@ impl Agent {
         )?)
     }
 
+    /// Returns the examples of calls that the prompt does not contain, because they do not fit or are not valid.
+    pub fn skipped_examples(&self) -> Vec<SkippedExample> {
+        // The dialect was checked when the agent was built.
+        let prompt = self.settings.prompt(&self.settings.dialect).ok().flatten();
+        prompt.map_or(Vec::new(), |prompt| prompt.skipped_examples().to_vec())
+    }
+
     /// Returns the tools.
     pub fn tools(&self) -> &Toolbox {
         &self.settings.tools
@@ -160,6 +169,12 @@ impl AgentBuilder {
     /// Sets the retries of failed model requests.
     pub fn retries(mut self, retries: Retries) -> Self {
         self.settings.retries = retries;
+        self
+    }
+
+    /// Sets the options of the prompt, such as the limit of the tools' examples of calls.
+    pub fn prompt(mut self, options: PromptOptions) -> Self {
+        self.settings.prompt = options;
         self
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plaincall::call::{
     PromptTextBuilder, Trusted,
-    prompt::{PromptOptions, prompt},
+    prompt::{Prompt, PromptOptions, prompt},
 };
 use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
+    pub(crate) prompt: PromptOptions,
 }
 
 impl Settings {
@@ -58,12 +59,19 @@ impl Settings {
         Ok(Some(key))
     }
 
+    /// The prompt with the tools; `None` without tools.
+    pub(crate) fn prompt(&self, dialect: &Dialect) -> Result<Option<Prompt>, DialectError> {
+        let specs = self.tools.iter().map(Tool::spec);
+        let has_tools = !self.tools.is_empty();
+        has_tools
+            .then(|| prompt(specs, dialect, &self.prompt))
+            .transpose()
+    }
+
     /// The system prompt: how to call tools, their list, and the system text.
     pub(crate) fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
         let mut prompt_text = PromptTextBuilder::new(std::slice::from_ref(dialect))?;
-        if !self.tools.is_empty() {
-            let specs = self.tools.iter().map(Tool::spec);
-            let taught = prompt(specs, dialect, &PromptOptions::new())?;
+        if let Some(taught) = self.prompt(dialect)? {
             prompt_text.trusted(Trusted::assert(taught.into_text()));
             if !self.system.is_empty() {
                 prompt_text.trusted("\n");

@@ -103,6 +103,7 @@ pub use schema::Schema;
 pub use spec_error::SpecError;
 pub use stop::Stop;
 pub use suspect_marker::SuspectMarker;
+pub use tool::example::CallExample;
 pub use tool::lookup::ToolLookup;
 pub use tool::set::ToolSet;
 pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};

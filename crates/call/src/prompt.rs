@@ -2,6 +2,7 @@
 
 mod block;
 mod emoji;
+mod examples;
 mod list;
 mod notation;
 pub(crate) mod options;
@@ -9,10 +10,11 @@ mod teaching;
 
 pub use options::PromptOptions;
 
-use std::{mem, slice};
+use std::{fmt, mem, slice};
 
 use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
+use crate::prompt::examples::Examples;
 use crate::prompt::list::list_tool;
 use crate::prompt::teaching::Teaching;
 use crate::tool::ToolSpec;
@@ -48,6 +50,7 @@ pub fn prompt<'t>(
     let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
     let tools: Vec<&ToolSpec> = tools.into_iter().collect();
+    let examples = Examples::new(&tools, dialect, options.example_bytes);
     for group in PromptPart::GROUPS {
         let mut is_first = true;
         for part in group {
@@ -63,7 +66,7 @@ pub fn prompt<'t>(
             }
             let start = built.written();
             match text {
-                None => list(&mut built, &tools, syntax),
+                None => list(&mut built, &tools, syntax, &examples),
                 Some(text) => {
                     built.trusted(Trusted::assert(text)).begin_line();
                 }
@@ -74,15 +77,17 @@ pub fn prompt<'t>(
     Ok(Prompt {
         prompt_text: built.finish(),
         parts,
+        skipped_examples: examples.skipped,
     })
 }
 
-fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
+fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax, examples: &Examples) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {
             built.trusted("\n");
         }
         built.untrusted(&list_tool(tool, syntax));
+        examples.write(index, built);
     }
     if tools.is_empty() {
         built.trusted("(none)\n");
@@ -94,9 +99,43 @@ fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax) {
 pub struct Prompt {
     prompt_text: PromptText,
     parts: Vec<(PromptPart, Span)>,
+    skipped_examples: Vec<SkippedExample>,
+}
+
+/// An example of a call that the prompt does not contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedExample {
+    /// The name of the tool.
+    pub tool: String,
+    /// The index in [`ToolSpec::call_examples`].
+    pub index: usize,
+    /// The reason, as a sentence without a period.
+    pub reason: String,
+}
+
+impl fmt::Display for SkippedExample {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            tool,
+            index,
+            reason,
+        } = self;
+        let number = index + 1;
+        write!(
+            formatter,
+            "the prompt does not contain example {number} of `{tool}`: {reason}"
+        )
+    }
 }
 
 impl Prompt {
+    /// Returns the examples of calls that the prompt does not contain: those that do not fit into
+    /// [`example_bytes`](PromptOptions::example_bytes), and those that are not valid calls of their tools.
+    pub fn skipped_examples(&self) -> &[SkippedExample] {
+        &self.skipped_examples
+    }
+
     /// Returns the prompt as a prompt text, which records the untrusted parts.
     pub fn prompt_text(&self) -> &PromptText {
         &self.prompt_text

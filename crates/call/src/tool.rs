@@ -5,6 +5,7 @@ mod by_schema;
 mod by_type;
 pub(crate) mod check;
 pub(crate) mod definitions;
+pub(crate) mod example;
 pub(crate) mod lookup;
 pub(crate) mod set;
 mod untrusted;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::pointer::escape;
 use crate::schema::{Kinds, Place, Schema, SchemaReader};
+use crate::tool::example::CallExample;
 use crate::validate::Validator;
 
 /// The definition of a tool: its name, parameters and effect.
@@ -54,6 +56,8 @@ pub struct ToolSpec {
     pub positional: Option<Vec<String>>,
     /// The string parameter that takes the body of an emoji call.
     pub body: Option<String>,
+    /// Examples of calls. The schema may have more ([`call_examples`](Self::call_examples)).
+    pub examples: Vec<CallExample>,
 }
 
 /// A parameter of a tool.
@@ -184,6 +188,7 @@ impl ToolSpec {
             hinted_effect: None,
             positional: None,
             body: None,
+            examples: Vec::new(),
         }
     }
 

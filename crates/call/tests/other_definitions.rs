@@ -246,7 +246,7 @@ fn examples_of_a_definition_are_those_of_its_schema() {
     definition["input_schema"]["examples"] = json!([{"city": "Bonn"}]);
     assert_eq!(
         examples(definition.clone()),
-        Some(json!([{"city": "Bonn"}]))
+        Some(json!([{"city": "Bonn"}, {"city": "Ulm"}]))
     );
     assert_eq!(
         examples(json!({"name": "a", "input_schema": schema(), "input_examples": []})),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod call_examples;
 mod definition;
 mod examples;
 mod keywords;

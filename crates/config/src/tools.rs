@@ -57,6 +57,23 @@ pub struct ToolTable {
     pub positional: Option<Vec<String>>,
     /// The parameter that is the body of an emoji call.
     pub body: Option<String>,
+    /// Examples of calls.
+    pub examples: Vec<ExampleTable>,
+}
+
+/// A table `[[tools.NAME.examples]]`: an example of a call.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct ExampleTable {
+    /// The arguments.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+    /// The output of the call.
+    #[serde(default)]
+    pub result: Option<String>,
+    /// A comment for the model.
+    #[serde(default)]
+    pub comment: String,
 }
 
 /// `retry` of a tool: a number of attempts, or a table that also sets the delays.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, ToolSpec};
+use plaincall_call::{Arguments, CallExample, Effect, ToolSpec};
 
 use crate::command::Interpreted;
 use crate::command::invocation::Invocation;
@@ -197,6 +197,25 @@ impl Tool {
     /// Sets the string parameter that takes the body of an emoji call (`spec/emoji.md` 8).
     pub fn body(mut self, name: impl Into<String>) -> Self {
         self.spec = self.spec.body(name);
+        self
+    }
+
+    /// Adds an example of a call, which the prompt shows as the model has to write it.
+    ///
+    /// ```
+    /// use plaincall::{Effect, Tool, call::CallExample};
+    ///
+    /// /// Adds two numbers.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Add { a: i64, b: i64 }
+    ///
+    /// let add = Tool::new("Add", |add: Add, _| async move { Ok((add.a + add.b).to_string()) })
+    ///     .effect(Effect::Read)
+    ///     .example(CallExample::new(serde_json::json!({"a": -5, "b": 7})).result("2"));
+    /// assert!(add.spec().check().is_ok());
+    /// ```
+    pub fn example(mut self, example: CallExample) -> Self {
+        self.spec = self.spec.example(example);
         self
     }
 

@@ -1,9 +1,11 @@
 //! An entry of the list of tools (`spec/prompt.md` 3).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use plaincall_syntax::Syntax;
+use serde_json::Value;
 
 use super::notation::{Keywords, Notation, References, comment, describe, json};
 use crate::tool::ToolSpec;
@@ -20,9 +22,9 @@ pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Untrusted<'static> {
     };
     let mut text = format!("## {name}\n");
     describe_in_lines(&mut text, &tool.description);
-    let document = tool.schema().document();
-    let whole = json(document);
-    match in_notation(tool, syntax) {
+    let document = without_call_examples(tool.schema().document());
+    let whole = json(&document);
+    match in_notation(tool, &document, syntax) {
         Some(notation) if notation.len() <= whole.len() => text.push_str(&notation),
         _ => {
             text.push_str(&whole);
@@ -48,9 +50,27 @@ fn describe_in_lines(text: &mut String, description: &str) {
     }
 }
 
+/// Returns the schema without the examples that are listed as calls. Others can only be JSON.
+fn without_call_examples(document: &Value) -> Cow<'_, Value> {
+    let is_example = |examples: &Value| {
+        let examples = examples.as_array();
+        examples.is_some_and(|examples| examples.iter().any(Value::is_object))
+    };
+    if !document.get("examples").is_some_and(is_example) {
+        return Cow::Borrowed(document);
+    }
+    let mut document = document.clone();
+    if let Some(Value::Array(examples)) = document.get_mut("examples") {
+        examples.retain(|example| !example.is_object());
+        if let (true, Value::Object(keywords)) = (examples.is_empty(), &mut document) {
+            keywords.shift_remove("examples");
+        }
+    }
+    Cow::Owned(document)
+}
+
 /// Writes the parameters; `None` if the schema has references that the notation cannot name.
-fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
-    let document = tool.schema().document();
+fn in_notation(tool: &ToolSpec, document: &Value, syntax: Syntax) -> Option<String> {
     let mut keywords = Keywords::new(document.as_object()?);
     let mut notation = Notation::new(References::of(document)?, syntax);
     let mut text = String::new();

@@ -1,10 +1,24 @@
 //! Options of the prompt.
 
+/// The default limit of all examples of calls together, in bytes.
+const EXAMPLE_BYTES: usize = 4 << 10;
+
 /// Parts that the prompt omits. Default: none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PromptOptions {
     pub(super) without_dependencies: bool,
     pub(super) one_call: bool,
+    pub(super) example_bytes: usize,
+}
+
+impl Default for PromptOptions {
+    fn default() -> Self {
+        Self {
+            without_dependencies: false,
+            one_call: false,
+            example_bytes: EXAMPLE_BYTES,
+        }
+    }
 }
 
 impl PromptOptions {
@@ -22,6 +36,13 @@ impl PromptOptions {
     /// Allows at most one call in a reply.
     pub fn one_call(mut self) -> Self {
         self.one_call = true;
+        self
+    }
+
+    /// Limits the total size of the tools' examples of calls. Default: 4 KiB. The first example of each tool comes first;
+    /// [`Prompt::skipped_examples`](super::Prompt::skipped_examples) returns those that do not fit.
+    pub fn example_bytes(mut self, most: usize) -> Self {
+        self.example_bytes = most;
         self
     }
 }

@@ -15,7 +15,8 @@ impl ToolSpec {
     /// # Errors
     /// Returns the first problem: a name that no call can express, a schema that is not an object's, a duplicate
     /// parameter, a name in `positional` or `body` that is not a parameter or has the wrong kind, a required list or
-    /// object that has no room on the line of an emoji call, or a schema that cannot be validated.
+    /// object that has no room on the line of an emoji call, a schema that cannot be validated, or an example with
+    /// arguments that no call can have.
     pub fn check(&self) -> Result<(), SpecError> {
         check_tool_name(&self.name)?;
         self.schema().parameters()?;
@@ -37,7 +38,8 @@ impl ToolSpec {
         }
         self.check_body()?;
         self.check_positional()?;
-        self.validator().check(self.schema())
+        self.validator().check(self.schema())?;
+        self.check_examples()
     }
 
     fn check_body(&self) -> Result<(), SpecError> {

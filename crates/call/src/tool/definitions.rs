@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::json_text;
 use crate::nearest::nearest_name;
@@ -53,7 +53,8 @@ impl std::error::Error for DefinitionsError {}
 /// `tools/list`, with or without the JSON-RPC envelope), or a single definition.
 ///
 /// A definition has a `name`, a `description` and a JSON Schema as `parameters`, `inputSchema` or `input_schema`; it
-/// may be nested in `function`. `input_examples` become the `examples` of the schema. Other keys are ignored. Every
+/// may be nested in `function`. `input_examples` are added to the `examples` of the schema, which are examples of calls
+/// ([`call_examples`](ToolSpec::call_examples)). Other keys are ignored. Every
 /// tool has [`Effect::Write`]: `annotations` are only hints of the server about itself, kept in
 /// [`hinted_effect`](ToolSpec::hinted_effect). If you know better, set another [`effect`](ToolSpec::effect).
 ///
@@ -270,7 +271,8 @@ fn hinted_effect(fields: &Map<String, Value>, at: &str) -> Result<Option<Effect>
     })
 }
 
-fn with_examples<'v>(
+/// Adds the `input_examples` of a definition to the examples of its schema.
+pub(super) fn with_examples<'v>(
     schema: &'v Value,
     fields: &'v Map<String, Value>,
     at: &str,
@@ -285,8 +287,11 @@ fn with_examples<'v>(
     };
     let mut schema = schema.clone();
     if let (Value::Object(keywords), false) = (&mut schema, examples.is_empty()) {
-        let given = || examples.clone().into();
-        keywords.entry("examples").or_insert_with(given);
+        let all = keywords.entry("examples").or_insert_with(|| json!([]));
+        if let Value::Array(all) = all {
+            let new: Vec<&Value> = examples.iter().filter(|one| !all.contains(one)).collect();
+            all.extend(new.into_iter().cloned());
+        }
     }
     Ok(Cow::Owned(schema))
 }

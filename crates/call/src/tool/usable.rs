@@ -9,7 +9,7 @@ use crate::pointer::unescape;
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
-use crate::tool::definitions::{SCHEMAS, tool};
+use crate::tool::definitions::{SCHEMAS, tool, with_examples};
 
 /// The number of attempts to relax a schema before it accepts any object.
 const ROUNDS: usize = 32;
@@ -119,6 +119,9 @@ fn relaxed(value: &Value) -> Option<ToolSpec> {
     };
     let given = SCHEMAS.iter().find_map(|key| fields.get(*key));
     let mut schema = given.cloned().unwrap_or_default();
+    if let Ok(with_examples) = with_examples(&schema, fields, "") {
+        schema = with_examples.into_owned();
+    }
     for _ in 0..ROUNDS {
         let mut errors = Schema::new(schema.clone()).errors();
         if errors.is_empty() {

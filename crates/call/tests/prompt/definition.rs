@@ -1,7 +1,7 @@
 //! The examples of `spec/prompt.md`: a tool as JSON, and its entry in the list.
 
 use plaincall_call::{
-    ToolSpec,
+    CallExample, ToolSpec,
     definitions::read_tool_definitions,
     prompt::{PromptOptions, PromptPart, prompt},
 };
@@ -25,12 +25,19 @@ fn tool(definition: &str) -> ToolSpec {
     let tools =
         read_tool_definitions(definition).unwrap_or_else(|error| panic!("{definition}: {error}"));
     let tool = tools.into_iter().next().expect("a tool");
-    // The additions of our own definitions for the emoji syntax.
+    // The additions of our own definitions.
     let value: Value = serde_json::from_str(definition).expect("JSON");
-    match value["body"].as_str() {
+    let tool = match value["body"].as_str() {
         Some(body) => tool.body(body),
         None => tool,
-    }
+    };
+    let examples = value["examples"].as_array().into_iter().flatten();
+    examples.fold(tool, |tool, example| {
+        let mut made = CallExample::new(example["arguments"].clone());
+        made.result = example["result"].as_str().map(str::to_owned);
+        made.comment = example["comment"].as_str().unwrap_or_default().to_owned();
+        tool.example(made)
+    })
 }
 
 #[test]

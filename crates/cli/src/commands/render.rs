@@ -11,7 +11,7 @@ use plaincall_syntax::Dialect;
 
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status};
+use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::for_each_file;
 
 /// Write calls, the system prompt or the message history as a model sees them.
@@ -99,6 +99,9 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
             let tools = options.schema.load(None)?.0.unwrap_or_default();
             let prompt = prompt(tools.iter(), &output_dialect(options)?, &prompt_options)?;
             output.bytes(prompt.text().as_bytes())?;
+            for skipped in prompt.skipped_examples() {
+                print_note(skipped);
+            }
             Ok(Status::Success)
         }
         Rendered::Messages => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
+use plaincall_call::{CallExample, Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
 use plaincall_config::tools::{self, RetryTable, ToolTable};
 use plaincall_config::{Document, Location, Node, Value, child};
 use serde_json::{Map, Value as Json};
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 
     fn spec(&mut self, table: &ToolTable) -> Option<ToolSpec> {
-        if !self.are_sound(&["parameters", "positional", "body"]) {
+        if !self.are_sound(&["parameters", "positional", "body", "examples"]) {
             return None;
         }
         let mut spec = ToolSpec::new(self.name)
@@ -118,6 +118,12 @@ impl Reader<'_> {
         } else {
             self.short_form(spec, &parameters)?
         };
+        for given in &table.examples {
+            let mut example =
+                CallExample::new(given.arguments.clone()).comment(given.comment.as_str());
+            example.result.clone_from(&given.result);
+            spec = spec.example(example);
+        }
         if let Err(error) = spec.check() {
             let names = named_parameters(&spec, &error);
             let place = self.place_in_spec(&error.at, is_schema);

@@ -133,6 +133,9 @@ async fn build_with(
         .as_ref()
         .is_some_and(|session| session.history.begin().is_some());
     let agent = builder.build().map_err(|error| failure(&error))?;
+    for skipped in agent.skipped_examples() {
+        print_note(&skipped);
+    }
     let conversation = match session {
         None => agent.conversation(),
         Some(session) => {

@@ -13,7 +13,7 @@ use plaincall_syntax::Severity;
 use crate::definitions::{self, DefinitionFile};
 use crate::output::Output;
 use crate::sanitize::sanitize;
-use crate::status::{Failure, Outcome, Status};
+use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::excerpt::{Excerpt, Excerpts};
 use crate::text::diagnostics::counted;
 use crate::text::source::Counter;
@@ -115,6 +115,9 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
 fn in_prompt(name: &str, tools: &[ToolSpec], warnings: usize) -> Result<String, Failure> {
     let prompt = prompt(tools, &Dialect::block().escaped(), &PromptOptions::new())
         .map_err(|error| Failure::Runtime(error.to_string()))?;
+    for skipped in prompt.skipped_examples() {
+        print_note(skipped);
+    }
     let list = prompt
         .parts()
         .iter()
