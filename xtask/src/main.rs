@@ -10,6 +10,7 @@ mod departures;
 mod fuzz;
 mod instructions;
 mod interface;
+mod links;
 mod mcp;
 mod mutants;
 mod node;
@@ -17,8 +18,11 @@ mod notices;
 mod oldest_rust;
 mod passed;
 mod peers;
+mod pictures;
 mod promises;
+mod readme;
 mod repository_lints;
+mod site;
 mod suites;
 mod words;
 
@@ -35,7 +39,7 @@ cargo xtask TASK
 
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
-  test --all    all tests, documents, interface, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
+  test --all    all tests, documents, site, interface, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published OpenAI clients against the gateway; installs them (needs Python, Node and a network)
@@ -57,6 +61,8 @@ cargo xtask TASK
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
+  pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
+  site          build the documentation as a website in target/site; installs mdBook once (needs a network)
 ";
 
 fn main() -> ExitCode {
@@ -87,6 +93,8 @@ fn main() -> ExitCode {
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
         ["docs"] => docs(),
+        ["pictures"] => pictures::record(&root()),
+        ["site"] => site::build(&root()),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -156,9 +164,10 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 10] = [
+    let groups: [(&str, Group); 11] = [
         ("tests", || test(true)),
         ("documents", documents),
+        ("site", || site::build(&root())),
         ("interface", || interface::check(&root())),
         ("features", features),
         ("oldest Rust", oldest_rust::check),

@@ -38,6 +38,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         &[
             "command::mcp::",
             "command::terminal::",
+            "pictures::live_view::",
             "run::pages::",
             "run::talk::terminals::",
             "run::terminal::",

@@ -1,6 +1,7 @@
 //! Exit statuses and messages on standard error.
 
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,6 +14,8 @@ use plaincall::{
 pub(crate) use crate::outcome::{Failure, Outcome, Status};
 use crate::output::write_stderr;
 use crate::sanitize::sanitize;
+use crate::terminal::human;
+use crate::terminal::tty::Size;
 
 /// The exit status after a timeout, as in `timeout`.
 const TIMED_OUT: u8 = 124;
@@ -70,7 +73,12 @@ pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool
 
 pub(crate) fn print_note(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
-    let message = sanitize(&message.to_string());
+    let mut message = sanitize(&message.to_string());
+    if io::stderr().is_terminal() {
+        // The last column stays free, because terminals treat it differently.
+        let width = Size::of_standard_error().columns.saturating_sub(1);
+        message = human::wrap(&message, "note: ".len(), width);
+    }
     write_stderr(format_args!("{note}note:{note:#} {message}\n"));
 }
 

@@ -9,5 +9,5 @@
 mod data;
 mod lines;
 mod page;
-mod scene;
+pub(crate) mod scene;
 mod timeline;

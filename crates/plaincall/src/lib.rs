@@ -156,7 +156,6 @@ pub mod events {
 
 /// The Rust examples in documents.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/writing-tools.md")]
 #[doc = include_str!("../../../docs/observing.md")]
 #[doc = include_str!("../../../docs/talking-to-a-model.md")]

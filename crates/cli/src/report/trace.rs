@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 
 use crate::report::transcript::{self, Delta, Segment};
 use crate::terminal::call_table::CallTable;
-use crate::terminal::critical::critical;
+use crate::terminal::critical::critical_path;
 
 /// The trace of a run.
 #[derive(Debug, Default, Serialize)]
@@ -95,6 +95,8 @@ pub(crate) struct Call {
     pub(crate) ended_ms: Option<u64>,
     /// Whether the call is on the critical path of the turn.
     pub(crate) is_critical: bool,
+    /// The previous call on the critical path, whose end let this one start: a dependency, or a call that freed a slot.
+    pub(crate) critical_cause: Option<u32>,
     /// The last stage before the end.
     #[serde(skip)]
     stage: Stage,
@@ -303,9 +305,12 @@ impl Trace {
             for (call, source) in self.calls.iter_mut().skip(first).zip(read.sources) {
                 call.source = call.arguments.is_none().then_some(source);
             }
-            let calls = self.calls.iter_mut().skip(first);
-            for (call, is_critical) in calls.zip(critical(&turn.table)) {
-                call.is_critical = is_critical;
+            let mut cause = None;
+            for index in critical_path(&turn.table) {
+                if let Some(call) = self.calls.get_mut(first.saturating_add(index)) {
+                    call.is_critical = true;
+                    call.critical_cause = cause.replace(call.number);
+                }
             }
         }
         for call in self.calls.iter_mut().filter(|call| call.status.is_none()) {

@@ -8,14 +8,15 @@ use crate::terminal::call_table::CallTable;
 /// immediately; the delay is process scheduling.
 const MAX_GAP: Duration = Duration::from_millis(25);
 
-/// Returns for each call whether it is on the critical path: the chain of calls, each of which could start only after
-/// the previous one had ended, that leads to the call that ended last.
+/// Returns the critical path as indexes of calls, in order of time: the chain of calls, each of which could start only
+/// after the previous one had ended, that leads to the call that ended last.
 ///
 /// The cause of a start is the last of: the end of the call's own text, the end of a dependency, or the end of a call
 /// that freed a slot just before.
-pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
+pub(crate) fn critical_path(table: &CallTable) -> Vec<usize> {
     let calls = table.calls();
-    let mut is_critical = vec![false; calls.len()];
+    let mut path = Vec::new();
+    let mut is_visited = vec![false; calls.len()];
     // Started calls with their end times.
     let ran = || {
         let calls = calls.iter().enumerate();
@@ -27,10 +28,11 @@ pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
     let mut next = ran().max_by_key(|(_, ended)| *ended);
     while let Some((index, _)) = next {
         // Inconsistent times must not cause an endless loop.
-        match is_critical.get_mut(index) {
+        match is_visited.get_mut(index) {
             Some(is_visited @ false) => *is_visited = true,
             _ => break,
         }
+        path.push(index);
         let Some(call) = calls.get(index) else { break };
         let Some(started) = call.times.started.filter(|_| call.result().is_some()) else {
             break;
@@ -54,5 +56,6 @@ pub(crate) fn critical(table: &CallTable) -> Vec<bool> {
             freed_slot.or(cause)
         };
     }
-    is_critical
+    path.reverse();
+    path
 }

@@ -1,6 +1,8 @@
-//! Times and counts for people.
+//! Times, counts and wrapped text for people.
 
 use std::time::Duration;
+
+use unicode_width::UnicodeWidthStr as _;
 
 /// Formats a duration: `40 ms`, `1.2 s`, `2 min 05 s`.
 pub(crate) fn time(time: Duration) -> String {
@@ -53,4 +55,48 @@ pub(crate) fn utc(milliseconds: u64) -> String {
 pub(crate) fn count(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
+}
+
+/// Wraps text between words to rows of at most `width` columns. Its first row starts at column `indent`, the others are
+/// indented as far. A word that is too long stays whole, so that it can be copied.
+pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    let mut column = indent;
+    for piece in text.split_inclusive([' ', '\n']) {
+        let word = piece.trim_end_matches([' ', '\n']);
+        if column > indent && column + word.width() > width {
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        }
+        out.push_str(piece);
+        column += piece.trim_end_matches('\n').width();
+        if piece.ends_with('\n') {
+            column = 0;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn words_stay_whole() {
+        for (text, expected) in [
+            ("", ""),
+            ("one two", "one two"),
+            ("one two three four", "one two\n  three four"),
+            (
+                "a_word_that_is_too_long fits",
+                "a_word_that_is_too_long\n  fits",
+            ),
+            ("one\ntwo three four", "one\ntwo three\n  four"),
+            ("日本語 日本語 日本語", "日本語\n  日本語\n  日本語"),
+        ] {
+            assert_eq!(wrap(text, 2, 12), expected, "{text}");
+        }
+    }
 }

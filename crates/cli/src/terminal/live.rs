@@ -152,7 +152,7 @@ impl Live {
         lines
     }
 
-    /// Returns at most `room` open calls, running calls first.
+    /// Returns at most `room` lines: the open calls, running calls first, and the number of those that are not shown.
     fn open_lines(&self, room: usize, width: usize) -> Vec<Line> {
         let Transcript { table, options, .. } = &self.transcript;
         let mut open: Vec<(usize, &Call)> = table.open().enumerate().collect();
@@ -161,13 +161,26 @@ impl Live {
             State::Writing => (1, Duration::ZERO),
             _ => (2, Duration::ZERO),
         });
-        open.truncate(room);
+        let all = open.len();
+        if all > room {
+            open.truncate(room.saturating_sub(1));
+        }
+        let hidden = all - open.len();
         open.sort_by_key(|(index, _)| *index);
         let now = self.started.elapsed();
         let lines = open.into_iter();
-        lines
+        let mut lines: Vec<Line> = lines
             .map(|(_, call)| open_line(table, call, now, width, options.glyphs))
-            .collect()
+            .collect();
+        if hidden > 0 && room > 0 {
+            let calls = human::count(hidden, "more call");
+            let line = Line::of(
+                DIM,
+                &format!("{} {calls} not shown", options.glyphs.ellipsis),
+            );
+            lines.push(line.truncate(width, options.glyphs.ellipsis));
+        }
+        lines
     }
 
     fn draw(&mut self, out: &mut String) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anstyle::Style;
 
 use crate::terminal::call_table::{Call, CallTable};
-use crate::terminal::critical::critical;
+use crate::terminal::critical::critical_path;
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::Line;
@@ -75,7 +75,13 @@ pub(crate) fn timeline(table: &CallTable, max: usize, width: usize, glyphs: &Gly
     };
     let reply_end = table.reply_end().map(|end| scale.column(end));
     let mut lines = Vec::new();
-    for (call, is_critical) in calls.iter().zip(critical(table)) {
+    let mut is_critical = vec![false; table.calls().len()];
+    for index in critical_path(table) {
+        if let Some(flag) = is_critical.get_mut(index) {
+            *flag = true;
+        }
+    }
+    for (call, is_critical) in calls.iter().zip(is_critical) {
         let (style, time_style) = if is_critical {
             (BOLD, BOLD)
         } else {

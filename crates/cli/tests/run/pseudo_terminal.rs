@@ -100,6 +100,11 @@ impl Terminal {
         self.seen.lock().unwrap().screen.screen().contents()
     }
 
+    /// Looks at the current screen.
+    pub(crate) fn with_screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.seen.lock().unwrap().screen.screen())
+    }
+
     /// All that has been written, as it came.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()

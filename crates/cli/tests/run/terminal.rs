@@ -313,6 +313,10 @@ fn more_calls_than_rows() {
         screen.contains("The end."),
         "the text stays in sight:\n{screen}"
     );
+    let shown = screen.matches("waiting for slow").count();
+    assert!(shown > 3, "{screen}");
+    let hidden = format!("… {} more calls not shown", 20 - shown);
+    assert!(screen.contains(&hidden), "{hidden:?} is not in\n{screen}");
     assert_eq!(terminal.finish().0, Some(0));
 }
 

@@ -6,6 +6,10 @@ const WIDTH = 150;
 const HEIGHT = 34;
 const ACROSS = 210;
 const DOWN = 46;
+// On a narrow screen: how many calls are next to each other, and how far apart.
+const IN_ROW = 2;
+const TALL_ACROSS = 166;
+const TALL_DOWN = 62;
 
 // The colours of the style sheet, for what is drawn.
 const colors = {};
@@ -36,10 +40,10 @@ function canvas(element) {
 const places = [];
 const edges = [];
 const bands = [];
-const frame = { right: WIDTH, bottom: HEIGHT };
+const frame = { right: WIDTH, bottom: HEIGHT, isTall: false };
 const camera = { x: 0, y: 0, scale: 1, isFree: false, isWhole: false };
 let isLaidOut = false;
-// The call that is to come into sight when the graph is drawn next.
+// The call to show when the graph is drawn next.
 let sought = null;
 
 // What ties calls together: dependencies, and the order of writing where it was the reason that one was skipped.
@@ -131,11 +135,43 @@ function rowsFor(found) {
   return best;
 }
 
-function layOut() {
+// On a narrow screen, layers follow each other from top to bottom.
+function layOutTall(byTurn) {
+  let top = 0;
+  byTurn.forEach((turn, place) => {
+    if (turn.length === 0) return;
+    const found = layers(turn);
+    untangle(found);
+    bands.push({ name: `Turn ${trace.turns[place].number + 1}`, x: 0, y: top });
+    for (const layer of found) {
+      layer.forEach((number, at) => {
+        places[number] = { x: (at % IN_ROW) * TALL_ACROSS, y: top + Math.floor(at / IN_ROW) * TALL_DOWN };
+        frame.bottom = places[number].y + HEIGHT;
+      });
+      top += Math.ceil(layer.length / IN_ROW) * TALL_DOWN;
+    }
+    top += 40;
+  });
+  frame.right = (IN_ROW - 1) * TALL_ACROSS + WIDTH;
+}
+
+function layOut(isTall) {
   isLaidOut = true;
-  let left = 0;
+  places.length = edges.length = bands.length = 0;
+  Object.assign(frame, { right: WIDTH, bottom: HEIGHT, isTall });
   const byTurn = trace.turns.map(() => []);
   for (const call of calls) byTurn[call.turn].push(call);
+  if (isTall) layOutTall(byTurn);
+  else layOutWide(byTurn);
+  before.forEach((found, number) => found.forEach((cause) => edges.push([cause, number])));
+  // A call on the critical path may have waited for a slot instead of a dependency.
+  for (const { number, critical_cause: cause } of calls) {
+    if (cause !== null && !before[number].includes(cause)) edges.push([cause, number]);
+  }
+}
+
+function layOutWide(byTurn) {
+  let left = 0;
   byTurn.forEach((turn, place) => {
     if (turn.length === 0) return;
     const found = layers(turn);
@@ -154,11 +190,33 @@ function layOut() {
       });
       left += columns * ACROSS;
     }
-    bands.push({ name: `Turn ${trace.turns[place].number + 1}`, from: start, to: left - ACROSS + WIDTH });
+    bands.push({ name: `Turn ${trace.turns[place].number + 1}`, x: start, y: 0 });
     frame.right = left - ACROSS + WIDTH;
     left += 40;
   });
-  before.forEach((found, number) => found.forEach((cause) => edges.push([cause, number])));
+}
+
+// Where an edge leaves its cause, where it enters its call, and how it bends. Calls in a column are joined by their sides.
+function path(from, to) {
+  const middle = HEIGHT / 2;
+  if (!frame.isTall && from.x === to.x) {
+    const isDown = to.y > from.y;
+    const [y1, y2] = isDown ? [from.y + HEIGHT, to.y] : [from.y, to.y + HEIGHT];
+    const x = from.x + WIDTH / 2;
+    return { x1: x, y1, x2: x, y2, bx: 0, by: (y2 - y1) / 2 };
+  }
+  if (frame.isTall && from.y !== to.y) {
+    const isDown = to.y > from.y;
+    const [y1, y2] = isDown ? [from.y + HEIGHT, to.y] : [from.y, to.y + HEIGHT];
+    // Between the columns there is room to pass the rows in between.
+    const isFar = Math.abs(to.y - from.y) > TALL_DOWN;
+    const by = isFar ? Math.sign(y2 - y1) * (TALL_DOWN - HEIGHT) / 2 : (y2 - y1) / 2;
+    return { x1: from.x + WIDTH / 2, y1, x2: to.x + WIDTH / 2, y2, bx: 0, by, between: isFar ? (WIDTH + TALL_ACROSS) / 2 : null };
+  }
+  const isBack = frame.isTall && to.x < from.x;
+  const [x1, x2] = isBack ? [from.x, to.x + WIDTH] : [from.x + WIDTH, to.x];
+  const bx = frame.isTall ? (x2 - x1) / 2 : Math.max(Math.abs(x2 - x1) / 2, 30);
+  return { x1, y1: from.y + middle, x2, y2: to.y + middle, bx, by: 0 };
 }
 
 // The calls before and behind the chosen one, all the way.
@@ -188,17 +246,23 @@ function drawEdges(context, list, sight) {
     const to = places[number];
     if (Math.max(from.x, to.x) + WIDTH < sight.left || Math.min(from.x, to.x) > sight.right) continue;
     if (Math.max(from.y, to.y) + HEIGHT < sight.top || Math.min(from.y, to.y) > sight.bottom) continue;
-    const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2];
+    const { x1, y1, x2, y2, bx, by, between = null } = path(from, to);
     context.moveTo(x1, y1);
     if (camera.scale < 0.3) {
       context.lineTo(x2, y2);
     } else {
-      const bend = Math.max(Math.abs(x2 - x1) / 2, 30);
-      context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+      if (between === null) {
+        context.bezierCurveTo(x1 + bx, y1 + by, x2 - bx, y2 - by, x2, y2);
+      } else {
+        context.bezierCurveTo(x1, y1 + by, between, y1 + by, between, y1 + 2 * by);
+        context.lineTo(between, y2 - 2 * by);
+        context.bezierCurveTo(between, y2 - by, x2, y2 - by, x2, y2);
+      }
       if (camera.scale > 0.45) {
-        context.moveTo(x2 - 7, y2 - 4);
+        const [dx, dy] = [Math.sign(bx) * 7, Math.sign(by) * 7];
+        context.moveTo(x2 - dx + dy * 0.57, y2 - dy + dx * 0.57);
         context.lineTo(x2, y2);
-        context.lineTo(x2 - 7, y2 + 4);
+        context.lineTo(x2 - dx - dy * 0.57, y2 - dy - dx * 0.57);
       }
     }
   }
@@ -259,7 +323,8 @@ function drawGraph() {
   const plane = byId("plane");
   const [context, width, height] = canvas(plane);
   if (!context || calls.length === 0) return;
-  if (!isLaidOut) layOut();
+  const isTall = width < 600;
+  if (!isLaidOut || frame.isTall !== isTall) layOut(isTall);
   if (!camera.isFree) fit(width, height);
   if (sought !== null) showInGraph(sought);
   sought = null;
@@ -275,11 +340,11 @@ function drawGraph() {
   if (bands.length > 1) {
     context.fillStyle = colors.faint;
     context.font = `${Math.min(13 / scale, 60)}px system-ui, sans-serif`;
-    for (const { name, from } of bands) context.fillText(name, from, -12 / Math.max(scale, 0.3));
+    for (const { name, x, y } of bands) context.fillText(name, x, y - 12 / Math.max(scale, 0.3));
   }
   const related = kin();
   const isRelated = ([cause, number]) => related.has(cause) && related.has(number);
-  const isCritical = ([cause, number]) => calls[cause].is_critical && calls[number].is_critical;
+  const isCritical = ([cause, number]) => calls[number].critical_cause === cause;
   const isReason = ([cause, number]) => calls[number].because?.call === cause;
   const plain = edges.filter((edge) => !isRelated(edge) && !isCritical(edge) && !isReason(edge));
   context.lineWidth = Math.max(1, 0.6 / scale);
@@ -322,6 +387,15 @@ function wantGraph() {
 
 // Shows all of it; at first, if it is too long to be made out so, its beginning.
 function fit(width, height) {
+  if (frame.isTall) {
+    // All of a long graph is too small to read; its beginning is shown.
+    const across = Math.min((width - 24) / frame.right, 1.1);
+    camera.scale = camera.isWhole ? Math.min(across, (height - 40) / frame.bottom) : across;
+    camera.x = (width - frame.right * camera.scale) / 2;
+    camera.y = Math.max((height - frame.bottom * camera.scale) / 2, 20);
+    if (!camera.isWhole) camera.y = Math.min(camera.y, 28);
+    return;
+  }
   const margin = 30;
   const tall = (height - 2 * margin) / frame.bottom;
   const all = Math.min((width - 2 * margin) / frame.right, tall, 1.1);

@@ -14,7 +14,7 @@ const KINDS = {
   rejected: ["⊘", "rejected"],
   cancelled: ["■", "cancelled"],
   unknown: ["?", "unknown"],
-  interrupted: ["…", "cut off"],
+  interrupted: ["…", "interrupted"],
 };
 const STAGES = {
   writing: "while it was being written",
@@ -80,7 +80,7 @@ const moment = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(3)} s`);
 
 const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
-// How long a call ran, or how it ended if it never did, or was cut off.
+// How long a call ran, or its status if it never ran or was interrupted.
 function took(call) {
   const started = lastStart(call);
   return started === undefined || call.status === null ? told(call) : time(end(call) - started);
@@ -201,7 +201,7 @@ function buildHead() {
   const parts = [count(calls.length, "call"), time(trace.end_ms)];
   if (trace.turns.length > 1) parts.push(count(trace.turns.length, "turn"));
   if (begin) parts.push(count(Object.keys(begin.tools).length, "tool"), `plaincall ${begin.plaincall}`);
-  for (const at of trace.resumed) parts.push(`taken up again at ${time(at)}`);
+  for (const at of trace.resumed) parts.push(`resumed at ${time(at)}`);
   byId("meta").textContent = parts.join(" · ");
   byId("problems").hidden = trace.problems.length === 0;
   byId("problems").append(...trace.problems.map((problem) => make("p", "", problem)));
@@ -243,7 +243,7 @@ function ending(turn) {
   if (turn.over_ms === null) notes.push("the log ends before the reply");
   if (turn.stop === "length") notes.push("the reply reached its length limit");
   if (turn.stop === "broken") notes.push("the reply was truncated, or its end is unknown");
-  if (turn.cancel) notes.push(`all calls were called off at ${time(turn.cancel.t_ms)}: ${turn.cancel.reason}`);
+  if (turn.cancel) notes.push(`all calls were cancelled at ${time(turn.cancel.t_ms)}: ${turn.cancel.reason}`);
   if (!turn.is_exact && turn.segments.length > 1) {
     notes.push("the reply is shown as received: its calls could not be located");
   }
@@ -332,7 +332,7 @@ function link(number, id) {
 
 function attemptRow(call, attempt, isLast) {
   const length = attempt.ended_ms === null ? null : attempt.ended_ms - attempt.started_ms;
-  const told = attempt.error ?? (attempt.is_interrupted ? "cut off" : isLast ? KINDS[kind(call)][1] : "");
+  const told = attempt.error ?? (attempt.is_interrupted ? "interrupted" : isLast ? KINDS[kind(call)][1] : "");
   const wait = attempt.wait_ms === null ? "" : `then waits ${time(attempt.wait_ms)}`;
   return make("tr", "", null,
     make("th", "", String(attempt.number)),

@@ -1,7 +1,8 @@
 // The timeline: a row a call, of which only those in sight exist, and above them a strip with all of them.
 "use strict";
 
-const ROW = 24;
+// A row is 24 pixels high; on a narrow screen 44, with the bars below the names.
+const rowHeight = () => (isNarrow.matches ? 44 : 24);
 // The part of the time that is shown.
 const span = { from: 0, to: 1, first: 0, last: 1 };
 
@@ -50,7 +51,7 @@ function row(place) {
     make("span", "took", took(call)),
   );
   element.id = `row-${call.number}`;
-  element.style.top = `${place * ROW}px`;
+  element.style.top = `${place * rowHeight()}px`;
   element.setAttribute("role", "option");
   element.setAttribute("aria-posinset", place + 1);
   element.setAttribute("aria-setsize", state.shown.length);
@@ -60,14 +61,34 @@ function row(place) {
   return element;
 }
 
+// The line from the end of a call on the critical path to the next call, across the rows between them.
+const steps = calls.filter((call) => call.critical_cause !== null);
+const rowOf = new Map();
+function handOver(call, from, to) {
+  const rows = [rowOf.get(call.critical_cause), rowOf.get(call.number)];
+  const at = firstStart(call);
+  if (rows.includes(undefined) || at === undefined || at < span.from || at > span.to) return null;
+  const [first, last] = [Math.min(...rows), Math.max(...rows)];
+  if (last < from || first > to) return null;
+  const line = make("i", "hand-over");
+  line.style.left = `${share(at)}%`;
+  // The middle of a bar.
+  const middle = isNarrow.matches ? 32 : 12;
+  line.style.top = `${first * rowHeight() + middle}px`;
+  line.style.height = `${(last - first) * rowHeight()}px`;
+  return line;
+}
+
 function drawRows() {
   const rows = byId("rows");
-  const from = Math.max(Math.floor(rows.scrollTop / ROW) - 4, 0);
-  const to = Math.min(Math.ceil((rows.scrollTop + rows.clientHeight) / ROW) + 4, state.shown.length);
+  const from = Math.max(Math.floor(rows.scrollTop / rowHeight()) - 4, 0);
+  const to = Math.min(Math.ceil((rows.scrollTop + rows.clientHeight) / rowHeight()) + 4, state.shown.length);
   const elements = [];
   for (let place = from; place < to; place += 1) elements.push(row(place));
-  byId("space").style.height = `${state.shown.length * ROW}px`;
-  byId("space").replaceChildren(...elements);
+  const track = make("div", "track", null, ...steps.map((call) => handOver(call, from, to)).filter(Boolean));
+  const lines = make("div", "hand-overs", null, track);
+  byId("space").style.height = `${state.shown.length * rowHeight()}px`;
+  byId("space").replaceChildren(...elements, lines);
   const isThere = state.chosen !== null && byId(`row-${state.chosen}`);
   if (isThere) rows.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else rows.removeAttribute("aria-activedescendant");
@@ -90,7 +111,7 @@ function label(ms) {
 
 function drawAxis() {
   const axis = byId("axis");
-  const track = document.querySelector("#space .track");
+  const track = document.querySelector("#space .row .track");
   const frame = axis.getBoundingClientRect();
   const box = track?.getBoundingClientRect() ?? frame;
   const step = tick(span.to - span.from, Math.max(Math.floor(box.width / 70), 1));
@@ -109,18 +130,18 @@ function drawStrip() {
   if (!context) return;
   const scale = width / (span.last - span.first);
   const x = (at) => (at - span.first) * scale;
-  const rowHeight = Math.min((height - 4) / Math.max(state.shown.length, 1), 6);
+  const thickness = Math.min((height - 4) / Math.max(state.shown.length, 1), 6);
   state.shown.forEach((number, place) => {
     const call = calls[number];
-    const y = 2 + place * rowHeight;
+    const y = 2 + place * thickness;
     const started = firstStart(call);
     context.globalAlpha = 0.35;
     context.fillStyle = colors.waiting;
-    context.fillRect(x(call.appeared_ms), y, Math.max(x(started ?? end(call)) - x(call.appeared_ms), 0.5), Math.max(rowHeight * 0.8, 0.5));
+    context.fillRect(x(call.appeared_ms), y, Math.max(x(started ?? end(call)) - x(call.appeared_ms), 0.5), Math.max(thickness * 0.8, 0.5));
     context.globalAlpha = call.is_critical ? 1 : 0.6;
     context.fillStyle = colors[kind(call)];
     const from = started ?? end(call);
-    context.fillRect(x(from), y, Math.max(x(end(call)) - x(from), 1), Math.max(rowHeight * 0.8, 0.7));
+    context.fillRect(x(from), y, Math.max(x(end(call)) - x(from), 1), Math.max(thickness * 0.8, 0.7));
   });
   context.globalAlpha = 1;
   context.fillStyle = colors.faint;
@@ -202,12 +223,12 @@ function buildTimeline() {
   rows.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
-    const box = document.querySelector("#space .track")?.getBoundingClientRect();
+    const box = document.querySelector("#space .row .track")?.getBoundingClientRect();
     if (!box) return;
     const place = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
     zoomTime(Math.exp(event.deltaY * 0.004), span.from + place * (span.to - span.from));
   }, { passive: false });
-  const page = () => Math.max(Math.floor(rows.clientHeight / ROW) - 1, 1);
+  const page = () => Math.max(Math.floor(rows.clientHeight / rowHeight()) - 1, 1);
   rows.addEventListener("keydown", (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page(), PageUp: -page(), Home: -Infinity, End: Infinity }[event.key];
     if (by !== undefined) step(by, "key");
@@ -223,12 +244,16 @@ function buildTimeline() {
   buildStrip();
   listeners.chosen.push((number, from) => {
     const place = state.shown.indexOf(number);
-    const top = place * ROW;
-    const isInSight = top >= rows.scrollTop && top + ROW <= rows.scrollTop + rows.clientHeight;
+    const top = place * rowHeight();
+    const isInSight = top >= rows.scrollTop && top + rowHeight() <= rows.scrollTop + rows.clientHeight;
     if (place >= 0 && from !== "timeline" && !isInSight) rows.scrollTop = top - rows.clientHeight / 2;
     drawTimeline();
   });
-  listeners.shown.push(drawTimeline);
+  listeners.shown.push(() => {
+    rowOf.clear();
+    state.shown.forEach((number, place) => rowOf.set(number, place));
+    drawTimeline();
+  });
   listeners.view.push(drawTimeline);
   listeners.resized.push(drawTimeline);
 }

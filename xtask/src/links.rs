@@ -1,0 +1,196 @@
+//! Links in the pages of the repository: targets and anchors inside it, and the form of other addresses.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::repository_lints::{files, read};
+
+/// Returns a message for each broken link.
+///
+/// # Errors
+/// Returns an error if a page cannot be read.
+pub(crate) fn broken(root: &Path) -> Result<Vec<String>, String> {
+    let mut anchors = HashMap::new();
+    let mut broken = Vec::new();
+    for page in files(root, "md") {
+        let text = read(&page)?;
+        let name = page.strip_prefix(root).unwrap_or(&page).display();
+        for (line, link) in links(&text) {
+            if let Some(problem) = problem(&page, link, &mut anchors)? {
+                broken.push(format!("{name}:{line}: {link}: {problem}"));
+            }
+        }
+    }
+    Ok(broken)
+}
+
+/// Returns what is wrong with a link of a page. `anchors` contains those of the pages read so far.
+fn problem(
+    page: &Path,
+    link: &str,
+    anchors: &mut HashMap<PathBuf, HashSet<String>>,
+) -> Result<Option<String>, String> {
+    if let Some((scheme, address)) = link.split_once("://") {
+        return Ok(external_problem(scheme, address).map(str::to_owned));
+    }
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = match path {
+        "" => page.to_owned(),
+        path => page.parent().unwrap_or(page).join(path),
+    };
+    if !target.exists() {
+        return Ok(Some("there is no such file".to_owned()));
+    }
+    if anchor.is_empty() || target.extension().is_none_or(|extension| extension != "md") {
+        return Ok(None);
+    }
+    if !anchors.contains_key(&target) {
+        anchors.insert(target.clone(), headings(&read(&target)?));
+    }
+    let has_anchor = anchors.get(&target).is_some_and(|all| all.contains(anchor));
+    Ok((!has_anchor).then(|| format!("the page has no heading `#{anchor}`")))
+}
+
+/// Returns what is wrong with the form of an address. Its server is not asked.
+fn external_problem(scheme: &str, address: &str) -> Option<&'static str> {
+    let host = address.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_local = host.starts_with("localhost") || host.starts_with("127.0.0.1");
+    if scheme == "http" && !is_local {
+        Some("use https")
+    } else if !["http", "https"].contains(&scheme) {
+        Some("unknown scheme")
+    } else if !is_local && !host.contains('.') {
+        Some("the address has no host")
+    } else if address.contains(char::is_whitespace) {
+        Some("the address contains a blank")
+    } else {
+        None
+    }
+}
+
+/// Returns the targets of the links, images and reference definitions of a page, with their line numbers.
+pub(crate) fn links(page: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (number, line) in prose(page) {
+        let mut rest = line;
+        while let Some(at) = next_link(rest) {
+            let (target, after) = rest[at..].split_once(')').unwrap_or((&rest[at..], ""));
+            // A title may follow.
+            let target = target
+                .split_once(" \"")
+                .map_or(target, |(target, _)| target);
+            found.push((number, target.trim_matches(['<', '>'])));
+            rest = after;
+        }
+        let definition = line
+            .strip_prefix('[')
+            .and_then(|line| line.split_once("]: "));
+        found.extend(definition.map(|(_, target)| (number, target.trim())));
+    }
+    found
+}
+
+/// Returns the start of the next link target that is not inside code.
+fn next_link(line: &str) -> Option<usize> {
+    let mut is_code = false;
+    let mut previous = ' ';
+    for (at, c) in line.char_indices() {
+        match c {
+            '`' => is_code = !is_code,
+            '(' if previous == ']' && !is_code => return Some(at + 1),
+            _ => {}
+        }
+        previous = c;
+    }
+    None
+}
+
+/// Returns the numbered lines outside fenced code.
+fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fence = None;
+    page.lines().enumerate().filter_map(move |(index, line)| {
+        let start = line.trim_start();
+        let marks = start.len() - start.trim_start_matches(['`', '~']).len();
+        match fence {
+            None if marks >= 3 => fence = Some(marks),
+            Some(open) if marks >= open && start[marks..].trim().is_empty() => fence = None,
+            None => return Some((index + 1, line)),
+            Some(_) => {}
+        }
+        None
+    })
+}
+
+/// Returns the anchors of a page's headings, as GitHub and mdBook derive them.
+fn headings(page: &str) -> HashSet<String> {
+    let mut anchors = HashSet::new();
+    for (_, line) in prose(page).filter(|(_, line)| line.starts_with('#')) {
+        let title = line.trim_start_matches('#').trim();
+        // A link in a heading counts with its text.
+        let mut text = String::new();
+        let mut rest = title;
+        while let Some((front, back)) = rest.split_once("](") {
+            text.push_str(front);
+            rest = back.split_once(')').map_or("", |(_, after)| after);
+        }
+        text.push_str(rest);
+        let anchor: String = text
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || ['-', '_', ' '].contains(c))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect();
+        let mut unique = anchor.clone();
+        let mut number = 0;
+        while !anchors.insert(unique.clone()) {
+            number += 1;
+            unique = format!("{anchor}-{number}");
+        }
+    }
+    anchors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_found_outside_code() {
+        let page = "[a](x.md) `[b](no)` ![c](y.png \"title\")\n```\n[d](no)\n```\n[e]: https://example.com\n[f](z#a)";
+        let expected = [
+            (1, "x.md"),
+            (1, "y.png"),
+            (5, "https://example.com"),
+            (6, "z#a"),
+        ];
+        assert_eq!(links(page), expected);
+    }
+
+    #[test]
+    fn anchors_of_headings() {
+        let page = "# One & `two`\n## Same\n## Same\n```\n# no\n```\n### 3.2. A [link](x) _here_\n";
+        let expected = ["one--two", "same", "same-1", "32-a-link-_here_"];
+        assert_eq!(headings(page), expected.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn problems() {
+        let page = crate::root().join("README.md");
+        let table = [
+            ("LICENSE-MIT", false),
+            ("no/such.md", true),
+            ("ARCHITECTURE.md#invariants", false),
+            ("ARCHITECTURE.md#no-such-heading", true),
+            ("#no-such-heading", true),
+            ("https://example.com/a#b", false),
+            ("http://example.com", true),
+            ("http://localhost:8080", false),
+            ("https://nowhere", true),
+            ("ftp://example.com", true),
+        ];
+        for (link, is_broken) in table {
+            let problem = problem(&page, link, &mut HashMap::new()).unwrap();
+            assert_eq!(problem.is_some(), is_broken, "{link}: {problem:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Builds the documentation as a website with mdBook.
+//!
+//! Pages keep their places in the repository, so that the same links work here, in the repository and on the website.
+//! `docs/SUMMARY.md` lists the pages. Afterwards each link of the website is checked.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::repository_lints::{files, read};
+use crate::{cargo, links, step, target};
+
+/// The version of mdBook.
+const VERSION: &str = "0.5.4";
+
+/// The list of pages.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Builds the website in `target/site` and checks its links.
+///
+/// # Errors
+/// Returns an error if mdBook fails, a page of the documentation is not listed, or a link is broken.
+pub(crate) fn build(root: &Path) -> Result<(), String> {
+    let program = program()?;
+    let source = root.join("target/book");
+    assemble(root, &source)?;
+    let site = root.join("target/site");
+    remove(&site)?;
+    let mut book = Command::new(program);
+    step("site", book.arg("build").arg(root))?;
+    let broken = broken(&site)?;
+    if broken.is_empty() {
+        println!("== the website is in {}", site.display());
+        Ok(())
+    } else {
+        Err(format!("broken links:\n{}", broken.join("\n")))
+    }
+}
+
+/// Copies the listed pages, and the files that they link to, into the source folder of the book.
+fn assemble(root: &Path, source: &Path) -> Result<(), String> {
+    remove(source)?;
+    let summary = read(&root.join(SUMMARY))?;
+    let mut list = String::with_capacity(summary.len());
+    let mut pages = Vec::new();
+    let mut parts = summary.split("](");
+    list.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (link, rest) = part.split_once(')').unwrap_or((part, ""));
+        let page = match link.strip_prefix("../") {
+            Some(page) => page.to_owned(),
+            None => format!("docs/{link}"),
+        };
+        list.push_str(&format!("]({}){rest}", renamed(&page)));
+        pages.push(page);
+    }
+    for page in files(&root.join("docs"), "md") {
+        let name = page.strip_prefix(root).unwrap_or(&page).to_string_lossy();
+        if name != SUMMARY && !pages.iter().any(|page| *page == name) {
+            return Err(format!("{SUMMARY} does not list {name}"));
+        }
+    }
+    let mut copied = HashSet::new();
+    for page in &pages {
+        let text = read(&root.join(page))?;
+        let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+        let mut page_text = text.clone();
+        for (_, link) in links::links(&text) {
+            let path = link.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            let target = normal(&folder.join(path));
+            if root.join(&target).is_dir() {
+                page_text = without_link(&page_text, link);
+            } else if target.extension().is_none_or(|extension| extension != "md") {
+                copy(root, source, &target, &mut copied)?;
+            } else if renamed(link) != link {
+                page_text =
+                    page_text.replace(&format!("]({link})"), &format!("]({})", renamed(link)));
+            }
+        }
+        write(&source.join(renamed(page)), page_text.as_bytes())?;
+    }
+    write(&source.join("SUMMARY.md"), list.as_bytes())
+}
+
+/// Returns the name of a page in the book. mdBook would turn a README into the index of its folder, but not the links to it.
+fn renamed(page: &str) -> String {
+    page.replace("README.md", "index.md")
+}
+
+/// Replaces links to a folder, which a website does not list, by their text.
+fn without_link(page: &str, link: &str) -> String {
+    let end = format!("]({link})");
+    let mut text = page.to_owned();
+    while let Some((front, back)) = text.split_once(&end) {
+        let (before, title) = front.rsplit_once('[').unwrap_or(("", front));
+        text = format!("{before}{title}{back}");
+    }
+    text
+}
+
+/// Copies a file of the repository.
+fn copy(
+    root: &Path,
+    source: &Path,
+    name: &Path,
+    copied: &mut HashSet<PathBuf>,
+) -> Result<(), String> {
+    let from = root.join(name);
+    if !from.is_file() || !copied.insert(name.to_owned()) {
+        return Ok(());
+    }
+    let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    write(&source.join(name), &bytes)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, bytes))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Resolves `..` in a relative path.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(normal.pop()),
+            std::path::Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+/// Returns the links of the website's pages that lead to no file or no element.
+fn broken(site: &Path) -> Result<Vec<String>, String> {
+    let mut broken = Vec::new();
+    // The pages for printing and for unknown addresses repeat the others.
+    let skipped = ["print.html", "404.html", "toc.html"];
+    for page in files(site, "html") {
+        let name = page.strip_prefix(site).unwrap_or(&page).to_owned();
+        if skipped.iter().any(|skipped| name == Path::new(skipped)) {
+            continue;
+        }
+        let text = read(&page)?;
+        for attribute in ["href=\"", "src=\""] {
+            for link in text.split(attribute).skip(1) {
+                let link = link.split('"').next().unwrap_or_default();
+                let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+                if path.contains(':') || link.is_empty() {
+                    continue;
+                }
+                let file = match path {
+                    "" => page.clone(),
+                    path => page.parent().unwrap_or(site).join(path),
+                };
+                let is_found = file.is_file()
+                    && (anchor.is_empty() || read(&file)?.contains(&format!("id=\"{anchor}\"")));
+                if !is_found {
+                    broken.push(format!("{}: {link}", name.display()));
+                }
+            }
+        }
+    }
+    Ok(broken)
+}
+
+/// Returns mdBook, and installs it if it is missing.
+fn program() -> Result<PathBuf, String> {
+    let place = target().join("tools").join(format!("mdbook-{VERSION}"));
+    let program = place.join("bin/mdbook");
+    if !program.exists() {
+        // It needs neither its server nor its file watcher, and a debug build is fast enough.
+        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "mdbook"]);
+        install.args(["--no-default-features", "--features", "search"]);
+        install
+            .args(["--version", VERSION])
+            .arg("--root")
+            .arg(&place);
+        install.env("CARGO_TARGET_DIR", target().join("tools/build"));
+        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        step("mdbook", &mut install)?;
+    }
+    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
+}
