@@ -52,7 +52,7 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
             Some(page) => page.to_owned(),
             None => format!("docs/{link}"),
         };
-        list.push_str(&format!("]({}){rest}", renamed(&page)));
+        list.extend(["](", &renamed(&page), ")", rest]);
         pages.push(page);
     }
     for page in files(&root.join("docs"), "md") {
