@@ -50,8 +50,12 @@ pub enum CallError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MissingEnd {
-    /// The text ended before the end marker, and it is not known to be complete.
+    /// The reply reached its length limit before the end marker.
     Truncated,
+    /// The reply ended before the end marker, for an unknown reason.
+    MaybeTruncated,
+    /// The file ended before the end marker, and it is not known to be complete.
+    EndOfFile,
     /// The emoji syntax always requires an end marker.
     NoEndMarker,
     /// The next call began before its end marker.
@@ -87,6 +91,14 @@ impl fmt::Display for CallError {
                 MissingEnd::Truncated => write!(
                     formatter,
                     "the reply was truncated in this call: write the whole call again and end it with `{end_marker}`"
+                ),
+                MissingEnd::MaybeTruncated => write!(
+                    formatter,
+                    "this call may be truncated: write the whole call again and end it with `{end_marker}`"
+                ),
+                MissingEnd::EndOfFile => write!(
+                    formatter,
+                    "the text ends in this call: write the whole call again and end it with `{end_marker}`"
                 ),
                 MissingEnd::NoEndMarker => write!(
                     formatter,

@@ -234,12 +234,17 @@ impl ReplyCheck {
             return Err(MissingEnd::MarkerInside);
         }
         let is_lifted = self.unclosed == Unclosed::Run;
+        let truncated = match stop {
+            Stop::Length => MissingEnd::Truncated,
+            Stop::EndOfFile => MissingEnd::EndOfFile,
+            _ => MissingEnd::MaybeTruncated,
+        };
         let (is_enough, reason) = match (call.termination, call.syntax) {
             (Termination::NextCall, _) => (is_read || is_lifted, MissingEnd::EndedByNextCall),
             (_, Syntax::Emoji) => (
                 is_lifted && !stop.is_truncated(),
                 if is_lifted {
-                    MissingEnd::Truncated
+                    truncated
                 } else {
                     MissingEnd::NoEndMarker
                 },
@@ -250,7 +255,7 @@ impl ReplyCheck {
                     Stop::EndOfFile => is_read || is_lifted,
                     Stop::Length | Stop::Broken => false,
                 },
-                MissingEnd::Truncated,
+                truncated,
             ),
         };
         if is_enough { Ok(None) } else { Err(reason) }

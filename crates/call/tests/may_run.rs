@@ -25,16 +25,19 @@ block   next      *                       *      *               reject    ended
 block   text      *                       *      complete        *         yes
 block   text      *                       read   file            *         yes
 block   text      *                       *      file            run       yes
-block   text      *                       *      file,truncated  *         truncated
+block   text      *                       *      file            *         end-of-file
+block   text      *                       *      length          *         truncated
+block   text      *                       *      broken          *         maybe-truncated
 emoji   text      *                       *      complete,file   run       yes
-emoji   text      *                       *      truncated       run       truncated
+emoji   text      *                       *      length          run       truncated
+emoji   text      *                       *      broken          run       maybe-truncated
 emoji   text      *                       *      *               reject    no-end-marker
 ";
 
 const SYNTAXES: [&str; 2] = ["block", "emoji"];
 const ENDS: [&str; 3] = ["end", "next", "text"];
 const TOOLS: [&str; 4] = ["read", "idempotent", "write", "unknown"];
-const TEXTS: [&str; 3] = ["complete", "file", "truncated"];
+const TEXTS: [&str; 4] = ["complete", "file", "length", "broken"];
 const UNCLOSED: [&str; 2] = ["reject", "run"];
 
 /// The content of a value, in the block syntax and in the emoji syntax.
@@ -131,6 +134,8 @@ fn name(decision: &Result<Option<SuspectMarker>, CallError>) -> &'static str {
     };
     match why {
         MissingEnd::Truncated => "truncated",
+        MissingEnd::MaybeTruncated => "maybe-truncated",
+        MissingEnd::EndOfFile => "end-of-file",
         MissingEnd::NoEndMarker => "no-end-marker",
         MissingEnd::EndedByNextCall => "ended-by-next-call",
         MissingEnd::AfterUnclosed => "after-unclosed",
@@ -143,6 +148,7 @@ fn stop(text: &str) -> Stop {
     match text {
         "complete" => Stop::Natural,
         "file" => Stop::EndOfFile,
+        "length" => Stop::Length,
         _ => Stop::Broken,
     }
 }
@@ -204,7 +210,7 @@ fn which_calls_may_run() {
         }
     }
     assert_eq!(used.len(), rows.len(), "rows that no case needs");
-    assert_eq!(count, 19 * 5 * 24);
+    assert_eq!(count, 19 * 5 * 32);
 }
 
 /// A call ended by the next one makes later ones doubtful: they may be quotations.

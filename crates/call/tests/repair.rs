@@ -155,7 +155,7 @@ fn messages_are_as_they_were() {
                 .unwrap_or((rest.trim_end_matches('\n'), ""));
             let stop = match head {
                 "complete" => Stop::Natural,
-                "truncated" => Stop::Broken,
+                "truncated" => Stop::Length,
                 other => panic!("{name}: what is {other:?}?"),
             };
             let found = message(reply, stop, &dialect);
@@ -295,7 +295,7 @@ fn any_wrong_call_gets_a_short_message_with_a_right_one() {
             let stop = if is_whole {
                 Stop::Natural
             } else {
-                Stop::Broken
+                Stop::Length
             };
             if let Some((prompt_text, call, problems)) = message(&reply, stop, &dialect)
                 && check(&prompt_text, call.as_ref(), &problems, &dialect)

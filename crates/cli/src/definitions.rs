@@ -9,7 +9,7 @@ use plaincall::{
     command::Interpreted,
 };
 use plaincall_call::{ToolSet, definitions::read_tool_definitions};
-use plaincall_config::{Document, FileDiagnostic, FileError, Location};
+use plaincall_config::{Document, FileError, Location};
 use serde::de::IgnoredAny;
 
 use crate::options::SchemaOption;
@@ -89,31 +89,15 @@ pub(crate) struct DefinitionFile {
 fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: String) -> FileError {
     let lines = text.split_inclusive('\n');
     let before: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();
-    let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
-    let before_column = text.get(before..at).unwrap_or_default();
-    let next = text.get(at..).and_then(|rest| rest.chars().next());
-    let problem = FileDiagnostic {
-        line,
-        column: before_column.chars().count() + 1,
-        span: at..at + next.map_or(0, char::len_utf8),
-        pointer: String::new(),
-        message,
-    };
-    FileError {
-        file: file.into(),
-        problems: vec![problem],
-        is_well_formed: false,
-    }
+    FileError::syntax(file, text, before + column.saturating_sub(1), message)
 }
 
 /// Reads a file with definitions and prints its errors.
 pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
     let (name, contents) = tools_file::read(path)?;
     let text = contents.strip_prefix('\u{feff}').unwrap_or(&contents);
-    if text.trim().is_empty() {
-        return Err(Failure::Runtime(format!(
-            "{name} is empty; it must define at least one tool"
-        )));
+    if text.trim().is_empty() && path.extension().is_some_and(|it| it == "json") {
+        return Err(defines_no_tools(&name));
     }
     if !is_json(text) {
         let file = tools_file::parse(&name, text, path)?;
@@ -139,7 +123,7 @@ pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
         })
         .map_err(|error| invalid_file(&name, text, &error))?;
     if tools.is_empty() {
-        return Err(Failure::Runtime(format!("{name} defines no tools")));
+        return Err(defines_no_tools(&name));
     }
     Ok(DefinitionFile {
         tools,
@@ -149,6 +133,10 @@ pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
         text: text.to_owned(),
         name,
     })
+}
+
+fn defines_no_tools(name: &str) -> Failure {
+    Failure::Runtime(format!("{name} defines no tools"))
 }
 
 fn interpreted(tool: &Tool) -> impl Iterator<Item = (String, Interpreted)> {

@@ -25,6 +25,7 @@ pub struct Document {
 
 /// The location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Location {
     /// The key at a JSON Pointer, or the nearest existing key above it.
     Key(String),

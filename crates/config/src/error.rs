@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileDiagnostic {
     /// The line, from 1.
     pub line: usize,
@@ -28,6 +29,7 @@ impl fmt::Display for FileDiagnostic {
 
 /// The problems of a file. Displayed as one line for each problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileError {
     /// The name of the file, for messages.
     pub file: Arc<str>,
@@ -35,6 +37,27 @@ pub struct FileError {
     pub problems: Vec<FileDiagnostic>,
     /// Whether the syntax is valid. A syntax error often causes further ones.
     pub is_well_formed: bool,
+}
+
+impl FileError {
+    /// Creates the error of a file whose syntax is invalid at a byte offset.
+    pub fn syntax(file: impl Into<Arc<str>>, text: &str, at: usize, message: String) -> Self {
+        let at = text.floor_char_boundary(at.min(text.len()));
+        let (before, rest) = text.split_at(at);
+        let last_line = before.rsplit('\n').next().unwrap_or(before);
+        let problem = FileDiagnostic {
+            line: before.matches('\n').count() + 1,
+            column: last_line.chars().count() + 1,
+            span: at..at + rest.chars().next().map_or(0, char::len_utf8),
+            pointer: String::new(),
+            message,
+        };
+        Self {
+            file: file.into(),
+            problems: vec![problem],
+            is_well_formed: false,
+        }
+    }
 }
 
 impl fmt::Display for FileError {

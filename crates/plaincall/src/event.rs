@@ -66,6 +66,7 @@ pub enum RunEvent {
 
 /// The settings of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunBegin {
     /// The version of the format, [`LOG_VERSION`](crate::log::LOG_VERSION).
     pub version: u32,
@@ -93,6 +94,7 @@ pub struct RunBegin {
 
 /// The run's scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DirectoryBegin {
     /// Its path.
     pub path: String,
@@ -103,6 +105,7 @@ pub struct DirectoryBegin {
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Author {
     /// The user.
     User,
@@ -113,6 +116,7 @@ pub enum Author {
 /// What approved a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum AdmittedBy {
     /// A rule of the run.
     Rule,
@@ -124,6 +128,7 @@ pub enum AdmittedBy {
 
 /// Events that a subscriber lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Lagged {
     /// The number of events.
     pub count: u64,
@@ -138,6 +143,7 @@ macro_rules! events {
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub struct $name {
             /// The index of the call in order of appearance, from 0, over the whole conversation.
             pub call: u32,
@@ -159,6 +165,7 @@ macro_rules! events {
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub struct $name {
             $($own)*
             /// The time of the event.

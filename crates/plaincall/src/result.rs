@@ -103,6 +103,7 @@ impl CallResult {
 
 /// The reason why a call was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Because {
     /// Whether it depends on the direct cause or was only written after it.
     #[serde(with = "LinkName")]
@@ -116,8 +117,9 @@ pub struct Because {
 
 /// A call that made others be skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Cause {
-    /// Its place in order of appearance.
+    /// The index of the call in order of appearance, from 0.
     pub call: u32,
     /// Its id.
     pub id: Arc<str>,

@@ -128,7 +128,7 @@ enum Stage {
 fn plan_order(order: policy::Order) -> Order {
     match order {
         policy::Order::Graph => Order::Graph,
-        policy::Order::Sequential | policy::Order::StopOnError => Order::Sequential {
+        order => Order::Sequential {
             stop_on_error: order == policy::Order::StopOnError,
         },
     }

@@ -111,6 +111,7 @@ impl Dependents {
 
 /// The settings of a tool, as the log contains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolBegin {
     /// What the tool may change.
     pub effect: Effect,

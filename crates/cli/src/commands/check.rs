@@ -5,6 +5,7 @@ mod every_split;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plaincall_call::Stop;
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::excerpt::{Excerpt, Excerpts};
 use crate::terminal::listing::{Detail, Listing};
 use crate::text::diagnostics::{Diagnostics, Entry, counted};
-use crate::text::input::{or_stdin, read_input};
+use crate::text::input::{Input, or_stdin, stop_at_end};
 use crate::text::rejections::RunSettings;
 use crate::text::source::{Counter, Source};
 
@@ -28,7 +29,8 @@ use crate::text::source::{Counter, Source};
 /// With `--schema`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
 /// tool are warnings.
 ///
-/// The text is parsed as `run` parses a file: `<think>` at the beginning starts reasoning.
+/// The text is parsed as `run` parses it: `<think>` at the beginning starts reasoning, and a call without an end marker
+/// at the end of a pipe is rejected, because the pipe may have been truncated.
 ///
 /// Exit status: 0 without errors, even with warnings; 1 with errors, or if a file could not be read; 130 after Ctrl-C.
 #[derive(Args, Debug)]
@@ -90,11 +92,15 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
         dialect: &reply,
         tools: tools.as_ref(),
         unclosed,
+        stop: Stop::EndOfFile,
     };
     let mut status = Status::Success;
     for file in or_stdin(&options.files) {
-        let report = read_input(&file)
-            .and_then(|(name, bytes)| Report::new(Source::new(name, bytes), &dialect, run));
+        let report = Input::open(&file).and_then(|input| {
+            let stop = stop_at_end(false, input.is_file);
+            let source = Source::new(input.name.clone(), input.into_bytes()?);
+            Report::new(source, &dialect, RunSettings { stop, ..run })
+        });
         let report = match report {
             Ok(report) => report,
             Err(Failure::Runtime(message)) => {

@@ -153,15 +153,15 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns an error if both paths are the same file.
-fn check_not_same_file(record: &Path, page: &Path) -> Result<(), Failure> {
-    let is_same = match (fs::canonicalize(record), fs::canonicalize(page)) {
-        (Ok(record), Ok(page)) => record == page,
+fn check_not_same_file(log: &Path, page: &Path) -> Result<(), Failure> {
+    let is_same = match (fs::canonicalize(log), fs::canonicalize(page)) {
+        (Ok(log), Ok(page)) => log == page,
         _ => false,
     };
     if is_same && page != Path::new("-") {
         return Err(Failure::Usage(format!(
             "the page would overwrite the log {}; name another file",
-            record.display()
+            log.display()
         )));
     }
     Ok(())

@@ -9,7 +9,7 @@ pub(crate) struct SessionOptions {
     #[arg(long, value_name = "NAME", help_heading = "Session")]
     pub(crate) session: Option<String>,
 
-    /// Continue the most recent session.
+    /// Continue the most recent session that has messages.
     #[arg(
         long = "continue",
         conflicts_with = "session",

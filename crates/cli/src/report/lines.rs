@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use plaincall::{
-    Status, Stop,
+    Effect, Status, Stop,
     events::{Admission, AdmittedBy, Author, RunBegin},
     result::{Because, Link},
 };
@@ -84,7 +84,7 @@ fn messages(turn: &Turn, layout: Layout) -> Vec<Line> {
     for message in &turn.messages {
         let (style, by) = match message.author {
             Author::User => (BOLD, "the user"),
-            Author::Program => (DIM, "the program"),
+            _ => (DIM, "the program"),
         };
         lines.push(Line::of(style, &format!("{by}:")));
         let text = message.text.trim_end().split('\n');
@@ -192,7 +192,14 @@ fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
         details.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        details.line("allowed", &admission_text(admission, call.ready_ms));
+        let text = match call.effect {
+            Some(Effect::Read) if call.needed_no_approval => {
+                "no approval needed: it only reads".to_owned()
+            }
+            _ if call.needed_no_approval => "no approval needed: it is idempotent".to_owned(),
+            _ => admission_text(admission, call.ready_ms),
+        };
+        details.line("allowed", &text);
     }
     if let Some(edited) = &call.edited {
         details.arguments("ran with", edited);
@@ -232,7 +239,7 @@ fn admission_text(admission: &Admission, ready: Option<u64>) -> String {
     let by = match admission.by {
         AdmittedBy::Rule => "by a rule of the run",
         AdmittedBy::Always => "by an earlier approval of all calls of this tool",
-        AdmittedBy::Gate => "by the gate",
+        _ => "by the gate",
     };
     let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
     let waited = waited.filter(|it| *it >= Duration::from_millis(1));

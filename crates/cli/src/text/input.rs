@@ -95,7 +95,7 @@ impl Input {
         }
     }
 
-    fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         match self.reader.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),

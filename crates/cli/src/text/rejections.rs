@@ -21,6 +21,8 @@ pub(crate) struct RunSettings<'r> {
     /// The tools. Without them, problems that depend on a tool are warnings.
     pub(crate) tools: Option<&'r ToolSet>,
     pub(crate) unclosed: Unclosed,
+    /// How the text ended.
+    pub(crate) stop: Stop,
 }
 
 /// The diagnostics of `run` for a text.
@@ -31,7 +33,7 @@ pub(crate) struct Rejections {
 }
 
 impl Rejections {
-    /// Validates the calls of a file as `run` does, except for approval.
+    /// Validates the calls as `run` does, except for approval.
     pub(crate) fn of(document: &Document, run: RunSettings<'_>) -> Result<Self, DialectError> {
         let mut rejections = Self {
             diagnostics: Vec::new(),
@@ -45,8 +47,8 @@ impl Rejections {
         let mut declared = Vec::new();
         for call in document.calls() {
             let tool = run.tools.and_then(|tools| tools.get(&call.name));
-            let decision = check.may_run(call, tool, Stop::EndOfFile);
-            let lenient_decision = lenient.may_run(call, Some(&reads), Stop::EndOfFile);
+            let decision = check.may_run(call, tool, run.stop);
+            let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
             let is_invalid = run.tools.is_some_and(|tools| match tool {
                 Some(_) => tools.bind(call).is_err(),
                 None => true,

@@ -27,7 +27,7 @@ fn no_room() {
         let ran = run_command(&mut command, b"");
         assert_eq!(ran.status, Some(1));
         let expected = format!(
-            "error: `{path}` cannot be written: no space left (File too large (os error 27)); nothing was changed (error)\n"
+            "error: `{path}` cannot be written: no space left (File too large (os error 27)); nothing was changed\n"
         );
         assert_eq!(ran.stderr(), expected);
     }

@@ -44,7 +44,7 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     policy.dependents = match (table.fallback, table.dependents) {
         (Some(fallback), _) => Dependents::Fallback(fallback),
         (None, Some(tools::Dependents::Run)) => Dependents::Run,
-        (None, Some(tools::Dependents::Skip) | None) => Dependents::Skip,
+        _ => Dependents::Skip,
     };
     policy.finishes = table.finishes;
     policy.exclusive = table.exclusive;

@@ -20,7 +20,31 @@ use plaincall::{
     result::{Because, Cause, Link, StatusCounts},
     rules::Rule,
 };
+use serde::de::DeserializeOwned;
 use serde_json::json;
+
+/// Builds an event, or a part of one, from its fields. A program can only receive them.
+macro_rules! build {
+    (@ $field:ident) => { $field };
+    (@ $field:ident $value:expr) => { $value };
+    ($kind:ident { $($field:ident $(: $value:expr)?),* $(,)? }) => {{
+        let mut event: $kind = minimal();
+        $(event.$field = build!(@ $field $($value)?);)*
+        event
+    }};
+}
+
+/// Reads an event from JSON with the required keys of all kinds.
+fn minimal<T: DeserializeOwned>() -> T {
+    let json = r#"{
+        "version": 0, "plaincall": "", "began_unix_ms": 0, "policy": {}, "tools": {}, "path": "", "temporary": false,
+        "effect": "read", "timeout_ms": 0, "grace_ms": 0, "count": 0, "t_ms": 0, "call": 0, "id": "", "name": "",
+        "number": 0, "author": "user", "text": "", "turn": 0, "bytes": 0, "arguments": {}, "by": "rule", "attempt": 0,
+        "error": "", "wait_ms": 0, "reason": "", "stop": "natural", "link": "order", "root": {"call": 0, "id": ""},
+        "counts": {"ok": 0, "error": 0, "skipped": 0, "rejected": 0, "cancelled": 0, "unknown": 0}
+    }"#;
+    serde_json::from_str(json).expect("an event")
+}
 
 fn suspect(fields: serde_json::Value) -> SuspectMarker {
     serde_json::from_value(fields).unwrap()
@@ -55,7 +79,7 @@ pub(crate) fn at(milliseconds: u64) -> Duration {
 
 /// A run begins, with nothing special.
 pub(crate) fn begin() -> RunEvent {
-    RunEvent::Run(Box::new(RunBegin {
+    RunEvent::Run(Box::new(build!(RunBegin {
         version: LOG_VERSION,
         plaincall: "0.1.0".to_owned(),
         began_unix_ms: 1_800_000_000_000,
@@ -65,7 +89,7 @@ pub(crate) fn begin() -> RunEvent {
         directory: None,
         rules: Rules::default(),
         note: json!(null),
-    }))
+    })))
 }
 
 /// A run begins, with everything.
@@ -93,10 +117,10 @@ pub(crate) fn begin_with_everything() -> RunEvent {
     copy.retry = Some(Retry::attempts(u32::MAX).waits(at(500), at(30_000)));
     copy.dependents = Dependents::Fallback("no \"copy\"".to_owned());
     copy.finishes = true;
-    let tool = |effect, policy| ToolBegin { effect, policy };
+    let tool = |effect, policy| build!(ToolBegin { effect, policy });
     let mut look = ToolPolicy::default();
     look.dependents = Dependents::Run;
-    RunEvent::Run(Box::new(RunBegin {
+    RunEvent::Run(Box::new(build!(RunBegin {
         version: LOG_VERSION,
         plaincall: "0.1.0".to_owned(),
         began_unix_ms: u64::MAX,
@@ -110,10 +134,10 @@ pub(crate) fn begin_with_everything() -> RunEvent {
             ),
         ]),
         current_directory: Some("/home/\u{7f}".to_owned()),
-        directory: Some(DirectoryBegin {
+        directory: Some(build!(DirectoryBegin {
             path: "/tmp/a b\u{2028}".to_owned(),
             temporary: true,
-        }),
+        })),
         rules: Rules::new([
             Rule::deny(["send", "**"], "no \"keys\"")
                 .effect(Effect::Write)
@@ -122,7 +146,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
             Rule::ask(["?"]),
         ]),
         note: json!({"z": [1, -1, u64::MAX, i64::MIN, 0.1, 1e300, null], "a": {"": "\u{0}"}, "crc": "x", "n": 7}),
-    }))
+    })))
 }
 
 /// Every kind of event, with everything that it can carry, after the beginning of a run.
@@ -130,11 +154,13 @@ pub(crate) fn begin_with_everything() -> RunEvent {
 pub(crate) fn every_kind() -> Vec<RunEvent> {
     let id: Arc<str> = "copy_1".into();
     let name: Arc<str> = "copy".into();
-    let moment = |call| CallRef {
-        call,
-        id: Arc::clone(&id),
-        name: Arc::clone(&name),
-        at: at(12),
+    let moment = |call| {
+        build!(CallRef {
+            call,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            at: at(12),
+        })
     };
     let arguments = ArgumentTexts(vec![
         ("b/0".to_owned(), "1\r".to_owned()),
@@ -142,9 +168,11 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
         // The same twice cannot come of a call; it is still not lost.
         ("a".to_owned(), "2".to_owned()),
     ]);
-    let cause = |call: u32| Cause {
-        call,
-        id: format!("x_{call}").into(),
+    let cause = |call: u32| {
+        build!(Cause {
+            call,
+            id: format!("x_{call}").into(),
+        })
     };
     let mut counts = StatusCounts::default();
     counts.ok = 1;
@@ -156,30 +184,30 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
     let mut events = vec![
         untrusted(None),
         untrusted(Some("!!!GADGET_START:copy\n")),
-        RunEvent::Message(Message {
+        RunEvent::Message(build!(Message {
             author: Author::User,
             text: "What?\n".into(),
             at: at(0),
-        }),
-        RunEvent::Message(Message {
+        })),
+        RunEvent::Message(build!(Message {
             author: Author::Program,
             text: "".into(),
             at: at(u64::MAX),
-        }),
-        RunEvent::Turn(TurnBegin {
+        })),
+        RunEvent::Turn(build!(TurnBegin {
             turn: 0,
             calls: None,
             at: at(0),
-        }),
-        RunEvent::Turn(TurnBegin {
+        })),
+        RunEvent::Turn(build!(TurnBegin {
             turn: 1,
             calls: Some(0),
             at: at(0),
-        }),
+        })),
         RunEvent::Text(delta(b"Let me see.\n")),
         RunEvent::Text(delta(b"\xf0\x9f\x9b\x00\xff")),
         RunEvent::Text(delta(b"")),
-        RunEvent::Call(Appeared {
+        RunEvent::Call(build!(Appeared {
             call: u32::MAX,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
@@ -187,8 +215,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             submitted: Some(Arc::new(SubmittedArguments::Texts(arguments.clone()))),
             parent: Some(u32::MAX),
             at: at(u64::MAX),
-        }),
-        RunEvent::Call(Appeared {
+        })),
+        RunEvent::Call(build!(Appeared {
             call: 0,
             id: "".into(),
             name: "".into(),
@@ -196,64 +224,64 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             submitted: Some(Arc::new(json!({"b": [1.5, null, "\n"], "": {}}).into())),
             parent: None,
             at: at(3),
-        }),
-        RunEvent::Waiting(Completed {
+        })),
+        RunEvent::Waiting(build!(Completed {
             call: 0,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             arguments: arguments.clone(),
             at: at(3),
-        }),
+        })),
         RunEvent::Ready(at_gate(None)),
-        RunEvent::Start(Started {
+        RunEvent::Start(build!(Started {
             call: 0,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             attempt: 1,
             at: at(4),
-        }),
-        RunEvent::BackOff(BackOff {
+        })),
+        RunEvent::BackOff(build!(BackOff {
             call: 0,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             error: "it did not answer".into(),
             wait: at(500),
             at: at(5),
-        }),
+        })),
         RunEvent::Retry(moment(0)),
         result(Status::Skipped, |result| {
             result.output = Some("a part".into());
             result.whole_bytes = Some(u64::MAX);
             result.error = Some("it failed".into());
             result.note = Some("a user edited the arguments".into());
-            result.because = Some(Because {
+            result.because = Some(build!(Because {
                 link: Link::Dependency,
                 direct: cause(3),
                 root: cause(1),
-            });
+            }));
         }),
         result(Status::Skipped, |result| {
-            result.because = Some(Because {
+            result.because = Some(build!(Because {
                 link: Link::Order,
                 direct: cause(0),
                 root: cause(0),
-            });
+            }));
         }),
-        RunEvent::Resumed(Resumed { at: at(7) }),
-        RunEvent::DamagedEnd(DamagedEnd {
+        RunEvent::Resumed(build!(Resumed { at: at(7) })),
+        RunEvent::DamagedEnd(build!(DamagedEnd {
             bytes: 87,
             at: at(7),
-        }),
-        RunEvent::TurnEnd(TurnEnd {
+        })),
+        RunEvent::TurnEnd(build!(TurnEnd {
             turn: 0,
             counts,
             at: at(9),
-        }),
-        RunEvent::LogFailed(LogFailed {
+        })),
+        RunEvent::LogFailed(build!(LogFailed {
             error: "no space is left".into(),
             at: at(10),
-        }),
-        RunEvent::Lagged(Lagged { count: u64::MAX }),
+        })),
+        RunEvent::Lagged(build!(Lagged { count: u64::MAX })),
     ];
     events.extend(every_word());
     events
@@ -264,7 +292,7 @@ fn every_word() -> Vec<RunEvent> {
     let mut events = Vec::new();
     for by in [AdmittedBy::Rule, AdmittedBy::Always, AdmittedBy::Gate] {
         for always in [false, true] {
-            events.push(RunEvent::Admitted(Admission {
+            events.push(RunEvent::Admitted(build!(Admission {
                 call: 0,
                 id: "copy_1".into(),
                 name: "copy".into(),
@@ -272,7 +300,7 @@ fn every_word() -> Vec<RunEvent> {
                 always,
                 arguments: always.then(|| ArgumentTexts(vec![("a".to_owned(), "2".to_owned())])),
                 at: at(4),
-            }));
+            })));
         }
     }
     let sources = [
@@ -292,15 +320,15 @@ fn every_word() -> Vec<RunEvent> {
     ];
     events.extend(sources.map(|held| RunEvent::Ready(at_gate(Some(held)))));
     for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {
-        events.push(RunEvent::ReplyEnd(ReplyEnd { stop, at: at(8) }));
+        events.push(RunEvent::ReplyEnd(build!(ReplyEnd { stop, at: at(8) })));
     }
     for (call, timed_out) in [(None, false), (None, true), (Some(0), false)] {
-        events.push(RunEvent::Cancel(Cancel {
+        events.push(RunEvent::Cancel(build!(Cancel {
             call,
             reason: "the run was stopped".into(),
             timed_out,
             at: at(8),
-        }));
+        })));
     }
     for status in Status::ALL {
         events.push(result(status, |_| {}));
@@ -315,7 +343,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
     vec![
         untrusted(Some(text)),
         RunEvent::Text(delta(text.as_bytes())),
-        RunEvent::Call(Appeared {
+        RunEvent::Call(build!(Appeared {
             call,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
@@ -323,61 +351,61 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             submitted: Some(Arc::new(json!({text: [text]}).into())),
             parent: None,
             at: at(1),
-        }),
-        RunEvent::Waiting(Completed {
+        })),
+        RunEvent::Waiting(build!(Completed {
             call,
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             arguments: ArgumentTexts(vec![(text.to_owned(), text.to_owned())]),
             at: at(1),
-        }),
-        RunEvent::BackOff(BackOff {
+        })),
+        RunEvent::BackOff(build!(BackOff {
             call,
             id,
             name,
             error: text.into(),
             wait: at(1),
             at: at(1),
-        }),
+        })),
         result(Status::Error, |result| {
             result.output = Some(text.into());
             result.error = Some(text.into());
             result.note = Some(text.into());
         }),
-        RunEvent::Cancel(Cancel {
+        RunEvent::Cancel(build!(Cancel {
             call: None,
             reason: text.into(),
             timed_out: false,
             at: at(1),
-        }),
+        })),
     ]
 }
 
 /// A text from outside, and what of it counts.
 fn untrusted(text: Option<&str>) -> RunEvent {
-    RunEvent::Untrusted(UntrustedText {
+    RunEvent::Untrusted(build!(UntrustedText {
         number: 0,
         name: text.unwrap_or("page").into(),
         text: text.map(|text| Arc::new(Untrusted::new(text.to_owned()))),
         at: at(1),
-    })
+    }))
 }
 
 fn at_gate(held: Option<HeldReason>) -> AwaitingApproval {
-    AwaitingApproval {
+    build!(AwaitingApproval {
         call: 0,
         id: "copy_1".into(),
         name: "copy".into(),
         held,
         at: at(12),
-    }
+    })
 }
 
 pub(crate) fn delta(bytes: &[u8]) -> Delta {
-    Delta {
+    build!(Delta {
         source: Source::from(bytes),
         at: at(2),
-    }
+    })
 }
 
 fn result(status: Status, change: impl FnOnce(&mut CallResult)) -> RunEvent {

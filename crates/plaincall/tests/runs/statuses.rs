@@ -183,9 +183,11 @@ async fn calls_that_the_text_ends() {
         stop,
     };
     check(plain(block, Stop::Natural), "ok: ").await;
-    check(plain(block, Stop::EndOfFile), &again("!!!GADGET_END")).await;
+    let unknown = |marker: &str| rejected(MissingEnd::MaybeTruncated, marker);
+    let at_end_of_file = rejected(MissingEnd::EndOfFile, "!!!GADGET_END");
+    check(plain(block, Stop::EndOfFile), &at_end_of_file).await;
     check(plain(block, Stop::Length), &again("!!!GADGET_END")).await;
-    check(plain(block, Stop::Broken), &again("!!!GADGET_END")).await;
+    check(plain(block, Stop::Broken), &unknown("!!!GADGET_END")).await;
     check(
         plain(
             "!!!GADGET_START:sleep\n!!!ARG:ms\n1\n!!!GADGET_START:sleep\n!!!ARG:ms\n1",
@@ -194,7 +196,7 @@ async fn calls_that_the_text_ends() {
         &format!(
             "{} | {}",
             rejected(MissingEnd::EndedByNextCall, "!!!GADGET_END"),
-            again("!!!GADGET_END")
+            unknown("!!!GADGET_END")
         ),
     )
     .await;
@@ -213,7 +215,7 @@ async fn calls_that_the_text_ends() {
             text: "!!!GADGET_STARTk1:sleep\n",
             stop: Stop::Broken,
         },
-        &again("!!!GADGET_ENDk1"),
+        &unknown("!!!GADGET_ENDk1"),
     )
     .await;
     let not_closed = &rejected(MissingEnd::NoEndMarker, "🛠️[/end]");
@@ -227,7 +229,7 @@ async fn calls_that_the_text_ends() {
     check(unclosed(emoji, Stop::Natural), "ok: ").await;
     check(unclosed(emoji, Stop::EndOfFile), "ok: ").await;
     check(unclosed(block, Stop::EndOfFile), "ok: ").await;
-    check(unclosed(emoji, Stop::Broken), &again("🛠️[/end]")).await;
+    check(unclosed(emoji, Stop::Broken), &unknown("🛠️[/end]")).await;
     // A pointer line that is cut, and a marker that may have swallowed another call.
     check(
         plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),

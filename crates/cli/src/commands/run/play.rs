@@ -347,7 +347,7 @@ fn was_truncated(result: &CallResult) -> bool {
     matches!(
         error,
         Some(CallError::NotClosed {
-            why: MissingEnd::Truncated,
+            why: MissingEnd::EndOfFile | MissingEnd::MaybeTruncated,
             ..
         })
     )

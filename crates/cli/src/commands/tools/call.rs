@@ -161,7 +161,12 @@ fn print_result(result: &CallResult, color: Color) -> Outcome {
         output.flush()?;
     }
     if let Some(error) = &result.error {
-        print_error(&format!("{} ({})", error, result.status));
+        print_error(&match result.status {
+            plaincall::Status::Rejected => format!("the call was rejected: {error}"),
+            plaincall::Status::Cancelled => format!("the call was cancelled: {error}"),
+            plaincall::Status::Unknown => format!("the outcome of the call is unknown: {error}"),
+            _ => error.to_string(),
+        });
     }
     Ok(if result.status == plaincall::Status::Ok {
         Status::Success

@@ -1,5 +1,5 @@
 // The page: its data, the reply, the details of the chosen call, search and filters.
-// Every text of the record goes in as text (`textContent`), never as markup.
+// Every text of the log goes in as text (`textContent`), never as markup.
 "use strict";
 
 const byId = (id) => document.getElementById(id);
@@ -369,6 +369,9 @@ function because(call) {
 }
 
 function admission(call) {
+  if (call.needed_no_approval) {
+    return part("Allowed", make("p", "", call.effect === "read" ? "no approval needed: it only reads" : "no approval needed: it is idempotent"));
+  }
   const { by, always, t_ms } = call.admission;
   const waited = call.ready_ms === null ? 0 : t_ms - call.ready_ms;
   const sentence = `by ${ADMITTED_BY[by] ?? by}${waited > 0 ? ` after ${time(waited)}` : ""}`;
