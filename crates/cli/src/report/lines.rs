@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use plaincall::{
-    Effect, Status, Stop,
+    Status, Stop,
     events::{Admission, AdmittedBy, Author, RunBegin},
     result::{Because, Link},
 };
@@ -192,14 +192,7 @@ fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
         details.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        let text = match call.effect {
-            Some(Effect::Read) if call.needed_no_approval => {
-                "no approval needed: it only reads".to_owned()
-            }
-            _ if call.needed_no_approval => "no approval needed: it is idempotent".to_owned(),
-            _ => admission_text(admission, call.ready_ms),
-        };
-        details.line("allowed", &text);
+        details.line("allowed", &admission_text(admission, call.ready_ms));
     }
     if let Some(edited) = &call.edited {
         details.arguments("ran with", edited);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plaincall::{
     Dialect, Effect, RunEvent, Status, Stop,
-    events::{Admission, AdmittedBy, Appeared, Cancel, Message, RunBegin},
+    events::{Admission, Appeared, Cancel, Message, RunBegin},
     result::Because,
 };
 use serde::{Serialize, Serializer};
@@ -59,9 +59,6 @@ pub(crate) struct Turn {
     deltas: Vec<Delta>,
 }
 
-/// The shortest time in which a person can answer a question.
-const FASTEST_ANSWER_MS: u64 = 100;
-
 /// A call.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Call {
@@ -80,9 +77,6 @@ pub(crate) struct Call {
     /// Why the call needed approval: a phrase that follows "this call".
     pub(crate) held: Option<String>,
     pub(crate) admission: Option<Admission>,
-    /// Whether the gate let the call run without asking anyone, because of the effect of its tool.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) needed_no_approval: bool,
     /// The arguments after an approval changed them.
     pub(crate) edited: Option<Pairs>,
     pub(crate) attempts: Vec<Attempt>,
@@ -345,15 +339,6 @@ impl Call {
             }
             RunEvent::Admitted(admission) => {
                 self.edited = admission.arguments.as_ref().map(|it| it.0.clone());
-                let is_unchanged =
-                    self.edited.is_none() && !admission.always && self.held.is_none();
-                let waited = self
-                    .ready_ms
-                    .map_or(0, |ready| ms(admission.at).saturating_sub(ready));
-                self.needed_no_approval = admission.by == AdmittedBy::Gate
-                    && matches!(self.effect, Some(Effect::Read | Effect::Idempotent))
-                    && is_unchanged
-                    && waited < FASTEST_ANSWER_MS;
                 let mut admission = admission.clone();
                 admission.arguments = None;
                 self.admission = Some(admission);

@@ -369,9 +369,6 @@ function because(call) {
 }
 
 function admission(call) {
-  if (call.needed_no_approval) {
-    return part("Allowed", make("p", "", call.effect === "read" ? "no approval needed: it only reads" : "no approval needed: it is idempotent"));
-  }
   const { by, always, t_ms } = call.admission;
   const waited = call.ready_ms === null ? 0 : t_ms - call.ready_ms;
   const sentence = `by ${ADMITTED_BY[by] ?? by}${waited > 0 ? ` after ${time(waited)}` : ""}`;
