@@ -25,7 +25,6 @@ pub struct Document {
 
 /// The location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Location {
     /// The key at a JSON Pointer, or the nearest existing key above it.
     Key(String),

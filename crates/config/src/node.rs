@@ -28,7 +28,6 @@ pub struct Node {
 
 /// A value of a file.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Value {
     /// JSON's null.
     Null,
@@ -48,7 +47,6 @@ pub enum Value {
 
 /// Where a value was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Origin {
     /// A line of a file.
     File {

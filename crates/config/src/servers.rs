@@ -135,7 +135,6 @@ pub struct Effects(pub IndexMap<String, McpEffect>);
 /// The effect of an MCP tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum McpEffect {
     /// It changes nothing.
     Read,

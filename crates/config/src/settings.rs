@@ -154,7 +154,6 @@ pub struct Limits {
 /// The meaning of a reply without a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum OnNoToolCall {
     /// It is the answer.
     Answer,

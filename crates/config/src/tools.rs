@@ -91,7 +91,6 @@ pub struct RetryTable {
 /// The handling of calls that depend on a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Dependents {
     /// They are skipped.
     Skip,
@@ -135,7 +134,6 @@ pub struct RunTable {
 /// The order of the calls of a reply (`spec/running.md`, "Order of writing").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Order {
     /// By dependencies only.
     Graph,
@@ -148,7 +146,6 @@ pub enum Order {
 /// When calls of tools that write run (`spec/running.md`, "Calls that wait for the end of the turn").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Writes {
     /// As soon as they are complete.
     #[default]
@@ -160,7 +157,6 @@ pub enum Writes {
 /// The handling of calls that appear in untrusted text (`spec/running.md`, "Echoes").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Echoes {
     /// They run only after an approval.
     #[default]
@@ -234,7 +230,6 @@ impl RuleTable {
 /// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Verdict {
     /// The call runs.
     Allow,

@@ -105,7 +105,6 @@ pub struct DirectoryBegin {
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Author {
     /// The user.
     User,
@@ -116,7 +115,6 @@ pub enum Author {
 /// What approved a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum AdmittedBy {
     /// A rule of the run.
     Rule,

@@ -88,7 +88,7 @@ impl McpServer {
             Some((_, McpEffect::Read)) => Effect::Read,
             Some((_, McpEffect::Idempotent)) => Effect::Idempotent,
             Some((_, McpEffect::Hinted)) => hinted.unwrap_or(Effect::Write),
-            _ => Effect::Write,
+            Some((_, McpEffect::Write)) | None => Effect::Write,
         }
     }
 }

@@ -175,11 +175,11 @@ impl Shown {
             }
             value => {
                 let from = match &node.origin {
+                    Origin::Default => "default",
                     Origin::File { .. } if configuration.is_of_project(pointer) => "project",
                     Origin::File { .. } => "user",
                     Origin::Variable(_) => "environment",
                     Origin::Option(_) => "options",
-                    _ => "default",
                 };
                 let origin = match &node.origin {
                     Origin::File { line, .. } => format!("{from}, line {line}"),

@@ -225,8 +225,8 @@ fn settings(model: &Model) -> ModelSettings {
         span
     });
     settings.arguments = match model.arguments.unwrap_or_default() {
+        config::Arguments::Checked => ArgumentMode::Checked,
         config::Arguments::Stream => ArgumentMode::Stream,
-        _ => ArgumentMode::Checked,
     };
     settings.unclosed = model.unclosed.unwrap_or_default();
     if let Some(rounds) = model.repair_rounds {

@@ -84,7 +84,7 @@ fn messages(turn: &Turn, layout: Layout) -> Vec<Line> {
     for message in &turn.messages {
         let (style, by) = match message.author {
             Author::User => (BOLD, "the user"),
-            _ => (DIM, "the program"),
+            Author::Program => (DIM, "the program"),
         };
         lines.push(Line::of(style, &format!("{by}:")));
         let text = message.text.trim_end().split('\n');
@@ -232,7 +232,7 @@ fn admission_text(admission: &Admission, ready: Option<u64>) -> String {
     let by = match admission.by {
         AdmittedBy::Rule => "by a rule of the run",
         AdmittedBy::Always => "by an earlier approval of all calls of this tool",
-        _ => "by the gate",
+        AdmittedBy::Gate => "by the gate",
     };
     let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
     let waited = waited.filter(|it| *it >= Duration::from_millis(1));

@@ -163,8 +163,8 @@ impl Chosen {
             }};
         }
         let client: Arc<dyn Client> = match entry.kind.unwrap_or_default() {
+            Api::OpenAi => client!(OpenAi::new(url, id)),
             Api::Anthropic => client!(Anthropic::at(url, id)),
-            _ => client!(OpenAi::new(url, id)),
         };
         Ok(ready(shown, client))
     }
@@ -181,6 +181,7 @@ impl Chosen {
             return Ok(Some(key));
         }
         let (variable, missing) = match self.entry.key() {
+            None => return Ok(None),
             Some(KeySource::File(file)) => return value_of(Some(&file), ""),
             Some(KeySource::Variable(variable)) => {
                 let model = format!("the key of the model `{}`", self.name);
@@ -193,7 +194,6 @@ impl Chosen {
                 );
                 (variable.to_owned(), missing)
             }
-            _ => return Ok(None),
         };
         let key = value_of(None, &variable)?;
         key.map(Some).ok_or(Failure::Configuration(missing))

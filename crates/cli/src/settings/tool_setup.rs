@@ -211,9 +211,9 @@ impl Configuration {
     /// Returns the meaning of a reply without calls.
     pub(crate) fn without_call(&self) -> OnNoToolCall {
         match self.settings.limits.on_no_tool_call {
+            None | Some(config::OnNoToolCall::Answer) => OnNoToolCall::Answer,
             Some(config::OnNoToolCall::Ask) => OnNoToolCall::AskUser,
             Some(config::OnNoToolCall::Remind) => OnNoToolCall::Remind,
-            _ => OnNoToolCall::Answer,
         }
     }
 
@@ -261,8 +261,8 @@ fn rule(table: &RuleTable) -> Rule {
     let names = table.tools.0.iter().map(String::as_str);
     let mut rule = match table.verdict {
         tools::Verdict::Allow => Rule::allow(names),
+        tools::Verdict::Ask => Rule::ask(names),
         tools::Verdict::Deny => Rule::deny(names, table.reason.as_deref().unwrap_or_default()),
-        _ => Rule::ask(names),
     };
     rule.effect = table.effect;
     let arguments = table.arguments.iter().flatten();

@@ -102,7 +102,6 @@ pub struct Model {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
-#[non_exhaustive]
 pub enum Api {
     /// The Chat Completions API: OpenAI, Ollama, llama.cpp, vLLM, LM Studio, Gemini.
     #[default]
@@ -115,7 +114,6 @@ pub enum Api {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[non_exhaustive]
 pub enum Syntax {
     /// The block syntax.
     #[default]
@@ -128,7 +126,6 @@ pub enum Syntax {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[non_exhaustive]
 pub enum Arguments {
     /// When the call is complete and valid.
     #[default]
@@ -141,7 +138,6 @@ pub enum Arguments {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged, expecting = "an array of two strings, or true or false")]
 #[schemars(inline)]
-#[non_exhaustive]
 pub enum Reasoning {
     /// Reasoning is between these markers.
     Between([String; 2]),

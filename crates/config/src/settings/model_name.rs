@@ -28,7 +28,6 @@ const FAMILIES: [(&str, &str); 4] = [
 
 /// The location of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum KeySource {
     /// A file.
     File(PathBuf),

@@ -75,10 +75,10 @@ impl Reader<'_> {
         }
         let verdict = match (table.verdict, &table.reason) {
             (tools::Verdict::Allow, _) => Verdict::Allow,
+            (tools::Verdict::Ask, _) => Verdict::Ask,
             (tools::Verdict::Deny, reason) => Verdict::Deny {
                 reason: reason.clone().unwrap_or_default(),
             },
-            _ => Verdict::Ask,
         };
         let tools = self.tools(&table.tools.0);
         let mut rule = Rule {

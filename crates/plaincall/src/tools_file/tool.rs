@@ -44,7 +44,7 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     policy.dependents = match (table.fallback, table.dependents) {
         (Some(fallback), _) => Dependents::Fallback(fallback),
         (None, Some(tools::Dependents::Run)) => Dependents::Run,
-        _ => Dependents::Skip,
+        (None, Some(tools::Dependents::Skip) | None) => Dependents::Skip,
     };
     policy.finishes = table.finishes;
     policy.exclusive = table.exclusive;

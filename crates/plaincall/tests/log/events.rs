@@ -43,7 +43,7 @@ fn minimal<T: DeserializeOwned>() -> T {
         "error": "", "wait_ms": 0, "reason": "", "stop": "natural", "link": "order", "root": {"call": 0, "id": ""},
         "counts": {"ok": 0, "error": 0, "skipped": 0, "rejected": 0, "cancelled": 0, "unknown": 0}
     }"#;
-    serde_json::from_str(json).expect("an event")
+    serde_json::from_str(json).unwrap()
 }
 
 fn suspect(fields: serde_json::Value) -> SuspectMarker {
