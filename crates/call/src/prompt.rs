@@ -75,7 +75,7 @@ pub fn prompt<'t>(
         }
     }
     Ok(Prompt {
-        prompt_text: built.finish(),
+        text: built.finish(),
         parts,
         skipped_examples: examples.skipped,
     })
@@ -97,7 +97,7 @@ fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax, exam
 /// The result of [`prompt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    prompt_text: PromptText,
+    text: PromptText,
     parts: Vec<(PromptPart, Span)>,
     skipped_examples: Vec<SkippedExample>,
 }
@@ -138,17 +138,17 @@ impl Prompt {
 
     /// Returns the prompt as a prompt text, which records the untrusted parts.
     pub fn prompt_text(&self) -> &PromptText {
-        &self.prompt_text
+        &self.text
     }
 
     /// Returns the text for the model.
     pub fn text(&self) -> &str {
-        self.prompt_text.text()
+        self.text.text()
     }
 
     /// Returns the text for the model.
     pub fn into_text(self) -> String {
-        self.prompt_text.into_text()
+        self.text.into_text()
     }
 
     /// Returns the parts and their locations in the text, in bytes, in order. An empty line may be between two parts.

@@ -77,15 +77,14 @@ impl Written {
             text if text.trim().is_empty() => String::new(),
             text => format!(" // {}", text.trim()),
         };
-        let (heading, call) = match rendered(tool, arguments, dialect) {
-            Some(call) => (format!("Example:{comment}\n"), call),
-            None => {
-                let arguments = json(&example.arguments);
-                (
-                    format!("Example as JSON: {arguments}{comment}\n"),
-                    String::new(),
-                )
-            }
+        let (heading, call) = if let Some(call) = rendered(tool, arguments, dialect) {
+            (format!("Example:{comment}\n"), call)
+        } else {
+            let arguments = json(&example.arguments);
+            (
+                format!("Example as JSON: {arguments}{comment}\n"),
+                String::new(),
+            )
         };
         let result = match &example.result {
             Some(output) => format!("Result: {}\n", on_one_line(output)),

@@ -44,7 +44,7 @@ fn note() -> ToolSpec {
         .body("text")
 }
 
-/// The values of the rendered examples are exactly the given ones, any they and the other texts contain.
+/// The values of the rendered examples are exactly the given ones, even if they contain markers.
 #[test]
 fn examples_are_calls_in_every_dialect() {
     let texts = [

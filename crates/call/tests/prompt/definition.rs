@@ -35,7 +35,10 @@ fn tool(definition: &str) -> ToolSpec {
     examples.fold(tool, |tool, example| {
         let mut made = CallExample::new(example["arguments"].clone());
         made.result = example["result"].as_str().map(str::to_owned);
-        made.comment = example["comment"].as_str().unwrap_or_default().to_owned();
+        example["comment"]
+            .as_str()
+            .unwrap_or_default()
+            .clone_into(&mut made.comment);
         tool.example(made)
     })
 }
