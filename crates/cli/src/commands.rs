@@ -13,10 +13,13 @@
 mod ask;
 mod chat;
 mod check;
+mod completions;
 mod config;
 mod conform;
 mod conversation;
+mod man;
 pub(crate) mod mcp;
+mod models;
 mod parse;
 mod probe;
 mod render;
@@ -32,21 +35,45 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::options::Color;
-use crate::output::{Output, write_stderr};
+use crate::output::{Output, set_quiet, write_stderr};
 use crate::sanitize::{is_invisible, sanitize};
 use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status};
 
+/// What people do with the command, with examples.
+const EXAMPLES: &str = "\
+Ask a model, with tools:
+  plaincall ask -m ollama:qwen3 -t tools.toml \"Which day had the strongest wind?\"
+  plaincall chat -m ollama:qwen3 --builtin .
+
+Give your OpenAI client tool calls with a local model:
+  plaincall serve
+  plaincall serve -- opencode
+
+Measure how well your model writes calls:
+  plaincall probe http://localhost:11434/v1 qwen3
+
+Check and run the calls of a reply:
+  plaincall check reply.txt
+  plaincall run reply.txt -t tools.toml
+
+Look at a run, also as a web page:
+  plaincall run reply.txt -t tools.toml --log run.log
+  plaincall show run.log --html run.html";
+
+const SYNTAXES: &str = "\
+A model writes tool calls as plain text, in the block syntax or in the emoji-bracket syntax. \
+`plaincall COMMAND --help` describes each command.";
+
 /// Tool calling for any model that can write text.
-///
-/// A model writes tool calls as plain text, in the block syntax (`!!!GADGET_START:` … `!!!GADGET_END`) or in the
-/// emoji-bracket syntax (`🛠️[name arguments]` … `🛠️[/end]`). Use these commands to parse, check and write calls, to run
-/// them, and to connect models and clients to tools.
 #[derive(Debug, Parser)]
 #[command(
     name = "plaincall",
     version,
     max_term_width = 100,
-    propagate_version = true
+    propagate_version = true,
+    help_template = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}",
+    before_help = EXAMPLES,
+    after_long_help = SYNTAXES
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -63,6 +90,10 @@ pub(crate) struct Cli {
         display_order = 998
     )]
     pub(crate) color: Color,
+
+    /// Print only results and errors: no notes and no progress.
+    #[arg(long, short, global = true, display_order = 997)]
+    pub(crate) quiet: bool,
 }
 
 /// The commands.
@@ -76,12 +107,15 @@ pub(crate) enum Command {
     Show(show::ShowOptions),
     Ask(ask::AskOptions),
     Chat(chat::ChatOptions),
+    Models(models::ModelsOptions),
     Sessions(sessions::SessionsOptions),
     Probe(probe::ProbeOptions),
     Config(config::ConfigOptions),
     Conform(conform::ConformOptions),
     Tools(tools::ToolsCommand),
     Mcp(mcp::McpCommand),
+    Completions(completions::CompletionsOptions),
+    Man(man::ManOptions),
 }
 
 /// Returns the command line with all its options.
@@ -117,16 +151,10 @@ pub fn main() -> ExitCode {
 }
 
 /// Tips for required options that are missing.
-const TIPS: [(&str, &str); 2] = [
-    (
-        "--tools",
-        "the file defines the tools and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
-    ),
-    (
-        "--upstream",
-        "the address of the model server up to `/v1`, such as http://localhost:11434/v1 for Ollama",
-    ),
-];
+const TIPS: [(&str, &str); 1] = [(
+    "--tools",
+    "the file defines the tools and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
+)];
 
 /// Adds a tip to an error about a missing required option.
 fn with_tip(mut error: clap::Error) -> clap::Error {
@@ -160,6 +188,7 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
 
 fn run_command(cli: Cli) -> Outcome {
     let color = cli.color;
+    set_quiet(cli.quiet);
     match cli.command {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         Command::Check(options) => check::check(&options, &mut output(color)),
@@ -168,6 +197,7 @@ fn run_command(cli: Cli) -> Outcome {
         // Writes on its own threads and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),
+        Command::Models(options) => models::models(&options, &mut output(color)),
         Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
         // Handles signals itself.
         Command::Probe(options) => probe::probe(&options, color),
@@ -181,6 +211,8 @@ fn run_command(cli: Cli) -> Outcome {
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
         // Handles signals itself.
         Command::Mcp(command) => mcp::mcp(&command),
+        Command::Completions(options) => completions::completions(&options, &mut output(color)),
+        Command::Man(options) => man::man(&options),
     }
 }
 

@@ -7,6 +7,7 @@ mod definitions;
 mod environment;
 mod history;
 mod keys;
+mod model_servers;
 mod options;
 mod outcome;
 mod output;

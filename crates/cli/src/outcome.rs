@@ -15,6 +15,8 @@ pub(crate) enum Status {
     TimedOut,
     /// A signal cancelled the command. The value is the exit status.
     Interrupted(u8),
+    /// A command that this one ran has ended. The value is its exit status.
+    Ended(u8),
 }
 
 impl Status {

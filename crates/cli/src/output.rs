@@ -2,12 +2,26 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use crate::options::Color;
 use crate::outcome::Failure;
 use crate::sanitize::{sanitize, sanitize_json, sanitize_styled};
+
+/// Whether only results and errors are printed.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Applies `--quiet`.
+pub(crate) fn set_quiet(is_quiet: bool) {
+    IS_QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// Returns whether `--quiet` is set: no notes and no progress, only results and errors.
+pub(crate) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
 
 /// Standard output, buffered.
 pub(crate) struct Output {

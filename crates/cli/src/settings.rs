@@ -22,7 +22,7 @@ use crate::status::Failure;
 use crate::terminal::problems;
 use crate::tools_file;
 
-pub(crate) use model::{Chosen, Ready};
+pub(crate) use model::{Chosen, Ready, http};
 pub(crate) use project::Project;
 pub(crate) use tool_setup::ToolSetup;
 pub(crate) use trust::{distrust, trust};

@@ -12,7 +12,7 @@ use plaincall::{
 };
 
 pub(crate) use crate::outcome::{Failure, Outcome, Status};
-use crate::output::write_stderr;
+use crate::output::{is_quiet, write_stderr};
 use crate::sanitize::sanitize;
 use crate::terminal::human;
 use crate::terminal::tty::Size;
@@ -28,7 +28,7 @@ pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
         Ok(Status::Success) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Status::Failed) => ExitCode::FAILURE,
         Ok(Status::TimedOut) => ExitCode::from(TIMED_OUT),
-        Ok(Status::Interrupted(status)) => ExitCode::from(status),
+        Ok(Status::Interrupted(status) | Status::Ended(status)) => ExitCode::from(status),
         Err(Failure::Runtime(message)) => {
             print_error(&message);
             ExitCode::FAILURE
@@ -71,7 +71,11 @@ pub(crate) fn report_directory(directories: &Directories) {
 /// Explains how to keep the files of a conversation.
 pub(crate) const KEEP_FILES: &str = "to keep files, set `directory` for the tool in the tools file";
 
+/// Prints a note, unless `--quiet` is set.
 pub(crate) fn print_note(message: &(impl fmt::Display + ?Sized)) {
+    if is_quiet() {
+        return;
+    }
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
     let mut message = sanitize(&message.to_string());
     if io::stderr().is_terminal() {

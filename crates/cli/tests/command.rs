@@ -10,6 +10,7 @@ mod large;
 mod mcp;
 mod mistakes;
 mod process;
+mod quiet;
 mod stopped;
 mod terminal;
 mod tools;

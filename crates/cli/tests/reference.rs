@@ -2,6 +2,7 @@
 
 mod command_line;
 mod measured;
+mod shells;
 
 use std::path::Path;
 

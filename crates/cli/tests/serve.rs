@@ -5,6 +5,9 @@
     reason = "a panic is how a test fails"
 )]
 
+mod client;
+mod servers;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

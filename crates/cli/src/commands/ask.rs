@@ -49,14 +49,14 @@ pub(crate) struct AskOptions {
     question: Vec<String>,
 
     /// A file to attach to the question. May be repeated.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     file: Vec<PathBuf>,
 
     /// Print the events of the run as JSON instead of the answer, one object per line.
     ///
     /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage`, or with `"event":
     /// "failed"`, `kind` and `message`.
-    #[arg(long)]
+    #[arg(long, short)]
     json: bool,
 
     /// Show the output of each tool. At most 20 lines.

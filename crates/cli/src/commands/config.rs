@@ -34,7 +34,7 @@ use crate::terminal::palette::{DIM, PLAIN};
 #[derive(Args, Debug)]
 pub(crate) struct ConfigOptions {
     /// Print one JSON object: `files`, and `values`, each with `path`, `value`, `from` and `origin`.
-    #[arg(long)]
+    #[arg(long, short)]
     json: bool,
 
     /// Print the JSON Schema of the configuration file.

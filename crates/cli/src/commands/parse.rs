@@ -51,7 +51,7 @@ pub(crate) struct ParseOptions {
     pub(crate) format: Option<ParseFormat>,
 
     /// Print JSON, even on a terminal. Same as `--format json`.
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long, short, conflicts_with = "format")]
     pub(crate) json: bool,
 
     /// Read one JSON document per line, and print one JSON object for each, in order.

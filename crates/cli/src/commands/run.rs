@@ -69,7 +69,7 @@ pub(crate) struct RunOptions {
     ///
     /// Only this file is read; a file next to the reply is not. With `--resume`, the default is the file that the run
     /// began with, which must not have changed.
-    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    #[arg(long, short, value_name = "FILE", required_unless_present = "resume")]
     pub(crate) tools: Option<PathBuf>,
 
     /// Read this many bytes per second, to simulate a model.
@@ -84,7 +84,7 @@ pub(crate) struct RunOptions {
     ///
     /// Calls that a rule denies are still denied, and calls that also appear in untrusted text still need approval.
     /// With `--resume`, also applies if the run began with it.
-    #[arg(long)]
+    #[arg(long, short)]
     pub(crate) yes: bool,
 
     /// A file that the model has read, such as a document. May be repeated.
@@ -101,7 +101,7 @@ pub(crate) struct RunOptions {
     pub(crate) concurrency: Option<u32>,
 
     /// Print the events of the run as JSON, one object per line, in the format of a log.
-    #[arg(long)]
+    #[arg(long, short)]
     pub(crate) json: bool,
 
     /// Write a log of the run to this new file, so that the run can be resumed after a crash.

@@ -1,12 +1,14 @@
 //! `plaincall serve`: run the gateway.
 
+mod client;
+mod discovery;
 mod limits;
 mod log;
 mod open_files;
 mod options;
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +21,14 @@ use plaincall_gateway::{
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use crate::commands::serve::client::{ClientKey, ClientVariables};
+use crate::commands::serve::discovery::find_upstream;
 use crate::commands::serve::log::Log;
 pub(crate) use crate::commands::serve::options::ServeOptions;
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
-use crate::status::{Failure, Outcome, Status, print_note};
+use crate::status::{Failure, Outcome, Status, print_error, print_note};
 use crate::terminal::interrupts::Interrupts;
 use crate::terminal::problems;
 use crate::tools_file;
@@ -35,31 +39,47 @@ const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
 
+/// The default address, and how many ports after it are tried if the model server may be on the same port.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const OTHER_PORTS: u16 = 19;
+const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
-    let mut config = config(options, &Environment::read())?;
-    let log = Log::start(JsonOutput::new(), print_note)
-        .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
-    config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
-    config
-        .check_address(options.listen)
-        .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
-    let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
-    let file_warning = open_files::raise(options.limits.max_requests);
+    let environment = Environment::read();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let upstream = match &options.upstream {
+        Some(upstream) => upstream.clone(),
+        None => runtime.block_on(find_upstream(&environment))?,
+    };
+    let mut config = config(options, &upstream, &environment)?;
+    let has_command = !options.command.is_empty();
+    let log = if has_command {
+        None
+    } else {
+        let log = Log::start(JsonOutput::new(), print_note)
+            .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+        config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
+        Some(log)
+    };
+    let listen = options.listen.unwrap_or(DEFAULT_ADDRESS);
+    config
+        .check_address(listen)
+        .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
+    let passes_keys = options.upstream.is_some() && !has_upstream_key(options, &environment);
+    let key = ClientKey::new(&config.keys, passes_keys, &environment);
+    let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
+    let file_warning = open_files::raise(options.limits.max_requests);
     let result = runtime.block_on(async {
-        let listener = TcpListener::bind(options.listen)
-            .await
-            .map_err(|error| cannot_listen(options.listen, &error))?;
+        let listener = listener(options, &upstream).await?;
         let address = listener
             .local_addr()
-            .map_err(|error| cannot_listen(options.listen, &error))?;
-        let interrupts = Interrupts::new()?;
+            .map_err(|error| cannot_listen(listen, &error))?;
+        let mut interrupts = Interrupts::new()?;
         print_note(&format!(
-            "listening on http://{address}/v1 with tool calls for {}",
-            options.upstream
+            "listening on http://{address}/v1 with tool calls for {upstream}"
         ));
         if let Some(file_warning) = file_warning {
             print_note(&file_warning);
@@ -69,12 +89,86 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
                 "--log-contents: the access log contains the messages of users, models and tools; restrict access to it",
             );
         }
+        let variables = ClientVariables::new(address, key);
+        if has_command {
+            return serve_command(gateway, listener, options, &variables, &mut interrupts).await;
+        }
+        if options.upstream.is_none() {
+            print_note(&format!(
+                "set these variables for your client, or run it with `plaincall serve -- COMMAND`:\n{}",
+                variables.exports()
+            ));
+        }
         serve_until_signal(gateway, listener, interrupts, options.times.drain_delay.0).await
     });
     // Aborted requests are logged too.
     runtime.shutdown_timeout(ABORT_TIMEOUT);
-    log.close();
+    if let Some(log) = log {
+        log.close();
+    }
     result
+}
+
+/// Returns whether the gateway has a key for the model server.
+fn has_upstream_key(options: &ServeOptions, environment: &Environment) -> bool {
+    options.upstream_key.is_some() || environment.get_set(UPSTREAM_KEY).is_some()
+}
+
+/// Listens on the address of the options, or on the default.
+async fn listener(options: &ServeOptions, upstream: &str) -> Result<TcpListener, Failure> {
+    let ip = options.listen.unwrap_or(DEFAULT_ADDRESS).ip();
+    let default = DEFAULT_ADDRESS.port();
+    // A local model server may use the same port, as llama.cpp does.
+    let is_of_upstream = |port: u16| {
+        LOCAL_HOSTS
+            .iter()
+            .any(|host| upstream.starts_with(&format!("http://{host}:{port}/")))
+    };
+    let ports = match options.listen {
+        Some(address) => address.port()..=address.port(),
+        None if !options.command.is_empty() => 0..=0,
+        None if options.upstream.is_none() || is_of_upstream(default) => {
+            default..=default + OTHER_PORTS
+        }
+        None => default..=default,
+    };
+    let last = *ports.end();
+    for port in ports {
+        if options.listen.is_none() && is_of_upstream(port) {
+            continue;
+        }
+        let address = SocketAddr::new(ip, port);
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == ErrorKind::AddrInUse && port < last => {}
+            Err(error) => return Err(cannot_listen(address, &error)),
+        }
+    }
+    Err(Failure::Runtime(
+        "no port is free; choose one with `--listen`".to_owned(),
+    ))
+}
+
+/// Serves until the command ends.
+async fn serve_command(
+    gateway: Gateway,
+    listener: TcpListener,
+    options: &ServeOptions,
+    variables: &ClientVariables,
+    interrupts: &mut Interrupts,
+) -> Outcome {
+    let (stop, stopped) = oneshot::channel();
+    let served = tokio::spawn(gateway.clone().serve(listener, async {
+        let _ = stopped.await;
+    }));
+    let outcome = client::run(&options.command, variables, interrupts).await;
+    gateway.drain();
+    let _ = stop.send(());
+    // Its clients are gone.
+    if let Ok(Ok(Err(error))) = tokio::time::timeout(ABORT_TIMEOUT, served).await {
+        print_error(&format!("cannot serve: {error}"));
+    }
+    outcome
 }
 
 /// Serves until a signal, then completes the requests in progress unless a second signal arrives.
@@ -148,16 +242,20 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::Runtime(format!("cannot listen on {address}: {error}{advice}"))
 }
 
-fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayConfig, Failure> {
+fn config(
+    options: &ServeOptions,
+    upstream: &str,
+    environment: &Environment,
+) -> Result<GatewayConfig, Failure> {
     let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
-    let upstream = if let Some(file) = options.upstream.strip_prefix("replay:") {
+    let upstream = if let Some(file) = upstream.strip_prefix("replay:") {
         let (file, text) = tools_file::read(Path::new(file))?;
         let replay = Replay::read(&text);
         Upstream::local(replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?)
     } else {
         let key = source(&options.upstream_key, UPSTREAM_KEY)?;
         let key = key.map(|source| source.value("key")).transpose()?;
-        Upstream::http(options.upstream.clone(), key)
+        Upstream::http(upstream, key)
     };
     let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,

@@ -48,7 +48,7 @@ enum Action {
     /// List the sessions, most recent first.
     List {
         /// Print one JSON object per line.
-        #[arg(long)]
+        #[arg(long, short)]
         json: bool,
     },
     /// Show the messages and calls of a session.

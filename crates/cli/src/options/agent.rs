@@ -18,7 +18,7 @@ use crate::options::{FileOptions, TeachingOptions};
 pub(crate) struct AgentOptions {
     /// The model: a name from the configuration, `ollama:ID`, `openai:ID`, `anthropic:ID`, or `replay:FILE` for
     /// recorded replies. With `--url`, the model id that the server uses.
-    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    #[arg(long, short, value_name = "NAME", help_heading = "Model")]
     pub(crate) model: Option<String>,
 
     /// The base URL of a model server that is not in the configuration, up to `/v1`. Its API key is read from
@@ -38,7 +38,7 @@ pub(crate) struct AgentOptions {
     pub(crate) system: Option<String>,
 
     /// A file with command-line tools (`tools.toml`), instead of those in the configuration. May be repeated.
-    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Tools")]
     pub(crate) tools: Vec<PathBuf>,
 
     /// Enable the built-in tools, confined to this directory.
@@ -56,7 +56,7 @@ pub(crate) struct AgentOptions {
     /// Approve all calls that need approval.
     ///
     /// Calls that a rule denies are still denied, and calls that also appear in untrusted text still need approval.
-    #[arg(long, help_heading = "Tools")]
+    #[arg(long, short, help_heading = "Tools")]
     pub(crate) yes: bool,
 
     /// Run at most this many calls at the same time. 0 means no limit.

@@ -14,6 +14,6 @@ pub(crate) struct SchemaOption {
     /// `tools` (a request, or the result of `tools/list`), or one definition. The format is detected from the content.
     /// A `tools.toml` also provides the built-in tool `read_result`, as in a run. No tool is run, and no other file is
     /// read. `--tools` is an alias.
-    #[arg(long, value_name = "FILE", visible_alias = "tools")]
+    #[arg(long, short = 't', value_name = "FILE", visible_alias = "tools")]
     pub(crate) schema: Vec<PathBuf>,
 }

@@ -6,12 +6,13 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SessionOptions {
     /// Keep the conversation under this name, or continue it if it exists.
-    #[arg(long, value_name = "NAME", help_heading = "Session")]
+    #[arg(long, short, value_name = "NAME", help_heading = "Session")]
     pub(crate) session: Option<String>,
 
     /// Continue the most recent session that has messages.
     #[arg(
         long = "continue",
+        short = 'c',
         conflicts_with = "session",
         help_heading = "Session"
     )]

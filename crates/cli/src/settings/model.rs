@@ -170,7 +170,7 @@ impl Chosen {
     }
 
     /// Returns the key of the model: from its settings, or from the usual variable for its server.
-    fn key(&self, environment: &Environment) -> Result<Option<String>, Failure> {
+    pub(crate) fn key(&self, environment: &Environment) -> Result<Option<String>, Failure> {
         let value_of = |file: Option<&Path>, variable: &str| {
             let source = Source::of(file, variable, environment)?;
             source.map(|source| source.value("key")).transpose()
@@ -201,7 +201,7 @@ impl Chosen {
 }
 
 /// Returns the HTTP settings, with the proxies from the environment.
-pub(super) fn http(environment: &Environment) -> HttpSettings {
+pub(crate) fn http(environment: &Environment) -> HttpSettings {
     let variable_of = |names: &[&str]| {
         let value = names.iter().find_map(|name| environment.get(name));
         value.and_then(|value| value.to_str()).map(str::to_owned)

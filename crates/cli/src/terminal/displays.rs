@@ -18,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::environment::Environment;
 use crate::options::Color;
+use crate::output::is_quiet;
 use crate::status::Failure;
 use crate::terminal::answer::AnswerText;
 use crate::terminal::event::{Display, UiEvent};
@@ -42,6 +43,13 @@ const ROWS_PLAIN: usize = 40;
 
 /// How many results are stored for `/show`.
 const MAX_RESULTS: usize = 100;
+
+/// A display of nothing, for `--quiet`.
+struct Silent;
+
+impl Display for Silent {
+    fn handle(&mut self, _: UiEvent, _: &mut String) {}
+}
 
 /// The kind of output.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +101,7 @@ impl Content {
             text,
             is_verbose,
             summary,
+            is_quiet: is_quiet(),
         }
     }
 }
@@ -124,7 +133,7 @@ impl Displays {
         let is_shared = match content {
             Content::Run { .. } => true,
             Content::Answers { is_record, .. } => {
-                !is_record && stdout.is_terminal() && stderr.is_terminal()
+                !is_record && !is_quiet() && stdout.is_terminal() && stderr.is_terminal()
             }
         };
         let (target, is_terminal, choice, measure) = if is_shared {
@@ -153,6 +162,7 @@ impl Displays {
         // Without colors, no escape sequences are used.
         let is_live = can_draw
             && is_capable
+            && !is_quiet()
             && environment.get("NO_COLOR").is_none()
             && color != Color::Never;
         let choice = match color.choice() {
@@ -166,6 +176,7 @@ impl Displays {
         let display: Box<dyn Display> = match content {
             Content::Run { is_record, .. } if is_record => record(),
             _ if is_live => Box::new(Live::new(display_options, started, measure)),
+            _ if is_quiet() && !is_shared => Box::new(Silent),
             _ => Box::new(Plain::new(display_options, is_terminal.then_some(measure))),
         };
         let output: Option<Box<dyn Display>> = match content {

@@ -39,6 +39,11 @@ impl Interrupt {
         u8::try_from(128 + self.kind.as_raw_value()).unwrap_or(255)
     }
 
+    /// Returns the signal number.
+    pub(crate) fn number(self) -> i32 {
+        self.kind.as_raw_value()
+    }
+
     /// Returns whether the signal comes from the keyboard.
     pub(crate) fn is_from_keyboard(self) -> bool {
         self.kind == SignalKind::interrupt() || self.is_urgent()

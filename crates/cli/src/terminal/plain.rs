@@ -97,6 +97,9 @@ impl Plain {
 impl Display for Plain {
     fn handle(&mut self, event: UiEvent, out: &mut String) {
         self.transcript.handle(&event);
+        if self.transcript.options.is_quiet {
+            self.transcript.output.text.clear();
+        }
         match event {
             UiEvent::Tick => self.tick(),
             UiEvent::Stopping => {

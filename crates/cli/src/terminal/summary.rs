@@ -97,6 +97,16 @@ impl Columns {
 }
 
 pub(crate) fn summary(table: &CallTable, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
+    let mut lines = results(table, layout, glyphs);
+    if !table.calls().is_empty() {
+        lines.push(Line::new());
+        lines.extend(overview(table, layout, glyphs));
+    }
+    lines
+}
+
+/// Returns the part of the summary with the results of the calls.
+pub(crate) fn results(table: &CallTable, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let calls = table.calls();
     if calls.is_empty() {
         let text = "No calls found. `plaincall check` lists near misses.";
@@ -112,8 +122,6 @@ pub(crate) fn summary(table: &CallTable, layout: Layout, glyphs: &Glyphs) -> Vec
             }
         }
     }
-    lines.push(Line::new());
-    lines.extend(overview(table, layout, glyphs));
     lines
 }
 

@@ -13,7 +13,7 @@ use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{DIM, NOTICE, PLAIN, REASONING};
-use crate::terminal::summary::{Layout, summary, wrap};
+use crate::terminal::summary::{Layout, results, summary, wrap};
 
 /// Which text of a reply is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(crate) struct DisplayOptions {
     pub(crate) is_verbose: bool,
     /// The rows per output in the final summary. None without a summary.
     pub(crate) summary: Option<Rows>,
+    /// Whether only the results are shown.
+    pub(crate) is_quiet: bool,
 }
 
 /// The maximum number of rows of an output. None for all.
@@ -226,9 +228,13 @@ impl<S: TextOutput> Transcript<S> {
         let Some(rows) = self.options.summary else {
             return Vec::new();
         };
-        let mut lines = vec![Line::new()];
         let layout = Layout { width, rows };
-        lines.extend(summary(&self.table, layout, self.options.glyphs));
+        let glyphs = self.options.glyphs;
+        if self.options.is_quiet {
+            return results(&self.table, layout, glyphs);
+        }
+        let mut lines = vec![Line::new()];
+        lines.extend(summary(&self.table, layout, glyphs));
         lines
     }
 }

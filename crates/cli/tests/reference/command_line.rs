@@ -199,15 +199,17 @@ fn written(arg: &Arg) -> String {
     let Some(long) = arg.get_long() else {
         return names.join(" ");
     };
+    let short = arg.get_short().map(|short| format!("-{short}`, `"));
+    let short = short.unwrap_or_default();
     let is_optional = arg
         .get_num_args()
         .is_some_and(|count| count.min_values() == 0);
     if is_optional && arg.get_action().takes_values() {
-        format!("--{long}[={}]", names.join(" "))
+        format!("{short}--{long}[={}]", names.join(" "))
     } else if arg.get_action().takes_values() {
-        format!("--{long} {}", names.join(" "))
+        format!("{short}--{long} {}", names.join(" "))
     } else {
-        format!("--{long}")
+        format!("{short}--{long}")
     }
 }
 

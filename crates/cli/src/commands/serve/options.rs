@@ -1,5 +1,6 @@
 //! The options of `plaincall serve`.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -23,26 +24,40 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// `PLAINCALL_UPSTREAM_KEY` (the key for the model server) and `PLAINCALL_SECRET` (the secret that marker keys are
 /// derived from). Files with keys, secrets and models are read once at startup; restart the server to apply changes.
 ///
+/// Without `--upstream`, `serve` looks for Ollama (at `OLLAMA_HOST` or port 11434), llama.cpp (8080), LM Studio (1234)
+/// and vLLM (8000) on this machine, uses the first that has models, and prints the variables for your client.
+///
+/// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL` and `OPENAI_API_KEY` set for the gateway, forwards
+/// signals to it, stops when it ends, and exits with its status. Standard output then belongs to the command, and there
+/// is no access log.
+///
 /// SIGTERM, SIGHUP and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A
 /// second signal exits immediately. Under `nohup`, SIGHUP has no effect.
 ///
 /// Times are seconds, or a number with `ms`, `s`, `m` or `h`. Sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
 ///
 /// Exit status: 0 after a signal if all requests were answered; 1 if the server could not start, or stopped before all
-/// requests were answered; 2 for wrong usage; 128 plus the signal number after a second signal (130 for Ctrl-C).
+/// requests were answered; 2 for wrong usage; 128 plus the signal number after a second signal (130 for Ctrl-C). With
+/// COMMAND, its status: 128 plus the signal number after a signal, 127 if it does not exist, 126 if it cannot be run.
 #[derive(Args, Debug)]
 pub(crate) struct ServeOptions {
-    /// The base URL of the model server, up to `/v1`, or `replay:FILE` for recorded replies.
+    /// A command to run with the gateway, and its arguments. The command is a client of the OpenAI API.
+    #[arg(value_name = "COMMAND", last = true, conflicts_with = "log_contents")]
+    pub(crate) command: Vec<OsString>,
+
+    /// The base URL of the model server, up to `/v1`, or `replay:FILE` for recorded replies. Default: the first server
+    /// found on this machine.
     ///
     /// A replay file has one JSON document per line: a string, or an object with `content` and an optional
     /// `finish_reason`. The first request of a conversation gets the first reply, the second request the second, and so
     /// on.
-    #[arg(long, value_name = "URL")]
-    pub(crate) upstream: String,
+    #[arg(long, short, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
 
-    /// The address to listen on. Port 0 selects a free port.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    /// The address to listen on. Port 0 selects a free port. Default: `127.0.0.1:8080`; if the model server is on this
+    /// port or `--upstream` is not set, the first free port from 8080 to 8099; with COMMAND, any free port.
+    #[arg(long, short, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// Allow other machines to connect without a key.
     #[arg(long)]

@@ -11,7 +11,7 @@ use plaincall_syntax::Dialect;
 use plaincall_syntax::Severity;
 
 use crate::definitions::{self, DefinitionFile};
-use crate::output::Output;
+use crate::output::{Output, is_quiet};
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::excerpt::{Excerpt, Excerpts};
@@ -24,7 +24,7 @@ const TOKEN_BYTES: usize = 4;
 /// Check a tools file, and show how the tools are presented to a model.
 ///
 /// The file is a `tools.toml`, or JSON in the format of OpenAI, Anthropic or MCP. Errors and warnings are shown in the
-/// source. No tool is run.
+/// source. No tool is run. With `--quiet`, only errors and warnings are printed.
 ///
 /// Exit status: 0 without errors, even with warnings; 1 with errors, or if a file cannot be read.
 #[derive(Args, Debug)]
@@ -36,16 +36,12 @@ pub(crate) struct CheckOptions {
     /// Exit with status 1 on warnings too.
     #[arg(long)]
     deny_warnings: bool,
-
-    /// Print only errors and warnings.
-    #[arg(long, short)]
-    quiet: bool,
 }
 
 pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     let mut warnings = 0;
     for path in &options.files {
-        warnings += check_file(path, options, output)?;
+        warnings += check_file(path, output)?;
     }
     output.flush()?;
     Ok(if warnings > 0 && options.deny_warnings {
@@ -55,7 +51,7 @@ pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     })
 }
 
-fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Result<usize, Failure> {
+fn check_file(path: &Path, output: &mut Output) -> Result<usize, Failure> {
     let DefinitionFile {
         name,
         text,
@@ -102,7 +98,7 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         let excerpt = excerpts.render(&name, &text, &diagnostic);
         output.text(format_args!("{excerpt}\n\n"))?;
     }
-    if !options.quiet {
+    if !is_quiet() {
         output.text(format_args!(
             "{}",
             in_prompt(&name, &tools, warnings.len())?

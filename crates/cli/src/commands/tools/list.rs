@@ -24,7 +24,7 @@ use crate::terminal::interrupts::until_interrupted;
 pub(crate) struct ListOptions {
     /// Print one JSON object per tool: `name`, `effect`, `description`, `usage` (an example in the emoji syntax),
     /// `parameters` (a JSON Schema) and, for a tool of an MCP server, `hinted_effect`.
-    #[arg(long)]
+    #[arg(long, short)]
     json: bool,
 
     #[command(flatten)]

@@ -1,0 +1,158 @@
+//! The client that `plaincall serve -- COMMAND` runs, and the variables that point clients to the gateway.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
+use tokio::process::{Child, Command};
+
+use crate::commands::serve::{CLIENT_KEYS, SECRET, UPSTREAM_KEY};
+use crate::environment::Environment;
+use crate::status::{Failure, Outcome, Status, print_error};
+use crate::terminal::interrupts::{Interrupt, Interrupts};
+
+/// The exit statuses of shells for a command that does not exist, and for one that cannot be run.
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+
+/// The key for clients that require one, if the gateway does not.
+const ANY_KEY: &str = "plaincall";
+const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+
+/// The variables that point OpenAI clients to the gateway.
+#[derive(Debug)]
+pub(super) struct ClientVariables {
+    url: String,
+    key: ClientKey,
+}
+
+/// The key that clients need.
+#[derive(Debug)]
+pub(super) enum ClientKey {
+    /// One of the keys of the gateway.
+    Own(String),
+    /// The client's own key, which the gateway passes to the model server.
+    Passed,
+    /// Any.
+    Any,
+}
+
+impl ClientKey {
+    /// Returns the key for clients of a gateway with these keys. `passes_keys` is whether the gateway passes the keys
+    /// of clients to a model server that the user selected.
+    pub(super) fn new(keys: &[String], passes_keys: bool, environment: &Environment) -> Self {
+        match keys.first() {
+            Some(key) => Self::Own(key.clone()),
+            None if passes_keys && environment.get(KEY_VARIABLE).is_some() => Self::Passed,
+            None => Self::Any,
+        }
+    }
+}
+
+impl ClientVariables {
+    pub(super) fn new(address: SocketAddr, key: ClientKey) -> Self {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let url = format!("http://{}/v1", SocketAddr::new(ip, address.port()));
+        Self { url, key }
+    }
+
+    /// Returns the variables as commands for a shell. A real key is not shown.
+    pub(super) fn exports(&self) -> String {
+        let key = match &self.key {
+            ClientKey::Own(_) => Some("ONE_OF_YOUR_KEYS"),
+            ClientKey::Passed => None,
+            ClientKey::Any => Some(ANY_KEY),
+        };
+        let key = key.map(|key| format!("\n  export {KEY_VARIABLE}={key}"));
+        format!(
+            "  export OPENAI_BASE_URL={}{}",
+            self.url,
+            key.unwrap_or_default()
+        )
+    }
+
+    /// Sets the variables for a command. `OPENAI_API_BASE` is the older name of the address.
+    fn set(&self, command: &mut Command) {
+        command.env("OPENAI_BASE_URL", &self.url);
+        command.env("OPENAI_API_BASE", &self.url);
+        match &self.key {
+            ClientKey::Own(key) => drop(command.env(KEY_VARIABLE, key)),
+            ClientKey::Passed => {}
+            ClientKey::Any => drop(command.env(KEY_VARIABLE, ANY_KEY)),
+        }
+    }
+}
+
+/// Runs the command, forwards signals to it, and returns its exit status.
+pub(super) async fn run(
+    command: &[OsString],
+    variables: &ClientVariables,
+    interrupts: &mut Interrupts,
+) -> Outcome {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::Usage("missing COMMAND".to_owned()));
+    };
+    let mut started = Command::new(program);
+    started.args(arguments).kill_on_drop(true);
+    variables.set(&mut started);
+    // The secrets of the gateway are not for its clients.
+    for variable in [CLIENT_KEYS, UPSTREAM_KEY, SECRET] {
+        started.env_remove(variable);
+    }
+    let mut child = match started.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            print_error(&format!("cannot start {}: {error}", program.display()));
+            let is_missing = error.kind() == ErrorKind::NotFound;
+            return Ok(Status::Ended(if is_missing { NOT_FOUND } else { NOT_RUN }));
+        }
+    };
+    loop {
+        tokio::select! {
+            ended = child.wait() => return match ended {
+                Ok(status) => Ok(Status::Ended(exit_status(status))),
+                Err(error) => Err(Failure::Runtime(format!(
+                    "cannot wait for {}: {error}",
+                    program.display()
+                ))),
+            },
+            interrupt = interrupts.next() => forward(interrupt, &child),
+        }
+    }
+}
+
+/// Sends a signal to the command. The terminal sends signals of its keyboard to the command too, so these are not
+/// forwarded.
+fn forward(interrupt: Interrupt, child: &Child) {
+    if interrupt.is_from_keyboard() && has_terminal() {
+        return;
+    }
+    let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+    if let Some((id, signal)) = id.zip(Signal::from_named_raw(interrupt.number())) {
+        // The command may have ended already.
+        let _ = kill_process(id, signal);
+    }
+}
+
+/// Returns whether the keyboard of a terminal signals this process.
+fn has_terminal() -> bool {
+    let terminal = File::open("/dev/tty").ok();
+    let foreground = terminal.and_then(|terminal| tcgetpgrp(terminal).ok());
+    foreground == Some(getpgrp())
+}
+
+/// Returns the exit status; for a signal, 128 plus its number.
+fn exit_status(status: ExitStatus) -> u8 {
+    let code = status.code();
+    let code = code.or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,136 @@
+//! `plaincall serve -- COMMAND`: the command's variables, signals and exit status.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{EXAMPLE, answer, plaincall, replies};
+
+/// Starts a gateway for a script.
+fn start(script: &str, options: &[&str], variables: &[(&str, &str)]) -> Child {
+    let mut command = plaincall();
+    command.args(["--upstream", &replies()]).args(options);
+    command.args(["--", "/bin/sh", "-c", script]);
+    piped(command.envs(variables.iter().copied()))
+}
+
+fn piped(command: &mut Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end, and returns the exit status, standard output and standard error.
+fn ended(child: Child) -> (Option<i32>, String, String) {
+    let output = child.wait_with_output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn the_command_is_a_client_and_its_status_is_the_status() {
+    let mut child = start("echo $OPENAI_BASE_URL; read line; exit 7", &[], &[]);
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut url = String::new();
+    output.read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let address = address.strip_suffix("/v1").unwrap();
+    let body = std::fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(stream, "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    let (status, body) = answer(stream);
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(body.contains("get_weather"), "{body}");
+    child.stdin.take().unwrap().write_all(b"end\n").unwrap();
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    let (status, _, notes) = ended(child);
+    // Standard output belongs to the command: there is no access log.
+    assert_eq!((status, rest.as_str()), (Some(7), ""), "{notes}");
+    assert!(
+        std::net::TcpStream::connect(address).is_err(),
+        "it still listens"
+    );
+}
+
+#[test]
+fn the_command_gets_the_variables_and_no_secrets() {
+    let secret = "0123456789abcdef";
+    let own = [
+        ("PLAINCALL_KEYS", "first-key,second-key"),
+        ("PLAINCALL_UPSTREAM_KEY", "upstream-key"),
+        ("PLAINCALL_SECRET", secret),
+    ];
+    let table: [(&[(&str, &str)], &str); 4] = [
+        // Recorded replies need no key.
+        (&[], "plaincall"),
+        (&[("OPENAI_API_KEY", "mine")], "mine"),
+        (
+            &[("OPENAI_API_KEY", "mine"), ("PLAINCALL_UPSTREAM_KEY", "up")],
+            "plaincall",
+        ),
+        (&own, "first-key"),
+    ];
+    for (variables, key) in table {
+        let script = "env; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\"";
+        let (status, output, notes) = ended(start(script, &[], variables));
+        assert_eq!(status, Some(0), "{notes}");
+        let has = |line: &str| output.lines().any(|found| found == line);
+        assert!(has(&format!("OPENAI_API_KEY={key}")), "{output}");
+        assert!(!output.contains("PLAINCALL_"), "{output}");
+        assert!(
+            !notes.contains("first-key") && !notes.contains("mine"),
+            "{notes}"
+        );
+    }
+}
+
+#[test]
+fn signals_are_forwarded() {
+    for (signal, name) in [
+        (Signal::TERM, "TERM"),
+        (Signal::INT, "INT"),
+        (Signal::HUP, "HUP"),
+    ] {
+        let script = format!("trap 'exit 5' {name}; echo ready; while :; do sleep 0.05; done");
+        let mut child = start(&script, &[], &[]);
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let (status, _, notes) = ended(child);
+        assert_eq!(status, Some(5), "{name}: {notes}");
+    }
+}
+
+#[test]
+fn a_command_that_a_signal_ends_gives_its_number() {
+    let (status, ..) = ended(start("kill -KILL $$", &[], &[]));
+    assert_eq!(status, Some(128 + 9));
+}
+
+#[test]
+fn a_command_that_cannot_be_started_has_the_status_of_a_shell() {
+    for (program, expected) in [("no-such-program-here", 127), ("/etc/passwd", 126)] {
+        let mut command = plaincall();
+        command.args(["--upstream", &replies(), "--", program]);
+        let (status, output, notes) = ended(piped(&mut command));
+        assert_eq!((status, output.as_str()), (Some(expected), ""));
+        let message = format!("error: cannot start {program}: ");
+        assert!(notes.contains(&message), "{notes}");
+    }
+}
+
+#[test]
+fn quiet_leaves_the_outputs_to_the_command() {
+    let (status, output, notes) = ended(start("echo out; echo err >&2", &["--quiet"], &[]));
+    assert_eq!(
+        (status, output.as_str(), notes.as_str()),
+        (Some(0), "out\n", "err\n")
+    );
+}
