@@ -8,10 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plaincall::{
-    Log, RunEvent,
-    log::{LogError, Record},
-};
+use plaincall::{Log, log::LogError};
 
 use crate::history::{History, torn_tail_outcome};
 use crate::options::SessionOptions;
@@ -27,10 +24,7 @@ const MAX_NAME: usize = 100;
 
 /// An open session.
 pub(crate) struct Session {
-    name: String,
-    path: PathBuf,
-    /// The log. None for a new session: its file is created when the conversation starts.
-    log: Option<Log>,
+    pub(crate) log: Log,
     /// The events in its log. Empty for a new session.
     pub(crate) history: History,
     /// The note at the beginning of its log. None for a new session.
@@ -38,7 +32,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the session that the options name. Creates nothing.
+    /// Opens the session that the options name.
     pub(crate) fn open(
         options: &SessionOptions,
         configuration: &Configuration,
@@ -49,7 +43,7 @@ impl Session {
         };
         let name = match &options.session {
             Some(name) => name.clone(),
-            None => match list_sessions(directory)?.into_iter().find(is_used) {
+            None => match list_sessions(directory)?.into_iter().next() {
                 Some(last) => last.name,
                 None => {
                     return Err(Failure::Configuration(
@@ -61,16 +55,22 @@ impl Session {
         };
         check_name(&name)?;
         let path = directory.join(format!("{name}{EXTENSION}"));
-        if !path.exists() {
-            return Ok(Some(Self {
-                name,
-                path,
-                log: None,
-                history: History::default(),
-                note: None,
-            }));
-        }
-        let log = Log::open(&path).map_err(|error| failed(&name, &error))?;
+        let failed = |error: LogError| {
+            Failure::Runtime(match error {
+                LogError::InUse { .. } => {
+                    format!("the session `{name}` is in use by another process")
+                }
+                error => format!("cannot continue the session `{name}`: {error}"),
+            })
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|error| {
+                Failure::Runtime(format!("cannot create {}: {error}", directory.display()))
+            })?;
+        let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
             print_note(&format!(
                 "the session `{name}` ends with {} incomplete or damaged bytes, which were {}",
@@ -89,56 +89,8 @@ impl Session {
                 ))
             })?),
         };
-        Ok(Some(Self {
-            name,
-            path,
-            log: Some(log),
-            history,
-            note,
-        }))
+        Ok(Some(Self { log, history, note }))
     }
-
-    /// Returns the log. Creates it for a new session.
-    pub(crate) fn into_log(self) -> Result<Log, Failure> {
-        if let Some(log) = self.log {
-            return Ok(log);
-        }
-        if let Some(directory) = self.path.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(directory)
-                .map_err(|error| {
-                    Failure::Runtime(format!("cannot create {}: {error}", directory.display()))
-                })?;
-        }
-        let log = Log::open(&self.path).map_err(|error| failed(&self.name, &error))?;
-        if log.history().is_empty() {
-            Ok(log)
-        } else {
-            Err(Failure::Runtime(format!(
-                "another process has just started the session `{}`",
-                self.name
-            )))
-        }
-    }
-}
-
-fn failed(name: &str, error: &LogError) -> Failure {
-    Failure::Runtime(match error {
-        LogError::InUse { .. } => format!("the session `{name}` is in use by another process"),
-        error => format!("cannot continue the session `{name}`: {error}"),
-    })
-}
-
-/// Returns whether a session contains a message. A log that cannot be read counts: opening it reports the error.
-fn is_used(session: &SavedSession) -> bool {
-    let Ok(bytes) = fs::read(&session.path) else {
-        return true;
-    };
-    let (record, error) = Record::read_as_far_as_possible(&bytes);
-    let is_message = |event: &RunEvent| matches!(event, RunEvent::Message(_));
-    error.is_some() || record.events.iter().any(is_message)
 }
 
 /// Checks that a name is a plain file name.

@@ -9,7 +9,7 @@ pub(crate) struct SessionOptions {
     #[arg(long, short, value_name = "NAME", help_heading = "Session")]
     pub(crate) session: Option<String>,
 
-    /// Continue the most recent session that has messages.
+    /// Continue the most recent session.
     #[arg(
         long = "continue",
         short = 'c',

@@ -138,9 +138,9 @@ async fn build_with(
     }
     let conversation = match session {
         None => agent.conversation(),
-        Some(mut session) => {
-            let note = session.note.take().unwrap_or(note);
-            agent.session(session.into_log()?, note.to_json()).await
+        Some(session) => {
+            let note = session.note.unwrap_or(note);
+            agent.session(session.log, note.to_json()).await
         }
     };
     let conversation = conversation.map_err(|error| failure(&error))?;

@@ -1,5 +1,5 @@
 // The page: its data, the reply, the details of the chosen call, search and filters.
-// Every text of the log goes in as text (`textContent`), never as markup.
+// Every text of the record goes in as text (`textContent`), never as markup.
 "use strict";
 
 const byId = (id) => document.getElementById(id);
