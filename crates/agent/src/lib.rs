@@ -36,7 +36,7 @@
 //!   files, shell commands and web pages.
 //!
 //! Tools, gates, rules and logs come from [`plaincall`]. The project's `spec/agent.md` defines the agent loop. Tools that
-//! start processes require Unix.
+//! start processes and the feature `builtin` require Unix.
 
 mod agent;
 mod agent_loop;

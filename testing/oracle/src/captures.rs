@@ -1,4 +1,4 @@
-//! Texts as models write them, from everywhere in the repository: the examples of the specification, the transcripts,
+//! Hand-written texts from everywhere in the repository: the examples of the specification, the transcripts,
 //! what the command line is fed in its tests, and every file for people or tests that spells a call.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `examples/transcripts/`: replies as models write them, with what `parse` and `check` say to each.
+//! `examples/transcripts/`: hand-written replies, with the output of `parse` and `check` for each.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ const MOMENT: [&str; 3] = [
 
 /// How often the example may be run until the moment in the picture is seen. On a busy machine, calls end at other
 /// moments of the reply.
-const RUNS: usize = 4;
+const RUNS: usize = 12;
 
 /// The picture of a moment with its times and its spinner masked.
 fn masked(picture: &str) -> String {
