@@ -23,12 +23,13 @@ mod tool_cache;
 mod tools;
 mod translate;
 
-/// The core of the gateway, without I/O.
-///
-/// - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
-/// - [`Reply`] converts the model's reply to a [`StreamedResponse`] or a [`CompleteResponse`].
-/// - [`Exchange`] does the same with the bytes of event streams.
 pub mod translation {
+    //! The core of the gateway, without I/O.
+    //!
+    //! - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
+    //! - [`Reply`] converts the model's reply to a [`StreamedResponse`] or a [`CompleteResponse`].
+    //! - [`Exchange`] does the same with the bytes of event streams.
+
     pub use crate::exchange::Exchange;
     pub use crate::reply::plan::ReplyPlan;
     pub use crate::reply::round::RepairRound;

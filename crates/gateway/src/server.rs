@@ -1,7 +1,7 @@
 //! The server around the core.
 //!
-//! [`Gateway`](crate::Gateway) responds to requests; [`Gateway::serve`](crate::Gateway::serve) listens on a socket. This module has
-//! the parts of its configuration and reports that few programs name.
+//! [`Gateway`] responds to requests; [`Gateway::serve`] listens on a socket. This module has the parts of its configuration and
+//! reports that few programs name.
 
 mod auth;
 mod body;
