@@ -1,6 +1,7 @@
 //! Formats texts for messages.
 
 /// Formats a text on one line of at most `most` bytes.
+#[cfg(feature = "http")]
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > most {
