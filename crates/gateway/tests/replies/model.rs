@@ -69,9 +69,9 @@ pub(crate) fn request(fields: &Value) -> Value {
 
 /// Settings that stream the arguments of calls.
 pub(crate) fn streaming() -> ModelSettings {
-    crate::settings(|settings| {
-        settings.arguments = ArgumentMode::Stream;
-    })
+    let mut settings = ModelSettings::default();
+    settings.arguments = ArgumentMode::Stream;
+    settings
 }
 
 /// The plan of a request with these fields.
