@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_chosen_exists() {
+    fn every_choice_exists() {
         assert_eq!(SIZES.map(size_title), CHUNKS.map(str::to_owned));
         let names: Vec<&str> = payload::all(true)
             .iter()

@@ -88,7 +88,7 @@ async fn converse(
 }
 
 /// A stream that is being written: its number keeps the order of those that are due at the same time.
-struct Written {
+struct OpenStream {
     stream: Arc<TcpStream>,
     next: usize,
     pace: Duration,
@@ -98,7 +98,7 @@ struct Written {
 fn write_streams(begun: &Receiver<Arc<TcpStream>>, pace: &AtomicU64) {
     let mut events = events();
     let mut due: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
-    let mut written: Vec<Option<Written>> = Vec::new();
+    let mut written: Vec<Option<OpenStream>> = Vec::new();
     let mut free = Vec::new();
     loop {
         let wait = match due.peek() {
@@ -112,7 +112,7 @@ fn write_streams(begun: &Receiver<Arc<TcpStream>>, pace: &AtomicU64) {
                         written.push(None);
                         written.len() - 1
                     });
-                    written[number] = Some(Written {
+                    written[number] = Some(OpenStream {
                         stream,
                         next: 0,
                         pace: Duration::from_micros(pace.load(Ordering::Relaxed)),

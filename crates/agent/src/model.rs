@@ -13,9 +13,9 @@ mod key;
 mod native;
 #[cfg(feature = "http")]
 mod openai;
-#[cfg(feature = "http")]
-mod reading;
 mod replay;
+#[cfg(feature = "http")]
+mod response_reader;
 mod retry;
 mod scripted;
 #[cfg(feature = "http")]

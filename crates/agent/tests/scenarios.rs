@@ -20,8 +20,8 @@ mod scenario;
 mod scripts;
 mod seeds;
 mod sessions;
+mod shared_state;
 mod slow_log;
-mod stage;
 
 use std::any::Any;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::argument_error::ArgumentError;
 use crate::limits::Limits;
 use crate::pointer::{Pointer, PointerError, shown, unescape};
-use crate::reading::Reading;
+use crate::text_type::TextType;
 use crate::tree::{Node, NodeIndex, ROOT, Tree};
 
 /// The arguments of a call.
@@ -50,7 +50,7 @@ pub(crate) struct Leaf {
     pub(crate) pointer_span: Span,
     pub(crate) text: Text,
     pub(crate) span: Span,
-    pub(crate) reading: Reading,
+    pub(crate) text_type: TextType,
 }
 
 impl Leaf {
@@ -60,7 +60,7 @@ impl Leaf {
             pointer_span: Span::default(),
             text: Text::Own(text.into()),
             span: Span::default(),
-            reading: Reading::Coerced,
+            text_type: TextType::Coerced,
         }
     }
 }
@@ -152,7 +152,7 @@ impl Arguments {
                 .collect(),
             Some(Node::Array(items)) => items.iter().map(|&item| self.value_of(item)).collect(),
             Some(Node::Leaf(leaf)) => match self.leaves.get(*leaf) {
-                Some(leaf) => leaf.reading.value(self.text(leaf)),
+                Some(leaf) => leaf.text_type.value(self.text(leaf)),
                 None => Value::Null,
             },
             None => Value::Null,

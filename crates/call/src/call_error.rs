@@ -117,7 +117,7 @@ impl fmt::Display for CallError {
                     "this call has no end marker and a value contains a marker or text like one, so it may contain other calls: end every call with `{end_marker}`"
                 ),
             },
-            Self::SuspectEnd { marker, end_marker } => match marker.meant {
+            Self::SuspectEnd { marker, end_marker } => match marker.suggestion {
                 Some(_) => write!(
                     formatter,
                     "a line of a value looks like the end marker, so this call may have ended there: write it again, end it with exactly `{end_marker}`, and start no line of a value like that"

@@ -15,8 +15,8 @@ use crate::call::{Body, CallText, ToolCall};
 use crate::invisible::in_name;
 use crate::limits::Limits;
 use crate::pointer::{PointerError, shown};
-use crate::reading::Reading;
 use crate::reply_diagnostic::ReplyDiagnostic;
+use crate::text_type::TextType;
 
 /// Assembles tool calls from parser events.
 ///
@@ -34,7 +34,7 @@ pub struct Collector {
 #[non_exhaustive]
 pub enum Collected {
     /// A call begins: its header is known.
-    Started(Started),
+    Started(CallHeader),
     /// A call is complete.
     Finished(Box<ToolCall>),
 }
@@ -42,7 +42,7 @@ pub enum Collected {
 /// The header of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Started {
+pub struct CallHeader {
     /// The index in order of appearance, from 0.
     pub index: usize,
     /// The syntax.
@@ -66,7 +66,7 @@ pub struct Started {
 #[derive(Clone, Debug)]
 struct Open {
     limits: Limits,
-    started: Started,
+    started: CallHeader,
     source: String,
     is_incomplete: bool,
     header_len: usize,
@@ -142,7 +142,7 @@ impl Collector {
         None
     }
 
-    fn start(&mut self, header: &Header<'_>, span: Span) -> Started {
+    fn start(&mut self, header: &Header<'_>, span: Span) -> CallHeader {
         let Assigned {
             id,
             is_automatic,
@@ -170,7 +170,7 @@ impl Collector {
             }
             dependencies.push(dependency.to_owned());
         }
-        let started = Started {
+        let started = CallHeader {
             index: self.calls,
             syntax: header.syntax(),
             name: header.name().to_owned(),
@@ -189,7 +189,7 @@ impl Collector {
 
 impl Open {
     fn new(
-        started: Started,
+        started: CallHeader,
         header: &Header<'_>,
         diagnostics: Vec<ReplyDiagnostic>,
         limits: Limits,
@@ -336,7 +336,7 @@ impl Open {
             pointer_span: value.line,
             text,
             span: value.span,
-            reading: Reading::Coerced,
+            text_type: TextType::Coerced,
         };
         let placed = if is_too_long {
             Err(self.arguments.refuse_too_long(&leaf, self.limits.depth()))

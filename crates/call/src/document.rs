@@ -161,9 +161,9 @@ impl DocumentBuilder {
         let in_reasoning = self.leading.push(event);
         self.document.diagnostics.extend(in_reasoning);
         match self.collector.push(event) {
-            Some(Collected::Started(started)) => {
+            Some(Collected::Started(header)) => {
                 self.in_call = true;
-                self.document.syntax.get_or_insert(started.syntax);
+                self.document.syntax.get_or_insert(header.syntax);
                 return;
             }
             Some(Collected::Finished(call)) => {

@@ -9,7 +9,7 @@ use crate::bind::{Problems, bind_arguments};
 use crate::decimal::scalar_text;
 use crate::limits::Limits;
 use crate::pointer::{Pointer, escape, is_bad_index, is_index};
-use crate::schema::{Kinds, Place, SchemaReader};
+use crate::schema::{AllowedValues, Kinds, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
@@ -123,20 +123,20 @@ impl<'s> Writer<'_, 's> {
         pointer: &str,
         depth: usize,
         value: &Value,
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
     ) -> Result<(), ArgumentError> {
-        let place = &self.reader.narrow_to(place, value);
+        let allowed = &self.reader.narrow_to(allowed, value);
         let before = self.pairs.len();
         let by_parts = match value {
-            Value::Array(items) if !items.is_empty() && !place.has_keys_only() => {
-                self.items(pointer, depth, items, place)
+            Value::Array(items) if !items.is_empty() && !allowed.has_keys_only() => {
+                self.items(pointer, depth, items, allowed)
             }
             Value::Object(members) if !members.is_empty() => {
-                self.members(pointer, depth, members, place)
+                self.members(pointer, depth, members, allowed)
             }
-            _ => return self.text(pointer, value, place),
+            _ => return self.text(pointer, value, allowed),
         };
-        let is_unknown = place.is_open() && place.alternatives.len() == 1;
+        let is_unknown = allowed.is_open() && allowed.alternatives.len() == 1;
         let Some(error) = by_parts.err() else {
             return Ok(());
         };
@@ -145,7 +145,7 @@ impl<'s> Writer<'_, 's> {
         }
         // A value that pointers cannot express may be written as JSON.
         self.pairs.truncate(before);
-        self.text(pointer, value, place).map_err(|_| error)
+        self.text(pointer, value, allowed).map_err(|_| error)
     }
 
     fn items(
@@ -153,14 +153,14 @@ impl<'s> Writer<'_, 's> {
         pointer: &str,
         depth: usize,
         items: &[Value],
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
     ) -> Result<(), ArgumentError> {
         self.check_depth(pointer, depth)?;
-        if !place.kinds().has(Kinds::LIST) {
-            return Err(unfit(pointer, &Value::Array(items.to_vec()), place));
+        if !allowed.kinds().has(Kinds::LIST) {
+            return Err(unfit(pointer, &Value::Array(items.to_vec()), allowed));
         }
         items.iter().enumerate().try_for_each(|(index, item)| {
-            let below = self.reader.item(place, index);
+            let below = self.reader.item(allowed, index);
             self.add(&format!("{pointer}/{index}"), depth + 1, item, &below)
         })
     }
@@ -170,29 +170,29 @@ impl<'s> Writer<'_, 's> {
         pointer: &str,
         depth: usize,
         members: &Map<String, Value>,
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
     ) -> Result<(), ArgumentError> {
         self.check_depth(pointer, depth)?;
-        if !place.kinds().has(Kinds::OBJECT) {
-            return Err(unfit(pointer, &Value::Object(members.clone()), place));
+        if !allowed.kinds().has(Kinds::OBJECT) {
+            return Err(unfit(pointer, &Value::Object(members.clone()), allowed));
         }
         let counts = |(at, key): (usize, &String)| *key == at.to_string();
         let is_first_index = members.keys().next().is_some_and(|key| is_index(key));
-        let looks_like_a_list = if place.states_keys() {
+        let looks_like_a_list = if allowed.states_keys() {
             members.keys().enumerate().all(counts)
         } else {
             is_first_index
         };
-        if looks_like_a_list && !place.prefers_keys() {
+        if looks_like_a_list && !allowed.prefers_keys() {
             let message = "its keys are list indices, so it would be read as a list";
             return Err(refuse(pointer, message));
         }
         for (key, member) in members {
             let pointer = format!("{pointer}/{}", escape(key));
-            if !(place.states_keys() && is_bad_index(key)) {
+            if !(allowed.states_keys() && is_bad_index(key)) {
                 check_key(key, &pointer)?;
             }
-            let below = self.reader.member(place, key);
+            let below = self.reader.member(allowed, key);
             self.add(&pointer, depth + 1, member, &below)?;
         }
         Ok(())
@@ -202,17 +202,19 @@ impl<'s> Writer<'_, 's> {
         &mut self,
         pointer: &str,
         value: &Value,
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
     ) -> Result<(), ArgumentError> {
         let text = match value {
             Value::Null | Value::Array(_) | Value::Object(_) => value.to_string(),
             scalar => scalar_text(scalar).unwrap_or_default(),
         };
-        let spelling = self.reader.spelling(place, &text);
-        if spelling.type_error.is_some() || !(place.is_open() || self.reader.allows(place, value)) {
-            return Err(unfit(pointer, value, place));
+        let spelling = self.reader.spelling(allowed, &text);
+        if spelling.type_error.is_some()
+            || !(allowed.is_open() || self.reader.allows(allowed, value))
+        {
+            return Err(unfit(pointer, value, allowed));
         }
-        let back = spelling.reading.value(&text);
+        let back = spelling.text_type.value(&text);
         if back != *value {
             return Err(comes_back(pointer, value, &back.to_string()));
         }
@@ -245,10 +247,10 @@ fn comes_back(pointer: &str, value: &Value, found: &str) -> ArgumentError {
     refuse(pointer, format!("{kind} {value} would be read as {found}"))
 }
 
-fn unfit(pointer: &str, value: &Value, place: &Place<'_>) -> ArgumentError {
+fn unfit(pointer: &str, value: &Value, allowed: &AllowedValues<'_>) -> ArgumentError {
     let message = format!(
         "expected {}, found {}",
-        place.in_words(),
+        allowed.in_words(),
         quoted(&value.to_string())
     );
     refuse(pointer, message)

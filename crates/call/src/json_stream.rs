@@ -17,7 +17,7 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::json_stream::doubt::Doubt;
 use crate::json_stream::shape::{EmojiBody, EmojiShape, placed};
-use crate::json_stream::write::{Written, write_escaped};
+use crate::json_stream::write::{TextDigest, write_escaped};
 use crate::limits::Limits;
 use crate::pointer::{PointerError, is_index, shown};
 use crate::schema::{ExpectedParts, ExpectedValue};
@@ -39,8 +39,8 @@ use crate::tree::Tree;
 pub struct JsonStream<T> {
     tool: T,
     limits: Limits,
-    stage: Stage,
-    written: Written,
+    state: State,
+    written: TextDigest,
     tree: Tree,
     begun: usize,
     members: usize,
@@ -53,14 +53,14 @@ pub struct JsonStream<T> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
+enum State {
     Before,
     /// The text can continue.
     Writing,
     /// The text continues when the call has ended.
     Held,
     /// Nothing more is written: the call is invalid.
-    Wrong(String),
+    Invalid(String),
     Ended,
 }
 
@@ -94,7 +94,7 @@ enum OpenValue {
 #[non_exhaustive]
 pub enum NotClosed {
     /// The call is invalid; the first error.
-    Wrong(String),
+    Invalid(String),
     /// The arguments are not those whose beginning was written: they were changed, or bound to another tool.
     Different,
 }
@@ -102,7 +102,7 @@ pub enum NotClosed {
 impl fmt::Display for NotClosed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wrong(error) => write!(formatter, "invalid call: {error}"),
+            Self::Invalid(error) => write!(formatter, "invalid call: {error}"),
             Self::Different => formatter.write_str(
                 "the arguments differ from the text already written: pass those of this call, bound to the tool of this stream",
             ),
@@ -118,8 +118,8 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         Self {
             tool,
             limits,
-            stage: Stage::Before,
-            written: Written::default(),
+            state: State::Before,
+            written: TextDigest::default(),
             tree: Tree::default(),
             begun: 0,
             members: 0,
@@ -138,7 +138,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
     pub fn push(&mut self, event: &Event<'_>, out: &mut String) {
         let from = out.len();
         if let Err(error) = self.take(event, out) {
-            self.stage = Stage::Wrong(error);
+            self.state = State::Invalid(error);
             self.value = OpenValue::Unwritten;
         }
         self.count(out, from);
@@ -148,8 +148,8 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
     ///
     /// A call without an error so far may still be invalid: binding decides.
     pub fn error(&self) -> Option<&str> {
-        match &self.stage {
-            Stage::Wrong(error) => Some(error),
+        match &self.state {
+            State::Invalid(error) => Some(error),
             _ => None,
         }
     }
@@ -171,21 +171,21 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         let error = call.parse_error.as_deref();
         let error = error.filter(|_| call.has_lasting_error() || !arguments.unplaced.is_empty());
         if let Some(error) = error.or(self.error()) {
-            return Err(NotClosed::Wrong(error.to_owned()));
+            return Err(NotClosed::Invalid(error.to_owned()));
         }
         let text = serde_json::to_string(arguments).map_err(|_| NotClosed::Different)?;
         let rest = self.written.rest_of(&text).ok_or(NotClosed::Different)?;
         let from = out.len();
         out.push_str(rest);
-        self.stage = Stage::Ended;
+        self.state = State::Ended;
         self.count(out, from);
         Ok(())
     }
 
     fn take(&mut self, event: &Event<'_>, out: &mut String) -> Result<(), String> {
-        match (&self.stage, &event.kind) {
-            (Stage::Before, EventKind::CallStart(header)) => self.begin(header, out),
-            (Stage::Writing | Stage::Held, kind) => match kind {
+        match (&self.state, &event.kind) {
+            (State::Before, EventKind::CallStart(header)) => self.begin(header, out),
+            (State::Writing | State::Held, kind) => match kind {
                 EventKind::ValueStart(Slot::Argument(pointer)) => {
                     self.begin_argument(pointer.as_str(), out)
                 }
@@ -199,7 +199,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                     Err(diagnostic.message())
                 }
                 EventKind::CallEnd(_) => {
-                    self.stage = Stage::Ended;
+                    self.state = State::Ended;
                     Ok(())
                 }
                 _ => Ok(()),
@@ -213,12 +213,12 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
     }
 
     fn begin(&mut self, header: &Header<'_>, out: &mut String) -> Result<(), String> {
-        self.stage = Stage::Writing;
+        self.state = State::Writing;
         let Some(raw_args) = header.raw_args() else {
             return Ok(());
         };
         match shape::emoji(self.tool.borrow(), raw_args) {
-            EmojiShape::Whole => self.stage = Stage::Held,
+            EmojiShape::Whole => self.state = State::Held,
             EmojiShape::Wrong => {
                 return Err(format!(
                     "the line does not match the usage of the tool: found {}",
@@ -257,9 +257,9 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             return Err(nothing_at(text));
         }
         if expected == ExpectedValue::Later {
-            self.stage = Stage::Held;
+            self.state = State::Held;
         }
-        if self.stage == Stage::Held {
+        if self.state == State::Held {
             return Ok(());
         }
 
@@ -275,7 +275,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             .skip(shared)
             .any(|open| !open.is_complete())
         {
-            self.stage = Stage::Held;
+            self.state = State::Held;
             return Ok(());
         }
         for open in self.open.drain(shared.min(self.open.len())..).rev() {
@@ -283,7 +283,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
         self.enter(&place, &way, shared, out)?;
         match expected {
-            _ if self.stage == Stage::Held => {}
+            _ if self.state == State::Held => {}
             ExpectedValue::Nothing | ExpectedValue::Later => {}
             ExpectedValue::Text => {
                 out.push('"');
@@ -313,7 +313,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             let (is_list, most) = match *parts {
                 ExpectedParts::Nothing => return Err(nothing_at(&self.pointer)),
                 ExpectedParts::Later => {
-                    self.stage = Stage::Held;
+                    self.state = State::Held;
                     return Ok(());
                 }
                 ExpectedParts::ByPointers => (is_index(next), None),

@@ -8,28 +8,28 @@ use crate::reply_diagnostic::ReplyDiagnostic;
 /// Warns about each call between a leading open marker and the first close marker.
 #[derive(Clone, Debug)]
 pub(crate) struct LeadingReasoning {
-    place: Place,
+    position: Position,
     /// The text read so far of a marker that may continue in the next event.
     begun: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Only blanks and line ends so far, and perhaps the beginning of the open marker.
     Before,
     Inside,
     /// The search is over.
-    Behind,
+    After,
 }
 
 impl LeadingReasoning {
     pub(crate) fn of(dialect: &Dialect) -> Self {
-        let place = match dialect.reasoning_markers() {
-            None => Place::Before,
-            Some(_) => Place::Behind,
+        let position = match dialect.reasoning_markers() {
+            None => Position::Before,
+            Some(_) => Position::After,
         };
         Self {
-            place,
+            position,
             begun: String::new(),
         }
     }
@@ -37,11 +37,11 @@ impl LeadingReasoning {
     /// Processes the next event. Returns the warning about the call that it starts.
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<ReplyDiagnostic> {
         let [open, close] = Dialect::THINK;
-        if self.place == Place::Behind || matches!(event.kind, EventKind::Diagnostic(_)) {
+        if self.position == Position::After || matches!(event.kind, EventKind::Diagnostic(_)) {
             return None;
         }
         let mut found = None;
-        if self.place == Place::Inside && matches!(event.kind, EventKind::CallStart(_)) {
+        if self.position == Position::Inside && matches!(event.kind, EventKind::CallStart(_)) {
             let (code, section) = (ReplyDiagnostic::CALL_IN_REASONING, Section::CallInReasoning);
             let message =
                 format!("this call is inside reasoning that `{open}` opens, so `run` ignores it");
@@ -51,19 +51,19 @@ impl LeadingReasoning {
             });
         }
         self.begun.push_str(event.source());
-        if self.place == Place::Before {
+        if self.position == Position::Before {
             let text = self.begun.trim_start_matches([' ', '\t', '\r', '\n']);
             if text.starts_with(open) {
-                self.place = Place::Inside;
+                self.position = Position::Inside;
                 self.begun = text.get(open.len()..).unwrap_or_default().to_owned();
             } else if open.starts_with(text) {
                 self.begun = text.to_owned();
             } else {
-                self.place = Place::Behind;
+                self.position = Position::After;
             }
         }
-        if self.place == Place::Inside && self.begun.contains(close) {
-            self.place = Place::Behind;
+        if self.position == Position::Inside && self.begun.contains(close) {
+            self.position = Position::After;
         }
         // An incomplete close marker has at most this length.
         let kept = self.begun.len().saturating_sub(close.len());

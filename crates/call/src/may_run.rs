@@ -266,8 +266,11 @@ impl ReplyCheck {
         let near = self
             .near_misses(call)
             .find(|near_miss| near_miss.usage == end);
-        if let Some(NearMiss { span, meant, .. }) = near {
-            return Some(SuspectMarker::new(call, span.range(), Some(meant)));
+        if let Some(NearMiss {
+            span, suggestion, ..
+        }) = near
+        {
+            return Some(SuspectMarker::new(call, span.range(), Some(suggestion)));
         }
         let emoji = self.markers.emoji.as_ref()?;
         if call.syntax != Syntax::Emoji || !call.marker_in_value {

@@ -10,7 +10,7 @@ use crate::argument_error::ArgumentError;
 use crate::arguments::{Arguments, Leaf};
 use crate::limits::Limits;
 use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments, shown, unescape};
-use crate::schema::{Place, SchemaReader};
+use crate::schema::{AllowedValues, SchemaReader};
 use crate::tool::ToolSpec;
 
 impl Arguments {
@@ -82,23 +82,23 @@ fn by_schema<'t, 's>(
     text: &'t str,
     depth: usize,
     reader: &SchemaReader<'s>,
-    root: &Place<'s>,
+    root: &AllowedValues<'s>,
     lists: &ListsInUnions,
 ) -> Result<Pointer<'t>, PointerError> {
     let segments = segments(text, depth)?;
     let mut keys = Vec::with_capacity(segments.len());
-    let mut place = Cow::Borrowed(root);
+    let mut allowed = Cow::Borrowed(root);
     for (at, segment) in segments.iter().enumerate() {
-        let is_key = place.has_keys_only()
-            || (place.states_keys() && !lists.is_list(Pointer::beginning(text, at)));
-        if segment.contains(is_blank) && !place.spells(segment) {
+        let is_key = allowed.has_keys_only()
+            || (allowed.states_keys() && !lists.is_list(Pointer::beginning(text, at)));
+        if segment.contains(is_blank) && !allowed.spells(segment) {
             return Err(PointerError::value_on_line(text));
         }
         if !is_key && is_bad_index(segment) {
             return Err(PointerError::invalid_index(segment));
         }
         keys.push(is_key);
-        place = Cow::Owned(reader.under(&place, segment));
+        allowed = Cow::Owned(reader.under(&allowed, segment));
     }
     Ok(Pointer {
         text,
@@ -120,19 +120,19 @@ impl ListsInUnions {
     fn of<'t, 's>(
         pointers: impl Iterator<Item = &'t str>,
         reader: &SchemaReader<'s>,
-        root: &Place<'s>,
+        root: &AllowedValues<'s>,
     ) -> Self {
         let mut found = Self::default();
         if root.alternatives.is_empty() {
             return found;
         }
         for pointer in pointers {
-            let mut place = Cow::Borrowed(root);
+            let mut allowed = Cow::Borrowed(root);
             for (at, segment) in pointer.split('/').map(unescape).enumerate() {
-                if at > 0 && place.states_keys() && !place.has_keys_only() {
+                if at > 0 && allowed.states_keys() && !allowed.has_keys_only() {
                     found.note(Pointer::beginning(pointer, at), &segment);
                 }
-                place = Cow::Owned(reader.under(&place, &segment));
+                allowed = Cow::Owned(reader.under(&allowed, &segment));
             }
         }
         found

@@ -19,7 +19,7 @@ use crate::argument_error::{ArgumentError, quoted};
 use crate::arguments::Arguments;
 use crate::decimal::Decimal;
 use crate::json_text;
-use crate::reading::{Reading, boolean, decimal, is_null, is_null_or_none};
+use crate::text_type::{TextType, boolean, decimal, is_null, is_null_or_none};
 use crate::tree::{Node, NodeIndex, ROOT};
 
 type Result<T> = std::result::Result<T, ArgumentError>;
@@ -49,39 +49,39 @@ enum Reader<'a> {
     Json(&'a Value),
 }
 
-enum Place<'a> {
+enum Shape<'a> {
     Object(Vec<(Cow<'a, str>, Reader<'a>)>),
     List(Vec<Reader<'a>>),
-    Value(Reading, Cow<'a, str>),
+    Value(TextType, Cow<'a, str>),
 }
 
 impl<'a> Reader<'a> {
-    fn place(self) -> Place<'a> {
+    fn shape(self) -> Shape<'a> {
         let (arguments, node) = match self {
             Self::Node(arguments, node) => (arguments, arguments.tree.node(node)),
             Self::Json(Value::Object(members)) => {
                 let members = members.iter();
                 let members = members.map(|(key, value)| (key.into(), Self::Json(value)));
-                return Place::Object(members.collect());
+                return Shape::Object(members.collect());
             }
             Self::Json(Value::Array(items)) => {
-                return Place::List(items.iter().map(Self::Json).collect());
+                return Shape::List(items.iter().map(Self::Json).collect());
             }
-            Self::Json(Value::String(text)) => return Place::Value(Reading::String, text.into()),
-            Self::Json(other) => return Place::Value(Reading::Json, other.to_string().into()),
+            Self::Json(Value::String(text)) => return Shape::Value(TextType::String, text.into()),
+            Self::Json(other) => return Shape::Value(TextType::Json, other.to_string().into()),
         };
         let at = |node: &NodeIndex| Self::Node(arguments, *node);
         match node {
             Some(Node::Object(object)) => {
                 let members = object.iter().map(|(key, node)| ((&**key).into(), at(node)));
-                Place::Object(members.collect())
+                Shape::Object(members.collect())
             }
-            Some(Node::Array(items)) => Place::List(items.iter().map(at).collect()),
+            Some(Node::Array(items)) => Shape::List(items.iter().map(at).collect()),
             Some(Node::Leaf(index)) => match arguments.leaves.get(*index) {
-                Some(leaf) => Place::Value(leaf.reading, arguments.text(leaf).into()),
-                None => Place::List(Vec::new()),
+                Some(leaf) => Shape::Value(leaf.text_type, arguments.text(leaf).into()),
+                None => Shape::List(Vec::new()),
             },
-            None => Place::List(Vec::new()),
+            None => Shape::List(Vec::new()),
         }
     }
 
@@ -105,10 +105,10 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse<T>(self, expected: impl Display) -> Result<T> {
-        let found = match self.place() {
-            Place::Object(_) => "an object".to_owned(),
-            Place::List(_) => "a list".to_owned(),
-            Place::Value(_, text) => quoted(&text),
+        let found = match self.shape() {
+            Shape::Object(_) => "an object".to_owned(),
+            Shape::List(_) => "a list".to_owned(),
+            Shape::Value(_, text) => quoted(&text),
         };
         Err(ArgumentError::custom(format_args!(
             "expected {expected}, found {found}"
@@ -116,9 +116,9 @@ impl<'a> Reader<'a> {
     }
 
     fn number(self, expected: &str) -> Result<Decimal> {
-        match self.place() {
-            Place::Value(_, text) => decimal(&text).map_or_else(|| self.refuse(expected), Ok),
-            Place::Object(_) | Place::List(_) => self.refuse(expected),
+        match self.shape() {
+            Shape::Value(_, text) => decimal(&text).map_or_else(|| self.refuse(expected), Ok),
+            Shape::Object(_) | Shape::List(_) => self.refuse(expected),
         }
     }
 
@@ -143,8 +143,8 @@ impl<'a> Reader<'a> {
 
     /// Parses the JSON text at this location; `None` if it is not JSON that `fits`.
     fn json(self, fits: impl FnOnce(&Value) -> bool) -> Option<Result<Value>> {
-        let text = match self.place() {
-            Place::Value(reading, text) if reading != Reading::String => text,
+        let text = match self.shape() {
+            Shape::Value(text_type, text) if text_type != TextType::String => text,
             _ => return None,
         };
         if !text.trim_start().starts_with(['[', '{']) {
@@ -210,10 +210,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     type Error = ArgumentError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Object(members) => object(members, visitor),
-            Place::List(items) => list(items, visitor),
-            Place::Value(reading, text) => match reading.value(&text) {
+        match self.shape() {
+            Shape::Object(members) => object(members, visitor),
+            Shape::List(items) => list(items, visitor),
+            Shape::Value(text_type, text) => match text_type.value(&text) {
                 Value::Null => visitor.visit_unit(),
                 Value::Bool(value) => visitor.visit_bool(value),
                 Value::String(value) => visitor.visit_string(value),
@@ -230,8 +230,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let value = match self.place() {
-            Place::Value(_, text) => boolean(&text),
+        let value = match self.shape() {
+            Shape::Value(_, text) => boolean(&text),
             _ => None,
         };
         match value {
@@ -258,9 +258,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(_, text) => visitor.visit_str(&text),
-            Place::Object(_) | Place::List(_) => self.refuse("a string"),
+        match self.shape() {
+            Shape::Value(_, text) => visitor.visit_str(&text),
+            Shape::Object(_) | Shape::List(_) => self.refuse("a string"),
         }
     }
 
@@ -269,9 +269,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(_, text) => visitor.visit_bytes(text.as_bytes()),
-            Place::Object(_) | Place::List(_) => self.refuse("a string"),
+        match self.shape() {
+            Shape::Value(_, text) => visitor.visit_bytes(text.as_bytes()),
+            Shape::Object(_) | Shape::List(_) => self.refuse("a string"),
         }
     }
 
@@ -280,17 +280,17 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(reading, text) if is_none(reading, &text) => visitor.visit_none(),
+        match self.shape() {
+            Shape::Value(text_type, text) if is_none(text_type, &text) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(_, text) if is_null_or_none(&text) => visitor.visit_unit(),
+        match self.shape() {
+            Shape::Value(_, text) if is_null_or_none(&text) => visitor.visit_unit(),
             // A tool without parameters has a call without arguments.
-            Place::Object(members) if members.is_empty() && matches!(self, Self::Node(_, ROOT)) => {
+            Shape::Object(members) if members.is_empty() && matches!(self, Self::Node(_, ROOT)) => {
                 visitor.visit_unit()
             }
             _ => self.refuse("null"),
@@ -314,8 +314,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::List(items) => list(items, visitor),
+        match self.shape() {
+            Shape::List(items) => list(items, visitor),
             _ => match self.json(Value::is_array) {
                 Some(json) => Reader::Json(&json?).deserialize_seq(visitor),
                 None => self.refuse("a list"),
@@ -337,15 +337,15 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Object(members) => object(members, visitor),
+        match self.shape() {
+            Shape::Object(members) => object(members, visitor),
             // Numeric segments are a list, unless the type has them as keys.
-            Place::List(items) => {
+            Shape::List(items) => {
                 let members = items.into_iter().enumerate();
                 let members = members.map(|(index, item)| (index.to_string().into(), item));
                 object(members.collect(), visitor)
             }
-            Place::Value(..) => match self.json(Value::is_object) {
+            Shape::Value(..) => match self.json(Value::is_object) {
                 Some(json) => Reader::Json(&json?).deserialize_map(visitor),
                 None => self.refuse("an object"),
             },
@@ -358,9 +358,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        match self.place() {
-            Place::List(_) => self.refuse("an object"),
-            Place::Object(_) | Place::Value(..) => self.deserialize_map(visitor),
+        match self.shape() {
+            Shape::List(_) => self.refuse("an object"),
+            Shape::Object(_) | Shape::Value(..) => self.deserialize_map(visitor),
         }
     }
 
@@ -370,22 +370,22 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(_, text) => match self.json(Value::is_object) {
+        match self.shape() {
+            Shape::Value(_, text) => match self.json(Value::is_object) {
                 Some(json) => Reader::Json(&json?).deserialize_enum(name, variants, visitor),
                 None => visitor.visit_enum(Variant {
                     name: &text,
                     content: None,
                 }),
             },
-            Place::Object(members) => match members.as_slice() {
+            Shape::Object(members) => match members.as_slice() {
                 [(name, content)] => visitor.visit_enum(Variant {
                     name,
                     content: Some(*content),
                 }),
                 _ => self.refuse("an object with one member"),
             },
-            Place::List(_) => self.refuse("a name"),
+            Shape::List(_) => self.refuse("a name"),
         }
     }
 
@@ -399,8 +399,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 }
 
 /// Returns `true` if an optional value is omitted. Without a schema, it may be a string.
-fn is_none(reading: Reading, text: &str) -> bool {
-    reading == Reading::Null || (reading != Reading::String && is_null(text))
+fn is_none(text_type: TextType, text: &str) -> bool {
+    text_type == TextType::Null || (text_type != TextType::String && is_null(text))
 }
 
 struct Items<'a>(Enumerate<vec::IntoIter<Reader<'a>>>);

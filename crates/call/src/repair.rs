@@ -272,7 +272,7 @@ fn with_markers(text: &str, near: &[NearMiss]) -> String {
     let mut copied = 0;
     for miss in near.iter().filter(|miss| miss.format.is_none()) {
         written.push_str(text.get(copied..miss.span.start).unwrap_or_default());
-        written.push_str(&miss.meant);
+        written.push_str(&miss.suggestion);
         copied = miss.span.end;
     }
     written.push_str(text.get(copied..).unwrap_or_default());

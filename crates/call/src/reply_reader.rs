@@ -11,7 +11,7 @@ use plaincall_syntax::{
 
 use crate::call::ToolCall;
 use crate::call_error::CallError;
-use crate::collector::{Collected, Collector, Started};
+use crate::collector::{CallHeader, Collected, Collector};
 use crate::history::invented::InventedResults;
 use crate::limits::Limits;
 use crate::may_run::{Bound, ReplyCheck};
@@ -63,7 +63,7 @@ pub enum ReplyItem<'c> {
     /// Reasoning of the model.
     Reasoning(Cow<'c, str>),
     /// The start of a call: its header has been read.
-    CallStart(Started),
+    CallStart(CallHeader),
     /// Part of a value of a call.
     ArgumentDelta {
         /// The index of the call in order of appearance.

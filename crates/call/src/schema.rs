@@ -1,5 +1,6 @@
 //! The parts of a JSON Schema that decide how arguments are read.
 
+mod allowed_values;
 mod alternative;
 mod bounds;
 mod expected;
@@ -8,7 +9,6 @@ mod form;
 mod key_pattern;
 mod keywords;
 mod kinds;
-mod place;
 mod resolve;
 mod spelling;
 mod words;
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use crate::pointer::unescape;
 use crate::spec_error::SpecError;
 
+pub(crate) use allowed_values::{AllowedValues, SchemaReader};
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
-pub(crate) use place::{Place, SchemaReader};
 pub(crate) use spelling::TypeError;
 
 /// A JSON Schema of any draft.
@@ -72,8 +72,8 @@ impl Schema {
     pub fn expected(&self, pointer: &str) -> Option<String> {
         let reader = self.reader();
         let segments = pointer.split('/').map(unescape);
-        let place = segments.fold(reader.root(), |place, key| reader.under(&place, &key));
-        let stated = place.stated();
+        let allowed = segments.fold(reader.root(), |allowed, key| reader.under(&allowed, &key));
+        let stated = allowed.stated();
         (!stated.alternatives.is_empty()).then(|| stated.in_words())
     }
 

@@ -19,7 +19,7 @@ pub struct SuspectMarker {
     pub found: String,
     /// The end marker that was probably meant. `None` for a start marker without an end marker before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meant: Option<String>,
+    pub suggestion: Option<String>,
     /// The line, counted from the header of the call, which is line 1.
     pub line: usize,
     /// The pointer of the argument that contains it, in the block syntax.
@@ -29,7 +29,7 @@ pub struct SuspectMarker {
 
 impl SuspectMarker {
     /// Creates it from a range after the header of a call.
-    pub(crate) fn new(call: &ToolCall, place: Range<usize>, meant: Option<String>) -> Self {
+    pub(crate) fn new(call: &ToolCall, place: Range<usize>, suggestion: Option<String>) -> Self {
         let raw = call.raw();
         let before = raw.get(..place.start).unwrap_or_default();
         let found = raw.get(place).unwrap_or_default();
@@ -40,7 +40,7 @@ impl SuspectMarker {
         let argument = arguments.find(|one| is_exact && one.span.range().contains(&at));
         Self {
             found: shortened(found.trim_end(), LONGEST_FOUND).into_owned(),
-            meant,
+            suggestion,
             line: before.matches('\n').count() + if call.syntax == Syntax::Block { 2 } else { 1 },
             pointer: argument.map(|one| one.pointer.to_owned()),
         }
@@ -54,10 +54,10 @@ impl fmt::Display for SuspectMarker {
         if let Some(pointer) = &self.pointer {
             write!(formatter, ", in `{pointer}`")?;
         }
-        match &self.meant {
-            Some(meant) => write!(
+        match &self.suggestion {
+            Some(suggestion) => write!(
                 formatter,
-                ": `{}` looks like the end marker `{meant}`",
+                ": `{}` looks like the end marker `{suggestion}`",
                 self.found
             ),
             None => write!(

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::pointer::escape;
-use crate::schema::{Kinds, Place, Schema, SchemaReader};
+use crate::schema::{AllowedValues, Kinds, Schema, SchemaReader};
 use crate::tool::example::CallExample;
 use crate::validate::Validator;
 
@@ -284,17 +284,17 @@ impl Parameter {
     pub fn from_schema(name: impl Into<String>, schema: impl Into<Value>) -> Self {
         let schema = schema.into();
         let reader = SchemaReader::new(&schema);
-        let place = reader.root();
-        Self::at(name, &place, schema.clone())
+        let allowed = reader.root();
+        Self::at(name, &allowed, schema.clone())
     }
 
-    pub(crate) fn at(name: impl Into<String>, place: &Place<'_>, schema: Value) -> Self {
-        let description = [schema.get("description"), place.annotation("description")]
+    pub(crate) fn at(name: impl Into<String>, allowed: &AllowedValues<'_>, schema: Value) -> Self {
+        let description = [schema.get("description"), allowed.annotation("description")]
             .into_iter()
             .flatten()
             .find_map(Value::as_str);
         let description = description.unwrap_or_default().to_owned();
-        let kinds = place.kinds();
+        let kinds = allowed.kinds();
         Self {
             name: name.into(),
             description,
@@ -302,7 +302,7 @@ impl Parameter {
             required: true,
             schema: Some(Shape {
                 is_scalar: !kinds.has_any(Kinds::LIST | Kinds::OBJECT),
-                is_listed: place.is_listed(),
+                is_listed: allowed.is_listed(),
                 schema,
             }),
         }

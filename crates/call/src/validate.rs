@@ -18,7 +18,7 @@ enum Compiled {}
 
 /// A violation of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Violation {
+pub(crate) struct InvalidValue {
     /// The pointer to the value, without a leading `/`; empty for the whole.
     pub(crate) pointer: String,
     /// The message, without the pointer: `expected at least 3 items, found 2`.
@@ -69,7 +69,7 @@ impl Validator {
         &self,
         schema: &Schema,
         arguments: impl FnOnce() -> Value,
-    ) -> Result<Option<Vec<Violation>>, SpecError> {
+    ) -> Result<Option<Vec<InvalidValue>>, SpecError> {
         match self.compiled(schema) {
             Some(Ok(compiled)) => Ok(Some(compiled.validate(&arguments()))),
             Some(Err(error)) => Err(error.clone()),
@@ -80,7 +80,7 @@ impl Validator {
 
 #[cfg(not(feature = "jsonschema"))]
 impl Compiled {
-    fn validate(&self, _arguments: &Value) -> Vec<Violation> {
+    fn validate(&self, _arguments: &Value) -> Vec<InvalidValue> {
         match *self {}
     }
 }

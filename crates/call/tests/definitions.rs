@@ -65,7 +65,7 @@ fn refused(schema: &Value, at: &str, part: &str) {
 }
 
 #[test]
-fn what_is_no_schema_is_refused_by_its_place() {
+fn an_invalid_schema_is_rejected_with_its_location() {
     refused(&json!([]), "", "an object");
     refused(&json!({"type": "array"}), "/type", "object");
     refused(

@@ -28,7 +28,7 @@ fn check(text: &str, expected: &str, count: u64) {
 }
 
 #[test]
-fn what_is_invented_goes_and_what_mentions_it_stays() {
+fn invented_results_are_removed_and_mentions_kept() {
     for (text, expected, count) in [
         ("", "", 0),
         ("Done.\n", "Done.\n", 0),

@@ -97,7 +97,7 @@ fn a_text_of_which_nothing_is_known_waits_until_it_must_be_a_string() {
 }
 
 #[test]
-fn what_is_no_string_is_written_when_it_is_complete() {
+fn other_values_than_strings_are_written_when_complete() {
     check(
         &tool(),
         Some(&tool()),
@@ -114,7 +114,7 @@ fn what_is_no_string_is_written_when_it_is_complete() {
 }
 
 #[test]
-fn what_may_be_null_waits_for_that_alone() {
+fn a_nullable_value_waits_only_for_null() {
     for (chunks, expected) in [
         (&["nu", "ts\n"][..], &["\"nuts", "\"", "}"][..]),
         (&["5\n"], &["\"5", "\"", "}"]),
@@ -276,7 +276,7 @@ fn limits_are_those_of_the_collector() {
         let streamed = stream_all([text.as_str()], &Dialect::block(), &unknown(), None, tight);
         let call = streamed.first().expect("a call");
         assert_eq!(call.begun(), begun);
-        assert_eq!(call.rest, Err(NotClosed::Wrong(fault.to_owned())));
+        assert_eq!(call.rest, Err(NotClosed::Invalid(fault.to_owned())));
     }
 }
 

@@ -317,7 +317,7 @@ fn other_errors() {
 
 /// The description of a held call for the gate.
 #[test]
-fn what_is_suspect() {
+fn suspect_end_markers() {
     let check = |text: &str, expected: &str| {
         let dialect = Dialect::auto();
         let document = Document::parse(text, &dialect).expect("a dialect that works");

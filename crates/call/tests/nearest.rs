@@ -3,7 +3,7 @@
 use plaincall_call::names::{did_you_mean, nearest_name, unknown_tool};
 
 #[test]
-fn what_is_near() {
+fn nearest_names() {
     let names = ["command", "shell", "read-file", "read-folder", "a"];
     for (written, expected) in [
         ("comand", Some("command")),

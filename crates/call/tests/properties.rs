@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_flattened_comes_back(object in objects(), fixed in any::<bool>()) {
+    fn flattened_values_read_back(object in objects(), fixed in any::<bool>()) {
         let object = if fixed {
             object.into_iter().map(|(key, member)| (format!("k{}", key.replace(' ', "_")), mend(member))).collect()
         } else {
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_flattened_for_a_tool_comes_back(
+    fn values_flattened_for_a_tool_read_back(
         members in prop::collection::vec((0_usize..7, json(), prop::collection::vec("[0-3a]", 1..4)), 0..4)
     ) {
         let tool = tool();

@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_read_loses_no_digit(root in roots(), pairs in prop::collection::vec((pointers(), texts()), 0..5)) {
+    fn reading_loses_no_digit(root in roots(), pairs in prop::collection::vec((pointers(), texts()), 0..5)) {
         let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&root) else {
             return Ok(());
         };
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_written_comes_back(root in roots(), p in values(), q in values()) {
+    fn written_values_read_back(root in roots(), p in values(), q in values()) {
         let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&root) else {
             return Ok(());
         };

@@ -283,7 +283,7 @@ fn refused(arguments: &[&str]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn what_it_refuses() {
+fn startup_errors() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let folder = tempfile::tempdir().unwrap();

@@ -178,7 +178,7 @@ fn json() {
 }
 
 #[test]
-fn what_is_right_is_read() {
+fn valid_files_are_read() {
     let text = "name = 'x'\ncount = 'many'\ncommand = ['a', 1, 'b']\ntimeout = '1.5s'\ntools = 't'\nlimit = 0x10";
     let (_, file) = problems(Document::toml("file", text));
     let expected = File {

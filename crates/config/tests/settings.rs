@@ -21,7 +21,7 @@ fn over(all: &Model, lines: &str, expected: &Model) {
 }
 
 #[test]
-fn what_each_key_of_a_model_sets() {
+fn every_key_of_a_model() {
     let none = Model::default;
     let syntax = |syntax| Model {
         syntax: Some(syntax),
@@ -430,7 +430,7 @@ fn the_provider_that_was_meant() {
 }
 
 #[test]
-fn what_may_be_a_secret_is_not_shown() {
+fn possible_secrets_are_not_shown() {
     for (url, expected) in [
         ("https://a.example/v1", "https://a.example/v1"),
         (

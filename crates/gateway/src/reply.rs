@@ -17,7 +17,7 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{Bound, CallError, ReplyItem, ReplyReader, Started, Stop, ToolCall};
+use plaincall_call::{Bound, CallError, CallHeader, ReplyItem, ReplyReader, Stop, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
@@ -464,7 +464,7 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    fn begin_call(&mut self, started: &Started) -> Option<Before> {
+    fn begin_call(&mut self, started: &CallHeader) -> Option<Before> {
         self.end_text();
         self.round.text.call(&started.name);
         if self.plan.choice == Choice::None {

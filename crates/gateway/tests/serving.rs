@@ -20,5 +20,5 @@ mod preflight;
 mod requests;
 mod retries;
 mod slow;
-mod started;
 mod telling;
+mod test_gateway;

@@ -218,7 +218,7 @@ fn history() {
 }
 
 #[test]
-fn what_is_asked_of_one_reply() {
+fn requirements_for_one_reply() {
     let hi = json!([{"role": "user", "content": "Hi."}]);
     let named = json!({"type": "function", "function": {"name": "now"}});
     let allowed = |mode: &str| {
@@ -310,7 +310,7 @@ fn what_is_asked_of_one_reply() {
 }
 
 #[test]
-fn what_is_passed_on() {
+fn unchanged_fields_are_passed_on() {
     let settings = ModelSettings::default();
     let plain = json!({"model": "m", "messages": [{"role": "developer", "content": "!!!ARG:"}], "tools": [], "n": 2, "x": {"y": 1.50}});
     assert_eq!(

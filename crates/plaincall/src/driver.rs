@@ -23,6 +23,7 @@ use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::{Ended, Transform, format_duration};
 use crate::context::RunContext;
 use crate::event::{RunBegin, RunEvent};
 use crate::gate::{Decision, Gate, Recovery};
@@ -33,7 +34,6 @@ use crate::result::{CallResult, TurnResults};
 use crate::run_state::{Command, Input, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
-use crate::work::{Ended, Transform, format_duration};
 
 pub(crate) enum Message {
     Listen(Listener),

@@ -59,7 +59,7 @@ impl HeldReason {
         let Self::EndMarker(suspect) = self else {
             return None;
         };
-        Some(match &suspect.meant {
+        Some(match &suspect.suggestion {
             Some(meant) => format!(
                 "write the call again, close it with exactly `{meant}`, and start no line of a value with similar text"
             ),

@@ -72,6 +72,8 @@ mod tool_error;
 mod tool_policy;
 
 #[cfg(feature = "tokio")]
+mod attempt;
+#[cfg(feature = "tokio")]
 pub mod command;
 #[cfg(feature = "tokio")]
 mod context;
@@ -107,8 +109,6 @@ mod trace;
 mod turn;
 #[cfg(feature = "tokio")]
 mod whole_results;
-#[cfg(feature = "tokio")]
-mod work;
 
 pub use plaincall_call as call;
 pub use plaincall_plan as plan;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
+use crate::attempt::Ended;
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
 use crate::event::{Admission, Appeared, RunBegin, RunEvent};
 use crate::result::CallResult;
@@ -18,7 +19,6 @@ use crate::run_error::ResumeError;
 use crate::run_state::{Input, RunState, is_for_run};
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
-use crate::work::Ended;
 
 /// The part of a reply that arrived before the run was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::attempt::Transform;
 use crate::call_arguments::{DEEPEST, nesting};
 use crate::command::template::Piece;
 use crate::context::RunContext;
@@ -39,7 +40,6 @@ use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::whole_results::WholeResults;
-use crate::work::Transform;
 
 /// How long the end of a run waits for an observer that is still busy.
 const OBSERVER_GRACE: Duration = Duration::from_secs(5);

@@ -109,14 +109,14 @@ pub(crate) struct Call {
 struct Turn {
     first: usize,
     unended: usize,
-    stage: Stage,
+    state: TurnState,
     opened: Duration,
     /// The order, once the turn has a call.
     order: Option<Order>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TurnState {
     /// Calls may still appear.
     Open,
     /// The reply has ended. Calls may still run.
@@ -236,7 +236,7 @@ impl RunState {
     fn begin_turn(&mut self, calls: Option<u32>, at: Duration) {
         self.turn_timed_out = false;
         if let Some(turn) = self.turns.last()
-            && turn.stage == Stage::Open
+            && turn.state == TurnState::Open
         {
             // The destructor of the turn did not run.
             self.cancel("the turn was abandoned".into(), false, at);
@@ -257,7 +257,7 @@ impl RunState {
         self.turns.push(Turn {
             first: self.calls.len(),
             unended: 0,
-            stage: Stage::Open,
+            state: TurnState::Open,
             opened: at,
             order: None,
         });
@@ -458,7 +458,7 @@ impl RunState {
         if self
             .turns
             .last()
-            .is_none_or(|turn| turn.stage != Stage::Open)
+            .is_none_or(|turn| turn.state != TurnState::Open)
         {
             return;
         }
@@ -471,7 +471,7 @@ impl RunState {
         };
         let _ = self.plan.end_turn(reply);
         if let Some(turn) = self.turns.last_mut() {
-            turn.stage = Stage::ReplyEnded;
+            turn.state = TurnState::ReplyEnded;
         }
         self.run_actions(at);
         self.close_turn(number, at);

@@ -19,18 +19,18 @@ use crate::request::Request;
 use crate::rules::{Meaning, Meanings};
 use crate::run_directory::Directories;
 pub use crate::tool_error::Failure;
-use crate::tool_error::{ToolResult, Work};
+use crate::tool_error::{BoxToolFuture, ToolResult};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 pub use typed::{ToolArguments, ToolFuture};
 
 #[derive(Clone)]
 pub(crate) enum Code {
-    Function(Arc<dyn Fn(Arguments, Context) -> Work + Send + Sync>),
+    Function(Arc<dyn Fn(Arguments, Context) -> BoxToolFuture + Send + Sync>),
     Command(Arc<Invocation>),
 }
 
 impl Code {
-    pub(crate) fn start(&self, arguments: Arguments, context: Context) -> Work {
+    pub(crate) fn start(&self, arguments: Arguments, context: Context) -> BoxToolFuture {
         match self {
             Self::Function(function) => function(arguments, context),
             #[cfg(unix)]
@@ -160,7 +160,7 @@ impl Tool {
 
     fn of_function(
         spec: ToolSpec,
-        function: impl Fn(Arguments, Context) -> Work + Send + Sync + 'static,
+        function: impl Fn(Arguments, Context) -> BoxToolFuture + Send + Sync + 'static,
     ) -> Self {
         Self::with_code(spec, Code::Function(Arc::new(function)))
     }

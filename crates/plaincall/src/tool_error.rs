@@ -10,7 +10,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub type ToolResult = Result<String, BoxError>;
 
 /// The future of a started tool.
-pub(crate) type Work = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
+pub(crate) type BoxToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
 /// An error with output. The model reads both.
 #[cfg_attr(not(feature = "tokio"), allow(unreachable_pub))] // Tools export it.

@@ -70,7 +70,7 @@ async fn results_are_shared() {
 }
 
 #[tokio::test]
-async fn what_is_passed_on_is_limited() {
+async fn dependency_outputs_are_limited() {
     let rejected = |results: &TurnResults, makers: usize| -> Vec<usize> {
         let waiters = results.iter().skip(makers).enumerate();
         let rejected = waiters.filter(|(_, result)| result.status == plaincall::Status::Rejected);

@@ -46,7 +46,7 @@ pub(crate) enum Ended {
 
 /// A reply of the model.
 #[derive(Default)]
-struct Written {
+struct ModelReply {
     text: String,
     calls: Vec<NativeCall>,
     usage: Option<Usage>,
@@ -173,8 +173,12 @@ async fn execute(
 }
 
 /// Asks for a reply, and counts it.
-async fn reply(model: &Retrying, history: &History, counts: &mut Counts) -> Result<Written, Ended> {
-    let mut written = Written::default();
+async fn reply(
+    model: &Retrying,
+    history: &History,
+    counts: &mut Counts,
+) -> Result<ModelReply, Ended> {
+    let mut written = ModelReply::default();
     let mut reply = model.reply(history.request());
     let finish = loop {
         match reply.next().await {
@@ -216,7 +220,7 @@ async fn reply(model: &Retrying, history: &History, counts: &mut Counts) -> Resu
 }
 
 /// The calls of a reply.
-fn wanted(written: &Written, is_native: bool, world: &World) -> Vec<Wanted> {
+fn wanted(written: &ModelReply, is_native: bool, world: &World) -> Vec<Wanted> {
     if !is_native {
         let is_tool = |name: &str| world.task.tools.iter().any(|tool| tool == name);
         let found = find_calls(&written.text, is_tool).into_iter();

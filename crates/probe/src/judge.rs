@@ -235,7 +235,7 @@ mod tests {
     use super::{same, without_separators};
 
     #[test]
-    fn what_counts_as_the_same() {
+    fn equal_values() {
         for (expected, found, is_same) in [
             (json!("Oslo"), json!(" Oslo"), true),
             (json!("Oslo"), json!("oslo"), false),

@@ -160,7 +160,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn what_it_accepts() {
+    fn accepted_texts() {
         for (text, expected) in [
             (
                 r#"{"a": [1, -2.5e3, "x\ny", true, null]}"#,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_rejects() {
+    fn rejected_texts() {
         for (text, expected) in [
             (
                 r#"{"a": "say "no""}"#,

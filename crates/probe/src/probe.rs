@@ -105,14 +105,14 @@ impl Probe {
             .then(|| "this model has no native tool calls".to_owned());
         let arms: Vec<Arm> = self.arms.clone();
         let is_possible = |arm: &Arm| supports_native || !arm.is_native();
-        let mut places = VecDeque::new();
+        let mut slots = VecDeque::new();
         for repetition in 1..=self.repeat {
             for task in 0..self.tasks.len() {
                 for turn in 0..arms.len() {
                     // The order of the arms rotates, so that none always comes first.
                     let arm = (turn + task + repetition as usize - 1) % arms.len();
                     if arms.get(arm).is_some_and(is_possible) {
-                        places.push_back(Place {
+                        slots.push_back(AttemptSlot {
                             repetition,
                             task,
                             arm,
@@ -123,19 +123,19 @@ impl Probe {
         }
         let mut done = Vec::new();
         for attempt in std::mem::take(&mut self.finished) {
-            let place = places.iter().position(|place| {
-                let arm = arms.get(place.arm).map(|arm| arm.name);
-                let task = self.tasks.get(place.task).map(|task| &task.name);
+            let slot = slots.iter().position(|slot| {
+                let arm = arms.get(slot.arm).map(|arm| arm.name);
+                let task = self.tasks.get(slot.task).map(|task| &task.name);
                 arm == Some(attempt.arm.as_str())
                     && task == Some(&attempt.task)
-                    && place.repetition == attempt.repetition
+                    && slot.repetition == attempt.repetition
             });
-            if let Some(place) = place.and_then(|at| places.remove(at)) {
-                done.push((place, attempt));
+            if let Some(slot) = slot.and_then(|at| slots.remove(at)) {
+                done.push((slot, attempt));
             }
         }
         let mut probing = Probing {
-            waiting: places,
+            waiting: slots,
             rounds: Vec::new(),
             running: JoinSet::new(),
             started: Vec::new(),
@@ -162,7 +162,7 @@ impl Probe {
 
 /// The position of an attempt in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct AttemptSlot {
     pub(crate) repetition: u32,
     pub(crate) task: usize,
     pub(crate) arm: usize,
@@ -171,13 +171,13 @@ pub(crate) struct Place {
 /// A running comparison. Dropping it cancels the attempts.
 pub struct Probing {
     probe: Probe,
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<AttemptSlot>,
     /// The tasks that may still be chosen within a budget.
     rounds: Vec<usize>,
-    running: JoinSet<(Place, Attempt, Option<ModelError>)>,
+    running: JoinSet<(AttemptSlot, Attempt, Option<ModelError>)>,
     /// The tasks that were started within a budget.
     started: Vec<usize>,
-    done: Vec<(Place, Attempt)>,
+    done: Vec<(AttemptSlot, Attempt)>,
     pace: Pace,
     /// How many attempts in a row failed because of the server.
     failures: u32,
@@ -198,9 +198,9 @@ impl Probing {
         loop {
             self.choose();
             while self.running.len() < self.probe.concurrent
-                && let Some(place) = self.waiting.pop_front()
+                && let Some(slot) = self.waiting.pop_front()
             {
-                self.start(place);
+                self.start(slot);
             }
             let deadline = self.deadline;
             let over = async {
@@ -217,12 +217,12 @@ impl Probing {
                     return None;
                 }
             };
-            let Ok((place, attempt, error)) = joined? else {
+            let Ok((slot, attempt, error)) = joined? else {
                 // The runtime shut down, or the attempt was aborted.
                 continue;
             };
-            self.note(place, &attempt, error);
-            self.done.push((place, attempt.clone()));
+            self.note(slot, &attempt, error);
+            self.done.push((slot, attempt.clone()));
             return Some(attempt);
         }
     }
@@ -248,7 +248,7 @@ impl Probing {
         self.started.push(task);
         self.waiting = arms
             .into_iter()
-            .map(|arm| Place {
+            .map(|arm| AttemptSlot {
                 repetition: 1,
                 task,
                 arm,
@@ -273,45 +273,45 @@ impl Probing {
             let count = self
                 .done
                 .iter()
-                .filter(|(place, _)| place.task == last)
+                .filter(|(slot, _)| slot.task == last)
                 .count();
             if count < arms {
-                self.done.retain(|(place, _)| place.task != last);
+                self.done.retain(|(slot, _)| slot.task != last);
             }
         }
     }
 
-    fn start(&mut self, place: Place) {
+    fn start(&mut self, slot: AttemptSlot) {
         let Probe { arms, tasks, .. } = &self.probe;
-        let (Some(arm), Some(task)) = (arms.get(place.arm), tasks.get(place.task)) else {
+        let (Some(arm), Some(task)) = (arms.get(slot.arm), tasks.get(slot.task)) else {
             return;
         };
         let seed = self.probe.seed;
-        let seed = seed.map(|seed| seed.wrapping_add(u64::from(place.repetition - 1)));
+        let seed = seed.map(|seed| seed.wrapping_add(u64::from(slot.repetition - 1)));
         let (model, arm, task) = (Arc::clone(&self.probe.model), *arm, task.clone());
         let time = self.probe.time;
         self.running.spawn(async move {
-            let run = attempt::run(model, arm, task, place.repetition, seed, time);
+            let run = attempt::run(model, arm, task, slot.repetition, seed, time);
             let (attempt, error) = run.await;
-            (place, attempt, error)
+            (slot, attempt, error)
         });
     }
 
     /// Counts an attempt. Stops after a permanent error of the server, or after repeated ones; native calls that the server
     /// refuses only end that arm.
-    fn note(&mut self, place: Place, attempt: &Attempt, error: Option<ModelError>) {
+    fn note(&mut self, slot: AttemptSlot, attempt: &Attempt, error: Option<ModelError>) {
         let Some(error) = error.filter(|_| attempt.is_server_failure) else {
             self.failures = 0;
-            if let Some(task) = self.probe.tasks.get(place.task) {
+            if let Some(task) = self.probe.tasks.get(slot.task) {
                 self.pace.add(task, attempt);
             }
             return;
         };
-        let is_native = self.probe.arms.get(place.arm).is_some_and(Arm::is_native);
+        let is_native = self.probe.arms.get(slot.arm).is_some_and(Arm::is_native);
         if is_native && error.kind == ModelErrorKind::Refused {
             let arms = &self.probe.arms;
-            let is_native = |place: &Place| arms.get(place.arm).is_some_and(Arm::is_native);
-            self.waiting.retain(|place| !is_native(place));
+            let is_native = |slot: &AttemptSlot| arms.get(slot.arm).is_some_and(Arm::is_native);
+            self.waiting.retain(|slot| !is_native(slot));
             self.unavailable.get_or_insert(error.message);
             return;
         }
@@ -342,8 +342,8 @@ impl Probing {
         if let Some(deadline) = self.deadline {
             return Some(deadline.saturating_duration_since(Instant::now()));
         }
-        let sizes = self.waiting.iter().filter_map(|place| {
-            let task = self.probe.tasks.get(place.task);
+        let sizes = self.waiting.iter().filter_map(|slot| {
+            let task = self.probe.tasks.get(slot.task);
             task.map(Task::size)
         });
         let concurrent = u32::try_from(self.probe.concurrent).unwrap_or(u32::MAX);
@@ -369,8 +369,8 @@ impl Probing {
 
     /// Returns the report so far.
     pub fn report(&self) -> Report {
-        let mut done: Vec<&(Place, Attempt)> = self.done.iter().collect();
-        done.sort_by_key(|(place, _)| (place.task, place.arm, place.repetition));
+        let mut done: Vec<&(AttemptSlot, Attempt)> = self.done.iter().collect();
+        done.sort_by_key(|(slot, _)| (slot.task, slot.arm, slot.repetition));
         let attempts = done.into_iter().map(|(_, attempt)| attempt.clone());
         let Probe { arms, tasks, .. } = &self.probe;
         Report::new(arms, tasks, attempts.collect(), self.unavailable.as_deref())

@@ -70,13 +70,13 @@ pub struct Call {
 #[serde(deny_unknown_fields)]
 struct File {
     kind: String,
-    task: Vec<Written>,
+    task: Vec<TaskFile>,
 }
 
 /// A task as it is written.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct TaskFile {
     name: String,
     /// The task that it repeats under the agent-sized prompt.
     like: Option<String>,
@@ -138,7 +138,7 @@ fn read() -> Result<Vec<Task>, String> {
 }
 
 impl Task {
-    fn new(kind: &str, written: Written) -> Result<Self, String> {
+    fn new(kind: &str, written: TaskFile) -> Result<Self, String> {
         let mut texts = written.text;
         texts.insert("long_file".to_owned(), long_file());
         for (name, marker) in markers() {

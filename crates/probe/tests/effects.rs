@@ -27,7 +27,7 @@ async fn attempt(name: &str, replies: Vec<ScriptedReply>) -> Attempt {
 
 #[tokio::test(start_paused = true)]
 #[allow(clippy::too_many_lines, reason = "it is a table")]
-async fn what_is_wrong_is_stated() {
+async fn wrong_answers_are_explained() {
     let booking = json!({"name": "Ada Berg", "people": 4, "meal": "dinner", "outside": true});
     let other = json!({"name": "Ada Berg", "people": 5, "meal": "dinner", "outside": true});
     let book = || call("book_table", &booking);

@@ -492,7 +492,7 @@ mod tests {
     const CALL: &str = "!!!GADGET_START:Write:a-1:b\n!!!ARG:path/to\nsrc/main.rs\n!!!ARG:content\nfn main() {\n    !x\n}\n!!!GADGET_END\n";
 
     #[test]
-    fn what_is_usual_is_not_left_to_the_exact_path() {
+    fn common_texts_use_the_fast_path() {
         let (block, emoji, auto) = (Dialect::block(), Dialect::emoji(), Dialect::auto());
         let prose = "Some prose, with a stop! And two !! of them.\n\nMore.\n";
         check_asked(&block, prose, "2 3 1 1 1 0 0 0", "0 1 0 0 0 0 0 0");
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_looked_at_for_each_chunk() {
+    fn held_text_is_not_scanned_again() {
         let block = Dialect::block();
         let limit = format!("!!!ARG:{}\n", "a".repeat(LINE_LIMIT));
         let limit = format!("!!!GADGET_START:A\n{limit}v\n!!!GADGET_END\n");

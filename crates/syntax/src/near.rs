@@ -19,7 +19,7 @@ pub struct NearMiss {
     /// The use of the marker that was probably meant.
     pub usage: MarkerUse,
     /// The marker that was probably meant, in its canonical form.
-    pub meant: String,
+    pub suggestion: String,
     /// The format, if this begins a call in another one; `None` for a misspelled marker.
     pub format: Option<CallFormat>,
 }
@@ -31,7 +31,7 @@ pub struct NearMiss {
 ///
 /// let found = near_misses("!!!gadget_start:ReadFile", &Dialect::block())?;
 /// assert_eq!(found[0].span.range(), 0..16);
-/// assert_eq!(found[0].meant, "!!!GADGET_START:");
+/// assert_eq!(found[0].suggestion, "!!!GADGET_START:");
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 ///
@@ -206,7 +206,7 @@ impl NearMisses {
         NearMiss {
             span: Span::new(at, at + len),
             usage: role.usage(),
-            meant: self.meant(role),
+            suggestion: self.suggestion(role),
             format: None,
         }
     }
@@ -242,7 +242,7 @@ impl NearMisses {
                 all.push(NearMiss {
                     span,
                     usage: start.role.usage(),
-                    meant: start.text.to_string(),
+                    suggestion: start.text.to_string(),
                     format: Some(format),
                 });
             }
@@ -258,7 +258,7 @@ impl NearMisses {
     }
 
     /// Returns the canonical marker with this role.
-    fn meant(&self, role: Role) -> String {
+    fn suggestion(&self, role: Role) -> String {
         text_of(&self.markers, role.canonical()).map_or_else(String::new, ToString::to_string)
     }
 

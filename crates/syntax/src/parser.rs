@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_takes_little_room_and_is_seldom_moved() {
+    fn held_text_is_small_and_rarely_moved() {
         check_room(10, 1, 64, 184);
         check_room(10, 40, 100, 4999);
         check_room(500, 7, 1218, 97);

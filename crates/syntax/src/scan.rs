@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_none_of_the_pairs_is_seen_at_once() {
+    fn text_without_marker_pairs_is_skipped() {
         let check = |texts: &[&str], text: &str, lacks: bool, hits: u64| {
             let scan = Scan::of(texts.iter().copied());
             assert_eq!(

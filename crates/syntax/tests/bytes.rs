@@ -166,7 +166,7 @@ fn a_forgotten_iterator_moves_nothing_behind_it() {
 
 /// Replacements are tracked while their line is held. Then it is lost, and later text is too far away to track them.
 #[test]
-fn what_is_far_behind_a_forgotten_chunk_has_its_place() {
+fn locations_after_a_forgotten_chunk() {
     let header = [b"!!!GADGET_START:A", &[0xFF; 50][..]].concat();
     let far = "x".repeat(3 * LINE_LIMIT);
     let mut parser = ByteParser::new(&Dialect::block()).unwrap();

@@ -240,7 +240,7 @@ fn everything_has_its_name() {
 /// The near misses of a text, each as it is written there and as it is meant.
 fn check_near(dialect: &Dialect, text: &str, expected: &[&str]) {
     let found = near_misses(text, dialect).into_iter().flatten();
-    let found = found.map(|near| format!("{} for {}", &text[near.span.range()], near.meant));
+    let found = found.map(|near| format!("{} for {}", &text[near.span.range()], near.suggestion));
     assert_eq!(found.collect::<Vec<_>>(), expected, "{text:?}");
 }
 

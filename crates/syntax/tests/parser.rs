@@ -212,7 +212,7 @@ fn a_span_counts_its_bytes() {
 }
 
 #[test]
-fn what_was_borrowed_stays_borrowed() {
+fn borrowed_text_stays_borrowed() {
     let mut parser = Parser::new(&Dialect::block()).unwrap();
     let chunk = String::from("plain text");
     let cow = match parser.feed(&chunk).next().map(|event| event.kind) {

@@ -21,7 +21,7 @@ macro_rules! object {
         const _: () = {
             use $crate::field::{Field, Name, Value};
             use $crate::read_error::inside;
-            use $crate::unknown::Place;
+            use $crate::unknown::FieldSlot;
 
             #[allow(non_camel_case_types, reason = "they are the names of the fields")]
             enum Named { $($field,)* Count }
@@ -90,15 +90,15 @@ macro_rules! object {
                     let mut object = $crate::to_json::Object::new(out);
                     for place in self.unknown.layout(COUNT) {
                         match place {
-                            Place::Field(name, value) => object.field(name, value),
-                            $( Place::Named(index) if index == Named::$field as u8 => {
+                            FieldSlot::Field(name, value) => object.field(name, value),
+                            $( FieldSlot::Named(index) if index == Named::$field as u8 => {
                                 if !self.$field.is_absent() {
                                     object.field($key, &self.$field);
                                 } else if self.unknown.was_null(index) {
                                     object.field($key, &());
                                 }
                             } )*
-                            Place::Named(_) => {}
+                            FieldSlot::Named(_) => {}
                         }
                     }
                     object.end();

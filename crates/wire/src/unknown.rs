@@ -112,13 +112,13 @@ impl<'a> Unknown<'a> {
     }
 
     /// Returns the fields to write, in order. `count` fields are known.
-    pub(crate) fn layout(&self, count: u8) -> impl Iterator<Item = Place<'_, 'a>> {
-        let has_place = move |index: &u8| self.is_mixed && self.seen & (1 << index) != 0;
-        let others = (0..count).filter(move |index| !has_place(index));
-        let others = others.map(Place::Named);
+    pub(crate) fn layout(&self, count: u8) -> impl Iterator<Item = FieldSlot<'_, 'a>> {
+        let has_slot = move |index: &u8| self.is_mixed && self.seen & (1 << index) != 0;
+        let others = (0..count).filter(move |index| !has_slot(index));
+        let others = others.map(FieldSlot::Named);
         let entries = self.entries.iter().map(|entry| match entry {
-            Entry::Named(index) => Place::Named(*index),
-            Entry::Field(name, value) => Place::Field(name, value),
+            Entry::Named(index) => FieldSlot::Named(*index),
+            Entry::Field(name, value) => FieldSlot::Field(name, value),
         });
         // Known fields that were not read are written in declaration order, or at the end.
         let (first, last) = if self.is_mixed {
@@ -132,7 +132,7 @@ impl<'a> Unknown<'a> {
 }
 
 /// A position in an object that is written.
-pub(crate) enum Place<'s, 'a> {
+pub(crate) enum FieldSlot<'s, 'a> {
     Named(u8),
     Field(&'s str, &'s Json<'a>),
 }

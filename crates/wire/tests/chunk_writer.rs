@@ -103,7 +103,7 @@ fn usage() {
 }
 
 #[test]
-fn what_has_no_name_goes_out_with_the_next_chunk() {
+fn an_unnamed_call_waits_for_the_next_chunk() {
     let chunk = |data: &'static str| {
         ChatCompletionChunk::read(data)
             .expect("a chunk")

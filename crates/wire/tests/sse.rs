@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded(
+    fn encoding_round_trips(
         events in proptest::collection::vec((proptest::option::of("[a-z_:\n ]{1,8}"), "(\\PC|[\r\n :])*"), 0..5),
         sizes in proptest::collection::vec(1_usize..12, 1..6),
     ) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::examples::{self, Example, Operation};
 
 /// The version of the form of the files. It changes when an existing program could no longer read them.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The topics: the files of `spec/` whose examples are exported.
 pub const TOPICS: [&str; 4] = ["common", "block", "emoji", "limits"];
@@ -122,8 +122,8 @@ fn near_misses(content: &str) -> Value {
     let finds = inside.into_iter().flat_map(|text| text.split("\"\n\""));
     finds
         .map(|find| {
-            let (written, meant) = find.split_once("\" -> \"").expect("an arrow");
-            json!({"written": written, "meant": meant})
+            let (written, suggestion) = find.split_once("\" -> \"").expect("an arrow");
+            json!({"written": written, "suggestion": suggestion})
         })
         .collect()
 }

@@ -62,7 +62,7 @@ pub trait Moments {
     fn had_ended(&self, call: usize, turn: usize) -> bool;
 }
 
-struct Written<'a> {
+struct OracleCall<'a> {
     turn: usize,
     place_in_turn: usize,
     order: Order,
@@ -71,7 +71,7 @@ struct Written<'a> {
 }
 
 /// The conversation as one list of calls.
-pub struct Oracle<'a>(Vec<Written<'a>>, Option<u32>);
+pub struct Oracle<'a>(Vec<OracleCall<'a>>, Option<u32>);
 
 impl<'a> Oracle<'a> {
     /// Reads a conversation.
@@ -79,7 +79,7 @@ impl<'a> Oracle<'a> {
         let mut all = Vec::new();
         for (turn, reply) in conversation.turns.iter().enumerate() {
             let calls = reply.calls.iter().enumerate();
-            all.extend(calls.map(|(place_in_turn, call)| Written {
+            all.extend(calls.map(|(place_in_turn, call)| OracleCall {
                 turn,
                 place_in_turn,
                 order: reply.order,
@@ -92,7 +92,7 @@ impl<'a> Oracle<'a> {
 
     /// "What an id means" for a call; the call itself for its own id.
     pub fn meaning(&self, call: usize, id: &str) -> Option<usize> {
-        let Written { turn, order, .. } = self.0[call];
+        let OracleCall { turn, order, .. } = self.0[call];
         let first_of = |turn| {
             self.0
                 .iter()
@@ -120,7 +120,7 @@ impl<'a> Oracle<'a> {
     /// "What rejects a call", but for what is judged at the end of the turn or by the gate.
     fn is_rejected_alone(&self, call: usize) -> bool {
         let this = &self.0[call];
-        let is_same = |at: &Written| at.turn == this.turn && at.call.id == this.call.id;
+        let is_same = |at: &OracleCall| at.turn == this.turn && at.call.id == this.call.id;
         let meanings = self.meanings(call);
         self.0[..call].iter().any(is_same)
             || self

@@ -110,7 +110,7 @@ fn an_iterator_dropped_early_changes_nothing_later() {
 /// At the end of a chunk, the parser holds back only a line end, the start of a marker, a mid-line end marker with the text
 /// that may follow it, one backslash, or the line being collected.
 #[test]
-fn what_cannot_belong_to_a_marker_is_delivered_at_once() {
+fn text_outside_markers_is_delivered_at_once() {
     let mut count = 0;
     for example in examples::all(FILES) {
         let words = format!("{:?}", example.dialect);

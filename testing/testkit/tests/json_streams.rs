@@ -75,7 +75,7 @@ fn given_early(tool: &ToolSpec, pairs: &[(&str, &str)]) -> Result<String, String
 
 /// The schemas that are written most: nothing comes later than it must.
 #[test]
-fn what_is_certain_is_given_at_once() {
+fn certain_text_is_written_at_once() {
     let mut tool = ToolSpec::new("t");
     let mut cases = 0;
     for line in STREAMING.lines() {

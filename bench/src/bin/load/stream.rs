@@ -73,12 +73,12 @@ struct Source {
     random: Writer,
     calls: usize,
     /// The pieces to write, in order.
-    ahead: VecDeque<Written>,
+    ahead: VecDeque<Piece>,
     /// What has been written, in order.
     due: VecDeque<Part>,
 }
 
-enum Written {
+enum Piece {
     Literal(String),
     Stretch(Stretch),
 }
@@ -136,7 +136,7 @@ impl Source {
         let value = self.stretch(1, len);
         for text in [line_end.clone(), text, line_end] {
             self.due.push_back(Part::Text(text.clone()));
-            self.ahead.push_back(Written::Stretch(text));
+            self.ahead.push_back(Piece::Stretch(text));
         }
         let number = self.calls;
         self.calls += 1;
@@ -146,13 +146,13 @@ impl Source {
             Syntax::Block => format!("{}write:{number}\n{}content\n", self.start, self.argument),
             Syntax::Emoji => format!("{}write {number}]\n", self.start),
         };
-        self.ahead.push_back(Written::Literal(open));
-        self.ahead.push_back(Written::Stretch(value));
+        self.ahead.push_back(Piece::Literal(open));
+        self.ahead.push_back(Piece::Stretch(value));
         let close = match self.syntax {
             Syntax::Block => format!("\n{}", self.end),
             Syntax::Emoji => self.end.clone(),
         };
-        self.ahead.push_back(Written::Literal(close));
+        self.ahead.push_back(Piece::Literal(close));
     }
 
     /// Fills `room` up to [`ROOM`] bytes with what comes next, without new calls once `is_over`.
@@ -166,15 +166,15 @@ impl Source {
                 continue;
             };
             match next {
-                Written::Literal(text) => room.extend_from_slice(text.as_bytes()),
-                Written::Stretch(mut stretch) => {
+                Piece::Literal(text) => room.extend_from_slice(text.as_bytes()),
+                Piece::Stretch(mut stretch) => {
                     let page = self.pages[stretch.page].as_bytes();
                     let rest = &page[stretch.range.start % page.len()..];
                     let len = rest.len().min(stretch.range.len()).min(ROOM - room.len());
                     room.extend_from_slice(&rest[..len]);
                     stretch.range.start += len;
                     if !stretch.range.is_empty() {
-                        self.ahead.push_front(Written::Stretch(stretch));
+                        self.ahead.push_front(Piece::Stretch(stretch));
                     }
                 }
             }

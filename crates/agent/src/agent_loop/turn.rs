@@ -114,7 +114,7 @@ impl Read {
     }
 }
 
-struct Reading {
+struct PacedReply {
     first: Option<ReplyNext>,
     reply: Reply,
     /// How many bytes were read since the last wait for the run.
@@ -122,7 +122,7 @@ struct Reading {
     catching_up: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl Reading {
+impl PacedReply {
     fn new(begun: Begun) -> Self {
         Self {
             first: Some(begun.first),
@@ -185,7 +185,7 @@ impl AgentRun<'_> {
         *opened += 1;
         let mut turn = run.turn_of(calls_left);
         // Dropped when reading ends, because it holds the request to the server.
-        let mut reading = Some(Reading::new(begun));
+        let mut reading = Some(PacedReply::new(begun));
         let mut read = Read::default();
         let mut usage = None;
         let (mut finish, mut end) = (None, None);

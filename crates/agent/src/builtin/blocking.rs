@@ -55,14 +55,14 @@ impl Stop {
     }
 }
 
-pub(super) struct Work<'w> {
+pub(super) struct CallScope<'w> {
     tool: BuiltinTool,
     pub(super) workspace: &'w Workspace,
     pub(super) context: &'w Context,
     pub(super) stop: &'w Stop,
 }
 
-impl Work<'_> {
+impl CallScope<'_> {
     /// The rules of the run for files, for a call with this path.
     pub(super) fn rules(&self, path: &str) -> PathRules<'_> {
         PathRules::new(self.context, self.workspace, self.tool, path)
@@ -81,7 +81,7 @@ pub(super) fn file_tool<T>(
     workspace: Workspace,
     tool: BuiltinTool,
     effect: Effect,
-    work: fn(&T, &Work<'_>) -> Result<String, String>,
+    work: fn(&T, &CallScope<'_>) -> Result<String, String>,
 ) -> Tool
 where
     T: DeserializeOwned + JsonSchema + Send + 'static,
@@ -97,13 +97,13 @@ where
             let of_call = context.clone();
             let work = move |stop: &Stop| {
                 let _changing = changing;
-                let work_of_call = Work {
+                let scope = CallScope {
                     tool,
                     workspace: &workspace,
                     context: &of_call,
                     stop,
                 };
-                work(&arguments, &work_of_call)
+                work(&arguments, &scope)
             };
             blocking(&context, work).await
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, Work, file_tool};
+use crate::builtin::blocking::{CallScope, Stop, file_tool};
 use crate::builtin::replace::{State, replace};
 use crate::builtin::spelling::named;
 use crate::builtin::suggest::suggestion;
@@ -51,11 +51,11 @@ pub(super) fn tool(workspace: Workspace) -> Tool {
 }
 
 impl EditFile {
-    fn apply(&self, work: &Work<'_>) -> Result<String, String> {
-        let Work {
+    fn apply(&self, scope: &CallScope<'_>) -> Result<String, String> {
+        let CallScope {
             workspace, stop, ..
-        } = work;
-        let written = work.written(&self.path)?;
+        } = scope;
+        let written = scope.written(&self.path)?;
         let name = named(&self.path);
         if self.old_text.is_empty() {
             let write = workspace.has(BuiltinTool::WriteFile);

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_secured() {
+    fn an_upgrade_to_https_is_followed() {
         for (from, to, expected) in [
             ("http://a.b/x?y", "https://a.b/x?y", true),
             ("http://a.b", "https://A.B:443/", true),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Work, file_tool};
+use crate::builtin::blocking::{CallScope, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
@@ -47,9 +47,9 @@ pub(super) fn tool(workspace: Workspace) -> Tool {
 }
 
 impl ListFiles {
-    fn list(&self, work: &Work<'_>) -> Result<String, String> {
-        let workspace = work.workspace;
-        work.written(&self.path)?;
+    fn list(&self, scope: &CallScope<'_>) -> Result<String, String> {
+        let workspace = scope.workspace;
+        scope.written(&self.path)?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = workspace.find(&self.path, WHAT)?;
         let dir = match there {
@@ -76,7 +76,7 @@ impl ListFiles {
             Ok(lines.add(&line(entry)))
         };
         let trouble = |error| workspace.trouble(&error, &written, WHAT);
-        let left = walk(dir, &written.path, depth, work.stop, trouble, &mut visit)?;
+        let left = walk(dir, &written.path, depth, scope.stop, trouble, &mut visit)?;
         let mut notes = left.notes();
         if lines.is_full {
             notes.push(format!(

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Work, file_tool};
+use crate::builtin::blocking::{CallScope, file_tool};
 use crate::builtin::spelling::{last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
 use crate::builtin::workspace::{RelPath, Workspace};
@@ -53,14 +53,14 @@ pub(super) fn tool(workspace: Workspace) -> Tool {
 }
 
 impl ReadFile {
-    fn lines(&self, work: &Work<'_>) -> Result<String, String> {
-        let Work {
+    fn lines(&self, scope: &CallScope<'_>) -> Result<String, String> {
+        let CallScope {
             workspace,
             context,
             stop,
             ..
-        } = work;
-        let written = work.written(&self.path)?;
+        } = scope;
+        let written = scope.written(&self.path)?;
         let (file, _) = workspace.open(&written)?;
         let mut reader = Lines::new(BufReader::with_capacity(64 << 10, file));
         let trouble = |error| workspace.trouble(&error, &written, "read");

@@ -79,7 +79,7 @@ pub(super) fn replace(
     };
     let mut has_list = false;
     if let Some(about) = &there {
-        workspace.refuse_what_is_no_file(about, written)?;
+        workspace.reject_special_files(about, written)?;
         if about.permissions().readonly() {
             return Err(trouble(Errno::ACCESS.into()));
         }
@@ -226,7 +226,7 @@ mod tests {
     use super::Kept;
 
     #[test]
-    fn what_others_may_do() {
+    fn permissions_of_a_lost_owner_are_removed() {
         for (mode, owner, group, expected) in [
             (0o100_640, true, true, 0o640),
             (0o100_640, true, false, 0o600),

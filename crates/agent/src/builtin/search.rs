@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, Work, file_tool};
+use crate::builtin::blocking::{CallScope, Stop, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
 use crate::builtin::spelling::{last_line, named, spelled};
@@ -63,11 +63,11 @@ pub(super) fn tool(workspace: Workspace) -> Tool {
 }
 
 impl SearchFiles {
-    fn search(&self, work: &Work<'_>) -> Result<String, String> {
-        let Work {
+    fn search(&self, scope: &CallScope<'_>) -> Result<String, String> {
+        let CallScope {
             workspace, stop, ..
-        } = work;
-        let rules = work.rules(&self.path);
+        } = scope;
+        let rules = scope.rules(&self.path);
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = workspace.find(&self.path, WHAT)?;
@@ -101,7 +101,7 @@ impl SearchFiles {
             Vec::new()
         };
         hits.note(&mut notes, &named(self.pattern()), expression.searched);
-        work.context.observe_untrusted(&hits.raw);
+        scope.context.observe_untrusted(&hits.raw);
         Ok(hits.text + &last_line(&notes))
     }
 

@@ -131,15 +131,15 @@ impl Workspace {
     pub(super) fn open(&self, written: &RelPath) -> Result<(File, Metadata), String> {
         let trouble = |error| self.trouble(&error, written, "read");
         let about = self.dir().metadata(&written.path).map_err(trouble)?;
-        self.refuse_what_is_no_file(&about, written)?;
+        self.reject_special_files(&about, written)?;
         let file = open_without_waiting(self.dir(), &written.path).map_err(trouble)?;
         // It may have been replaced in between.
         let about = file.metadata().map_err(trouble)?;
-        self.refuse_what_is_no_file(&about, written)?;
+        self.reject_special_files(&about, written)?;
         Ok((file, about))
     }
 
-    pub(super) fn refuse_what_is_no_file(
+    pub(super) fn reject_special_files(
         &self,
         about: &Metadata,
         written: &RelPath,

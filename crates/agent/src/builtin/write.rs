@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Work, file_tool};
+use crate::builtin::blocking::{CallScope, file_tool};
 use crate::builtin::replace::replace;
 use crate::builtin::spelling::named;
 use crate::builtin::workspace::Workspace;
@@ -29,10 +29,10 @@ pub(super) fn tool(workspace: Workspace) -> Tool {
 }
 
 impl WriteFile {
-    fn write(&self, work: &Work<'_>) -> Result<String, String> {
-        let written = work.written(&self.path)?;
+    fn write(&self, scope: &CallScope<'_>) -> Result<String, String> {
+        let written = scope.written(&self.path)?;
         let content = self.content.as_bytes();
-        let before = replace(work.workspace, &written, content, None, work.stop)?;
+        let before = replace(scope.workspace, &written, content, None, scope.stop)?;
         let name = named(&self.path);
         let bytes = count(self.content.len(), "byte");
         let end = if self.content.is_empty() || self.content.ends_with('\n') {

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_server_writes() {
+    async fn messages_of_a_server_are_parsed() {
         let long = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}\n",
             "a".repeat(200)

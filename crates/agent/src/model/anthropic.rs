@@ -14,7 +14,7 @@ use serde_json::json;
 use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
-use super::reading::Reading;
+use super::response_reader::ResponseReader;
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
@@ -116,14 +116,14 @@ fn arranged(messages: &[Message]) -> (Vec<ContentBlock<'_>>, Vec<WireMessage<'_>
 }
 
 struct Answer<'r> {
-    reading: Reading<'r>,
+    reader: ResponseReader<'r>,
     usage: WireUsage<'static>,
 }
 
 impl<'r> Answer<'r> {
-    fn new(_: &Client, reading: Reading<'r>) -> Self {
+    fn new(_: &Client, reader: ResponseReader<'r>) -> Self {
         Self {
-            reading,
+            reader,
             usage: WireUsage::default(),
         }
     }
@@ -132,21 +132,21 @@ impl<'r> Answer<'r> {
     async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
         let data = event.data.as_bytes();
         let event: StreamEvent<'_> =
-            plaincall_wire::read(data).map_err(|error| self.reading.unreadable(&error))?;
+            plaincall_wire::read(data).map_err(|error| self.reader.unreadable(&error))?;
         match event.update() {
             StreamUpdate::Start(message) => self.cost(message.usage.as_ref()).await,
             StreamUpdate::BlockStart(block) => self.block(block).await?,
-            StreamUpdate::Text(text) => self.reading.say(text).await?,
-            StreamUpdate::Thinking(text) => self.reading.think(text).await?,
-            StreamUpdate::InputJson => return Err(self.reading.native_call()),
+            StreamUpdate::Text(text) => self.reader.say(text).await?,
+            StreamUpdate::Thinking(text) => self.reader.think(text).await?,
+            StreamUpdate::InputJson => return Err(self.reader.native_call()),
             StreamUpdate::Ending { stop_reason, usage } => {
                 self.cost(usage).await;
                 if let Some(reason) = stop_reason {
-                    self.reading.finish = Some(Finish::by_reason(reason));
+                    self.reader.finish = Some(Finish::by_reason(reason));
                 }
             }
             StreamUpdate::Stop => return Ok(true),
-            StreamUpdate::Error => return Err(self.reading.error(data)),
+            StreamUpdate::Error => return Err(self.reader.error(data)),
             _ => {}
         }
         Ok(false)
@@ -154,13 +154,13 @@ impl<'r> Answer<'r> {
 
     async fn whole(mut self, body: &[u8]) -> Result<Finish, ModelError> {
         let response: MessageResponse<'_> =
-            plaincall_wire::read(body).map_err(|error| self.reading.unreadable(&error))?;
+            plaincall_wire::read(body).map_err(|error| self.reader.unreadable(&error))?;
         let Some(blocks) = &response.content else {
             let is_error = response.unknown.get("error").is_some();
             return Err(if is_error {
-                self.reading.error(body)
+                self.reader.error(body)
             } else {
-                self.reading.broken("it contains no reply")
+                self.reader.broken("it contains no reply")
             });
         };
         self.cost(response.usage.as_ref()).await;
@@ -173,12 +173,12 @@ impl<'r> Answer<'r> {
 
     async fn block(&mut self, block: &ContentBlock<'_>) -> Result<(), ModelError> {
         if matches!(block.kind.as_deref(), Some("tool_use" | "server_tool_use")) {
-            return Err(self.reading.native_call());
+            return Err(self.reader.native_call());
         }
         let thought = block.thinking.as_deref();
-        self.reading.think(thought.unwrap_or_default()).await?;
+        self.reader.think(thought.unwrap_or_default()).await?;
         let text = block.text.as_deref();
-        self.reading.say(text.unwrap_or_default()).await
+        self.reader.say(text.unwrap_or_default()).await
     }
 
     async fn cost(&mut self, usage: Option<&WireUsage<'_>>) {
@@ -190,7 +190,7 @@ impl<'r> Answer<'r> {
                 cached: cached.unwrap_or_default(),
                 output: self.usage.output_tokens.unwrap_or_default(),
             };
-            self.reading.cost(usage).await;
+            self.reader.cost(usage).await;
         }
     }
 }

@@ -261,7 +261,7 @@ fn shown(base: &Url) -> String {
 }
 
 /// Implements the setters, `Debug` and `Model` of a client. Its module has a constant `API`, a function `body`, and an
-/// `Answer` with a `reading` that handles an `event` of a stream, or the `whole` response.
+/// `Answer` with a `reader` that handles an `event` of a stream, or the `whole` response.
 macro_rules! client {
     ($client:ident, $key_words:literal) => {
         impl $client {
@@ -339,7 +339,8 @@ macro_rules! client {
                         let is_native = API.supports_native && request.native.is_some();
                         drop(request);
                         let answered = client.post(body, &asked).await?;
-                        let answer = Answer::new(client, Reading::new(&asked, &out, is_native));
+                        let answer =
+                            Answer::new(client, ResponseReader::new(&asked, &out, is_native));
                         match answered {
                             Answered::Whole(body) => answer.whole(&body).await,
                             Answered::Stream(events) => answer.stream(*events).await,
@@ -353,15 +354,15 @@ macro_rules! client {
         impl Answer<'_> {
             async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
                 loop {
-                    let Some(event) = self.reading.event(&mut events).await? else {
-                        let finish = self.reading.finish.take();
-                        return finish.ok_or_else(|| self.reading.broken("it ended midway"));
+                    let Some(event) = self.reader.event(&mut events).await? else {
+                        let finish = self.reader.finish.take();
+                        return finish.ok_or_else(|| self.reader.broken("it ended midway"));
                     };
                     match self.event(&event).await {
                         Ok(false) => {}
-                        Err(error) if self.reading.finish.is_none() => return Err(error),
+                        Err(error) if self.reader.finish.is_none() => return Err(error),
                         Ok(true) | Err(_) => {
-                            let finish = self.reading.finish.take();
+                            let finish = self.reader.finish.take();
                             return Ok(finish.unwrap_or(Finish::new(Stop::Broken)));
                         }
                     }

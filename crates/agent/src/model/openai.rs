@@ -13,7 +13,7 @@ use plaincall_wire::sse::Event;
 use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
-use super::reading::Reading;
+use super::response_reader::ResponseReader;
 use super::{
     Finish, Model, ModelError, ModelRequest, NativeMessage, NativeRequest, Reply, Role, Usage,
 };
@@ -141,94 +141,94 @@ fn tools(request: &NativeRequest) -> Json<'static> {
 }
 
 struct Answer<'r> {
-    reading: Reading<'r>,
+    reader: ResponseReader<'r>,
     /// Whether stop sequences are set. Then a natural end may be in the middle of a reply.
     stops_anywhere: bool,
 }
 
 impl<'r> Answer<'r> {
-    fn new(client: &Client, reading: Reading<'r>) -> Self {
+    fn new(client: &Client, reader: ResponseReader<'r>) -> Self {
         Self {
-            reading,
+            reader,
             stops_anywhere: client.field("stop").is_some_and(|stop| !stop.is_null()),
         }
     }
 
     /// Handles an event. Returns whether it is the last.
     async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
-        let (reading, data) = (&mut self.reading, &*event.data);
+        let (reader, data) = (&mut self.reader, &*event.data);
         if event.name.as_deref() == Some("error") {
-            return Err(reading.error(data.as_bytes()));
+            return Err(reader.error(data.as_bytes()));
         }
-        let chunk = ChatCompletionChunk::read(data).map_err(|error| reading.unreadable(&error))?;
+        let chunk = ChatCompletionChunk::read(data).map_err(|error| reader.unreadable(&error))?;
         let Some(chunk) = chunk else {
             return Ok(true);
         };
         let is_error = chunk.error.as_ref().is_some_and(|error| !error.is_null());
         if is_error || chunk.object.as_deref() == Some("error") {
-            return Err(reading.error(data.as_bytes()));
+            return Err(reader.error(data.as_bytes()));
         }
         // Some servers report usage in each chunk.
         if let Some(usage) = &chunk.usage {
-            reading.cost(usage_of(usage)).await;
+            reader.cost(usage_of(usage)).await;
         }
         let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
         for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
-            if reading.finish.is_some() {
+            if reader.finish.is_some() {
                 break;
             }
             let delta = choice.delta.as_ref();
             let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
             if old.is_some_and(|call| !call.is_null()) {
-                return Err(reading.native_call());
+                return Err(reader.native_call());
             }
-            reading.calls(choice.calls())?;
-            reading.think(&choice.thought()).await?;
+            reader.calls(choice.calls())?;
+            reader.think(&choice.thought()).await?;
             let refused = delta.and_then(|delta| delta.refusal.as_deref());
-            reading.say(refused.unwrap_or_default()).await?;
-            reading.say(&choice.content()).await?;
+            reader.say(refused.unwrap_or_default()).await?;
+            reader.say(&choice.content()).await?;
             let stops_anywhere = self.stops_anywhere;
             if let Some(reason) = choice.finished() {
-                reading.finish(finish_of(reason, stops_anywhere)).await;
+                reader.finish(finish_of(reason, stops_anywhere)).await;
             }
         }
         Ok(false)
     }
 
     async fn whole(mut self, body: &[u8]) -> Result<Finish, ModelError> {
-        let reading = &mut self.reading;
+        let reader = &mut self.reader;
         let completion: ChatCompletion<'_> =
-            plaincall_wire::read(body).map_err(|error| reading.unreadable(&error))?;
+            plaincall_wire::read(body).map_err(|error| reader.unreadable(&error))?;
         if let Some(usage) = &completion.usage {
-            reading.cost(usage_of(usage)).await;
+            reader.cost(usage_of(usage)).await;
         }
         let Some(choice) = completion.choices().first() else {
             let error = completion.unknown.get("error");
             return Err(match error.filter(|error| !error.is_null()) {
-                Some(_) => reading.error(body),
-                None => reading.broken("it contains no reply"),
+                Some(_) => reader.error(body),
+                None => reader.broken("it contains no reply"),
             });
         };
         if let Some(message) = &choice.message {
             let old = message.unknown.get(OLD_CALL);
             if old.is_some_and(|call| !call.is_null()) {
-                return Err(reading.native_call());
+                return Err(reader.native_call());
             }
-            reading.calls(message.calls())?;
-            reading.think(message.thought().unwrap_or_default()).await?;
+            reader.calls(message.calls())?;
+            reader.think(message.thought().unwrap_or_default()).await?;
             for thought in message.content.iter().flat_map(Content::thinking) {
-                reading.think(&thought).await?;
+                reader.think(&thought).await?;
             }
             let refused = message.refusal.as_deref();
-            reading.say(refused.unwrap_or_default()).await?;
+            reader.say(refused.unwrap_or_default()).await?;
             let content = message.content.as_ref().map(Content::text);
-            reading.say(&content.unwrap_or_default()).await?;
+            reader.say(&content.unwrap_or_default()).await?;
         }
         let finish = match choice.finish_reason.as_deref().unwrap_or_default() {
             "" => Finish::new(Stop::Broken),
             reason => finish_of(reason, self.stops_anywhere),
         };
-        reading.finish(finish.clone()).await;
+        reader.finish(finish.clone()).await;
         Ok(finish)
     }
 }

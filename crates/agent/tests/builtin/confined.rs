@@ -136,7 +136,7 @@ async fn paths_that_stay_inside() {
 
 /// Pipes, sockets and devices: no process writes to the pipe, and nothing waits for one.
 #[tokio::test]
-async fn what_is_no_file() {
+async fn special_files_are_rejected() {
     let scene = Scene::of(&[("file", "word\n")]);
     let pipe = scene.path("pipe");
     assert!(

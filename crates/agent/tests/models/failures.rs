@@ -359,7 +359,7 @@ async fn waits_have_an_end() {
 }
 
 #[tokio::test]
-async fn what_is_too_much() {
+async fn too_long_responses_are_errors() {
     let giant = json!({"choices": [{"delta": {"content": "x".repeat(5 << 20)}}]});
     let stream = body(200, "text/event-stream", &format!("data: {giant}\n\n"));
     let found = error(stream).await;

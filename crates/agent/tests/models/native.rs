@@ -124,7 +124,7 @@ async fn calls_in_the_forms_of_servers() {
 }
 
 #[tokio::test]
-async fn what_the_server_gets() {
+async fn the_request_has_the_tools() {
     let (_, _, body) = answered(stream(&[])).await;
     assert_eq!(
         body["tools"],
@@ -143,7 +143,7 @@ async fn what_the_server_gets() {
 }
 
 #[tokio::test]
-async fn who_supports_them() {
+async fn only_openai_supports_native_calls() {
     assert!(OpenAi::new("http://127.0.0.1:1/v1", "m").supports_native_calls());
     assert!(!Anthropic::new("m").supports_native_calls());
     // A call that no request allows is an error as before.

@@ -19,7 +19,7 @@ fn fails(kind: ModelErrorKind) -> ScriptedReply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_asked_again() {
+async fn temporary_errors_are_retried() {
     let second = Duration::from_secs(1);
     for kind in [
         ModelErrorKind::Connect,
@@ -64,7 +64,7 @@ async fn permanent_errors_are_reported_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_begun_is_never_asked_again() {
+async fn a_started_reply_is_not_retried() {
     let begun = [
         ScriptedReply::text("Hel").fail(busy()),
         ScriptedReply::new().think("hm").fail(busy()),

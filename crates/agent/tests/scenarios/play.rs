@@ -19,7 +19,7 @@ use crate::scenarios::order::Order;
 use crate::scenarios::reported::{check_turns, replies, reported};
 use crate::scenarios::scenario::{Policies, Scenario, Step};
 use crate::scenarios::scripts::script;
-use crate::scenarios::stage::{Stage, WrittenGate, WrittenUser};
+use crate::scenarios::shared_state::{SharedState, WrittenGate, WrittenUser};
 
 /// The longest that is waited for anything. No scenario means to wait so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ type Ended = Option<Result<Answer, AgentError>>;
 
 /// A conversation that is played.
 struct Played {
-    stage: Arc<Stage>,
+    shared: Arc<SharedState>,
     server: ModelServer,
     tools: Toolbox,
     talk: Conversation,
@@ -59,16 +59,16 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     let server = ModelServer::start(Vec::new()).await;
     let gate = scenario.gate.as_deref().unwrap_or_default();
     let user = scenario.user.as_deref().unwrap_or_default();
-    let stage = Stage::new(gate, user);
-    let tools = stage.toolbox(scenario.tools.as_deref());
-    let agent = agent(scenario, syntax, &server, &stage, &tools);
+    let shared = SharedState::new(gate, user);
+    let tools = shared.toolbox(scenario.tools.as_deref());
+    let agent = agent(scenario, syntax, &server, &shared, &tools);
     let talk = agent.conversation().unwrap();
     for (path, text) in &scenario.files {
         let text = spelled(text, talk.dialect(), &tools);
-        stage.files.lock().unwrap().insert(path.clone(), text);
+        shared.files.lock().unwrap().insert(path.clone(), text);
     }
     let mut played = Played {
-        stage,
+        shared,
         server,
         tools,
         order: Order::default(),
@@ -86,11 +86,11 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     let Played {
         server,
         talk,
-        stage,
+        shared,
         ..
     } = played;
     drop(talk);
-    stage_is_empty(&stage).await;
+    everything_has_ended(&shared).await;
     server.until(|seen| seen.busy == 0).await;
 }
 
@@ -98,7 +98,7 @@ fn agent(
     scenario: &Scenario,
     syntax: &str,
     server: &ModelServer,
-    stage: &Arc<Stage>,
+    shared: &Arc<SharedState>,
     tools: &Toolbox,
 ) -> Agent {
     let mut dialect = if syntax == "emoji" {
@@ -124,11 +124,11 @@ fn agent(
         agent = agent.keyed();
     }
     agent = match &scenario.gate {
-        Some(_) => agent.gate(WrittenGate(Arc::clone(stage))),
+        Some(_) => agent.gate(WrittenGate(Arc::clone(shared))),
         None => agent.allow_all(),
     };
     if scenario.user.is_some() {
-        agent = agent.user(WrittenUser(Arc::clone(stage)));
+        agent = agent.user(WrittenUser(Arc::clone(shared)));
     }
     agent = agent.on_no_tool_call(match scenario.on_no_tool_call.as_deref() {
         None | Some("answer") => OnNoToolCall::Answer,
@@ -198,9 +198,9 @@ fn rules(wanted: &[String]) -> Rules {
 }
 
 /// Waits until nothing works any more.
-async fn stage_is_empty(stage: &Stage) {
+async fn everything_has_ended(shared: &SharedState) {
     let is_empty = async {
-        while stage.tools.count() + stage.people.count() > 0 {
+        while shared.tools.count() + shared.people.count() > 0 {
             sleep(Duration::from_millis(1)).await;
         }
     };
@@ -225,7 +225,7 @@ impl Played {
         self.server
             .play(scripts.iter().map(|(script, _)| script.clone()));
         let appeared: BTreeSet<u32> = self.order.appeared.keys().copied().collect();
-        let ran_before = self.stage.ran.lock().unwrap().len();
+        let ran_before = self.shared.ran.lock().unwrap().len();
         let starts: u32 = self.order.starts.values().sum();
 
         let question = spell(&step.ask);
@@ -236,7 +236,7 @@ impl Played {
         }
         self.observe().await;
 
-        stage_is_empty(&self.stage).await;
+        everything_has_ended(&self.shared).await;
         self.server.until(|seen| seen.busy == 0).await;
         let seen = self.server.seen();
         assert_eq!(
@@ -250,7 +250,7 @@ impl Played {
         );
         self.check_ending(step, &ended);
         self.check_calls(step, &appeared, ended.is_none());
-        let ran = self.stage.ran.lock().unwrap()[ran_before..].to_vec();
+        let ran = self.shared.ran.lock().unwrap()[ran_before..].to_vec();
         if ended.is_some() {
             let started: u32 = self.order.starts.values().sum();
             assert_eq!(

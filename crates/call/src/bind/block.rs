@@ -5,7 +5,7 @@ use crate::arguments::Arguments;
 use crate::bind::{Problems, Undeclared, first_pointer};
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::{Kinds, Place, SchemaReader, TypeError};
+use crate::schema::{AllowedValues, Kinds, SchemaReader, TypeError};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
 
@@ -29,8 +29,8 @@ pub(crate) fn bind_block(
             walk.problems.push(undeclared.problem(pointer, span));
             continue;
         }
-        let place = reader.member(&root, key);
-        walk.node(node, &place, &escape(key), &root);
+        let allowed = reader.member(&root, key);
+        walk.node(node, &allowed, &escape(key), &root);
     }
     walk.arguments
 }
@@ -43,21 +43,27 @@ struct Walk<'w, 's> {
 
 impl<'s> Walk<'_, 's> {
     /// Recurses as deep as the pointers.
-    fn node(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str, parent: &Place<'s>) {
-        if place.alternatives.is_empty() {
+    fn node(
+        &mut self,
+        node: NodeIndex,
+        allowed: &AllowedValues<'s>,
+        pointer: &str,
+        parent: &AllowedValues<'s>,
+    ) {
+        if allowed.alternatives.is_empty() {
             self.not_allowed(node, pointer, parent);
             return;
         }
         let is_list = match self.arguments.tree.node(node) {
             Some(Node::Leaf(leaf)) => {
-                self.leaf(*leaf, place);
+                self.leaf(*leaf, allowed);
                 return;
             }
             Some(Node::Array(_)) => true,
             Some(Node::Object(_)) => false,
             None => return,
         };
-        let kinds = place.kinds();
+        let kinds = allowed.kinds();
         let (has_its_kind, found) = if is_list {
             (kinds.has_any(Kinds::LIST | Kinds::OBJECT), "a list")
         } else {
@@ -66,62 +72,62 @@ impl<'s> Walk<'_, 's> {
         if !has_its_kind {
             let (_, span) = first_pointer(&self.arguments, node);
             let type_error = TypeError {
-                expected: place.in_words(),
+                expected: allowed.in_words(),
                 found: found.to_owned(),
                 is_inside: false,
             };
             self.problems.type_error(pointer, span, &type_error);
             return;
         }
-        let mut form = self.reader.narrow(place, &self.arguments, node);
+        let mut form = self.reader.narrow(allowed, &self.arguments, node);
         if is_list && form.kinds().has(Kinds::LIST) && !form.prefers_keys() {
             form = form.only(Kinds::LIST);
         } else if is_list {
             self.arguments.tree.make_object(node);
         }
-        let place = form;
-        self.too_many(node, &place, pointer);
+        let allowed = form;
+        self.too_many(node, &allowed, pointer);
         match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
-                    let below = self.reader.item(&place, index);
-                    self.node(item, &below, &format!("{pointer}/{index}"), &place);
+                    let below = self.reader.item(&allowed, index);
+                    self.node(item, &below, &format!("{pointer}/{index}"), &allowed);
                 }
             }
             Some(Node::Object(object)) => {
                 for (key, member) in object.clone() {
-                    let below = self.reader.member(&place, &key);
+                    let below = self.reader.member(&allowed, &key);
                     let pointer = format!("{pointer}/{}", escape(&key));
-                    self.node(member, &below, &pointer, &place);
+                    self.node(member, &below, &pointer, &allowed);
                 }
             }
             Some(Node::Leaf(_)) | None => {}
         }
     }
 
-    fn leaf(&mut self, leaf: usize, place: &Place<'s>) {
+    fn leaf(&mut self, leaf: usize, allowed: &AllowedValues<'s>) {
         let Some(value) = self.arguments.leaves.get(leaf) else {
             return;
         };
         let text = self.arguments.text(value);
-        let spelling = self.reader.spelling(place, text);
+        let spelling = self.reader.spelling(allowed, text);
         if let Some(type_error) = &spelling.type_error {
             self.problems
                 .type_error(&value.pointer, value.span, type_error);
         }
         if let Some(value) = self.arguments.leaves.get_mut(leaf) {
-            value.reading = spelling.reading;
+            value.text_type = spelling.text_type;
         }
     }
 
     /// Reports more parts than the schema allows: no later argument can fix that.
-    fn too_many(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str) {
+    fn too_many(&mut self, node: NodeIndex, allowed: &AllowedValues<'s>, pointer: &str) {
         let (count, keyword, what) = match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => (items.len(), "maxItems", "items"),
             Some(Node::Object(object)) => (object.len(), "maxProperties", "members"),
             Some(Node::Leaf(_)) | None => return,
         };
-        let stated = place.alternatives.iter().map(|one| one.least(keyword));
+        let stated = allowed.alternatives.iter().map(|one| one.least(keyword));
         let most = stated.collect::<Option<Vec<usize>>>();
         let most = most.and_then(|all| all.into_iter().max());
         if let Some(most) = most.filter(|most| count > *most) {
@@ -133,7 +139,7 @@ impl<'s> Walk<'_, 's> {
         }
     }
 
-    fn not_allowed(&mut self, node: NodeIndex, pointer: &str, parent: &Place<'s>) {
+    fn not_allowed(&mut self, node: NodeIndex, pointer: &str, parent: &AllowedValues<'s>) {
         let (_, span) = first_pointer(&self.arguments, node);
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in parent.properties() {

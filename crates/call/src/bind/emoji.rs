@@ -13,9 +13,9 @@ use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
 use crate::json_text;
 use crate::pointer::escape;
-use crate::reading::Reading;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::TypeError;
+use crate::text_type::TextType;
 use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
 use crate::tree::ROOT;
@@ -57,7 +57,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     };
     if let Some(parameter) = given {
         let name = &parameter.name;
-        place(&mut arguments, name, body, body_span, Reading::String);
+        place(&mut arguments, name, body, body_span, TextType::String);
     }
     read_line(tool, &usage, &mut arguments, problems);
     if let Some(surplus) = surplus {
@@ -117,7 +117,7 @@ fn positional(
             &item.parameter.name,
             text,
             span,
-            Reading::Coerced,
+            TextType::Coerced,
         );
         if item.takes_rest {
             return None;
@@ -162,7 +162,7 @@ fn read_line(
             problems.type_error(&item.parameter.pointer(), leaf.span, type_error);
         }
         if let Some(leaf) = arguments.leaves.get_mut(index) {
-            leaf.reading = spelling.reading;
+            leaf.text_type = spelling.text_type;
         }
     }
 }
@@ -198,13 +198,19 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
     ReplyDiagnostic::of_definition("body_not_blank", "", span, message)
 }
 
-fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
+fn place(
+    arguments: &mut Arguments,
+    name: &str,
+    text: &str,
+    span: Span,
+    text_type: TextType,
+) -> bool {
     let leaf = Leaf {
         pointer: escape(name).into(),
         pointer_span: span,
         text: Text::Own(text.into()),
         span,
-        reading,
+        text_type,
     };
     arguments.place_member(name, leaf).is_ok()
 }
@@ -304,7 +310,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             Value::String(text) => text,
             _ => raw,
         };
-        if !place(arguments, &name, text, span, spelling.reading) {
+        if !place(arguments, &name, text, span, spelling.text_type) {
             let message = format!("duplicate key `{pointer}` in the body");
             let code = "duplicate_pointer";
             problems.push(ReplyDiagnostic::of_definition(

@@ -29,12 +29,12 @@ pub(crate) fn write_escaped(text: &str, out: &mut String) {
 
 /// The length and a checksum (FNV-1a) of the written text, to detect a difference without keeping the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct TextDigest {
     bytes: usize,
     check: u64,
 }
 
-impl Default for Written {
+impl Default for TextDigest {
     fn default() -> Self {
         Self {
             bytes: 0,
@@ -43,7 +43,7 @@ impl Default for Written {
     }
 }
 
-impl Written {
+impl TextDigest {
     pub(crate) fn add(&mut self, text: &str) {
         self.bytes += text.len();
         self.check = text.bytes().fold(self.check, |check, byte| {

@@ -13,12 +13,12 @@ use crate::untrusted::{Trusted, Untrusted};
 
 /// The examples of a prompt, by tool.
 pub(super) struct Examples {
-    by_tool: Vec<Vec<Written>>,
+    by_tool: Vec<Vec<RenderedExample>>,
     pub(super) skipped: Vec<SkippedExample>,
 }
 
 /// An example as text.
-struct Written {
+struct RenderedExample {
     heading: String,
     /// The rendered call: trusted text with escaped values.
     call: String,
@@ -28,7 +28,7 @@ struct Written {
 impl Examples {
     /// Chooses examples of at most this total length. The first example of each tool comes before the second of any.
     pub(super) fn new(tools: &[&ToolSpec], dialect: &Dialect, mut left: usize) -> Self {
-        let mut by_tool: Vec<Vec<Written>> = Vec::new();
+        let mut by_tool: Vec<Vec<RenderedExample>> = Vec::new();
         by_tool.resize_with(tools.len(), Vec::new);
         let given: Vec<_> = tools.iter().map(|tool| tool.call_examples()).collect();
         let most = left;
@@ -39,7 +39,7 @@ impl Examples {
                 let Some(example) = examples.get(index) else {
                     continue;
                 };
-                let fitting = Written::new(tool, example, dialect).and_then(|one| {
+                let fitting = RenderedExample::new(tool, example, dialect).and_then(|one| {
                     let rest = left.checked_sub(one.len());
                     left =
                         rest.ok_or_else(|| format!("all examples together exceed {most} bytes"))?;
@@ -68,7 +68,7 @@ impl Examples {
     }
 }
 
-impl Written {
+impl RenderedExample {
     /// # Errors
     /// Returns the reason why the example is not a call of the tool.
     fn new(tool: &ToolSpec, example: &CallExample, dialect: &Dialect) -> Result<Self, String> {

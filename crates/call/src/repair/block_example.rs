@@ -12,13 +12,13 @@ use crate::flatten::flatten;
 use crate::json_text;
 use crate::pointer::{Pointer, escape};
 use crate::repair::example::{
-    Keep, Keeper, Slot, Spelled, Wrong, by_key, is_in_union, is_related, key_of, place_at,
+    Keep, Keeper, Slot, Spelled, Wrong, allowed_at, by_key, is_in_union, is_related, key_of,
     pointers_of, spread,
 };
 use crate::repair::fixed::fixed;
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::{Place, SchemaReader};
+use crate::schema::{AllowedValues, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tree::ROOT;
 
@@ -34,8 +34,8 @@ pub(super) fn blank(tool: &ToolSpec) -> Spelled {
     let root = reader.root();
     let required = tool.parameters().iter().filter(|one| one.required);
     let arguments = required.flat_map(|parameter| {
-        let place = reader.member(&root, &parameter.name);
-        parts_of(&reader, &parameter.pointer(), &place)
+        let allowed = reader.member(&root, &parameter.name);
+        parts_of(&reader, &parameter.pointer(), &allowed)
     });
     Spelled::block(arguments.collect(), 0)
 }
@@ -43,10 +43,10 @@ pub(super) fn blank(tool: &ToolSpec) -> Spelled {
 fn parts_of<'s>(
     reader: &SchemaReader<'s>,
     pointer: &str,
-    place: &Place<'s>,
+    allowed: &AllowedValues<'s>,
 ) -> Vec<(String, Slot)> {
     let mut slots = Vec::new();
-    spread(pointer, &skeleton(reader, place), &mut slots);
+    spread(pointer, &skeleton(reader, allowed), &mut slots);
     slots
 }
 
@@ -123,7 +123,7 @@ fn json_inside(raw: &str) -> Option<Map<String, Value>> {
 struct Draft<'d, 's> {
     tool: &'d ToolSpec,
     reader: &'d SchemaReader<'s>,
-    root: &'d Place<'s>,
+    root: &'d AllowedValues<'s>,
     written: &'d Arguments,
     /// Invalid pointers, by the argument that they lead into.
     broken: HashMap<String, Vec<&'d str>>,
@@ -144,7 +144,7 @@ impl Found {
     /// Returns `true` if there is an argument at the pointer, inside it or around it.
     fn has(&self, pointer: &str) -> bool {
         let same_key = self.by_key.get(&key_of(pointer)).into_iter().flatten();
-        let mut known = same_key.filter_map(|&place| self.slots.get(place));
+        let mut known = same_key.filter_map(|&slot| self.slots.get(slot));
         known.any(|(known, _)| is_related(known, pointer))
     }
 
@@ -215,9 +215,9 @@ impl Draft<'_, '_> {
         if self.found.has(pointer) {
             return;
         }
-        let place = place_at(self.reader, self.root, pointer);
-        if !place.alternatives.is_empty() {
-            self.found.add(parts_of(self.reader, pointer, &place));
+        let allowed = allowed_at(self.reader, self.root, pointer);
+        if !allowed.alternatives.is_empty() {
+            self.found.add(parts_of(self.reader, pointer, &allowed));
         }
     }
 
@@ -245,9 +245,9 @@ impl Draft<'_, '_> {
         if self.whole.contains(&key) {
             let pointer = escape(&key);
             if !self.found.has(&pointer) {
-                let place = self.reader.member(self.root, &key);
-                let place = narrowed(self.reader, &place, &self.value_at(&pointer));
-                self.found.add(parts_of(self.reader, &pointer, &place));
+                let allowed = self.reader.member(self.root, &key);
+                let allowed = narrowed(self.reader, &allowed, &self.value_at(&pointer));
+                self.found.add(parts_of(self.reader, &pointer, &allowed));
             }
             return;
         }
@@ -259,8 +259,8 @@ impl Draft<'_, '_> {
         let mut broken = self.broken.get(&key).into_iter().flatten();
         match broken.find(|one| is_related(one, pointer)) {
             None if is_truncated => {
-                let place = place_at(self.reader, self.root, pointer);
-                let words = ended_early(&place.in_words(), text.len());
+                let allowed = allowed_at(self.reader, self.root, pointer);
+                let words = ended_early(&allowed.in_words(), text.len());
                 self.found.put(pointer, Slot::Placeholder(words));
             }
             None => self.found.put(pointer, keeper.slot(text)),
@@ -288,9 +288,9 @@ impl Draft<'_, '_> {
             let Some((pointer, value)) = pointer.split_once([' ', '\t']) else {
                 continue;
             };
-            let place = place_at(self.reader, self.root, pointer);
+            let allowed = allowed_at(self.reader, self.root, pointer);
             let value = value.trim_matches([' ', '\t']);
-            let is_fitting = self.reader.spelling(&place, value).type_error.is_none();
+            let is_fitting = self.reader.spelling(&allowed, value).type_error.is_none();
             if is_fitting && self.is_declared(&key_of(pointer)) {
                 self.found.put(pointer, keeper.slot(value));
             } else if self.is_declared(&key_of(pointer)) {
@@ -312,9 +312,9 @@ impl Draft<'_, '_> {
     fn finish(self) -> Spelled {
         let names = self.tool.parameters().iter().zip(0..);
         let places: HashMap<&str, usize> = names.map(|(one, at)| (&*one.name, at)).collect();
-        let place = |key: &String| places.get(&**key).copied().unwrap_or(usize::MAX);
+        let rank = |key: &String| places.get(&**key).copied().unwrap_or(usize::MAX);
         let mut groups: Vec<(String, Vec<usize>)> = self.found.by_key.into_iter().collect();
-        groups.sort_by_cached_key(|(key, slots)| (place(key), slots.first().copied()));
+        groups.sort_by_cached_key(|(key, slots)| (rank(key), slots.first().copied()));
         let mut slots: Vec<Option<(String, Slot)>> =
             self.found.slots.into_iter().map(Some).collect();
         let mut omitted = 0;

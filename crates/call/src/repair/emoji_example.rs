@@ -14,7 +14,7 @@ use crate::repair::example::{
 };
 use crate::repair::fixed::fixed;
 use crate::repair::placeholder::{ended_early, placeholder, skeleton, word_on_line};
-use crate::schema::{Place, SchemaReader};
+use crate::schema::{AllowedValues, SchemaReader};
 use crate::tool::usage::{Usage, UsageBody};
 use crate::tool::{Parameter, ToolSpec};
 
@@ -56,7 +56,7 @@ struct Draft<'d, 's> {
     usage: Usage<'d>,
     tool: &'d ToolSpec,
     reader: &'d SchemaReader<'s>,
-    root: Place<'s>,
+    root: AllowedValues<'s>,
     broken: HashMap<String, Vec<String>>,
     placeholders: Vec<String>,
     omitted: usize,
@@ -102,7 +102,7 @@ impl<'d, 's> Draft<'d, 's> {
         }
     }
 
-    fn place(&self, parameter: &Parameter) -> Place<'s> {
+    fn allowed(&self, parameter: &Parameter) -> AllowedValues<'s> {
         self.reader.member(&self.root, &parameter.name)
     }
 
@@ -132,7 +132,7 @@ impl<'d, 's> Draft<'d, 's> {
             let slot = match kept.map(|(text, keeper)| keeper.slot(text)) {
                 Some(Slot::Kept(text)) if !text.is_empty() => Slot::Kept(text),
                 Some(Slot::Placeholder(text)) => word(text.trim_matches(['<', '>'])),
-                _ => word(&self.place(item.parameter).in_words()),
+                _ => word(&self.allowed(item.parameter).in_words()),
             };
             words.push(self.text(&pointer, slot));
         }
@@ -159,7 +159,7 @@ impl<'d, 's> Draft<'d, 's> {
                 return String::new();
             }
             None => {
-                let expected = self.place(parameter).in_words();
+                let expected = self.allowed(parameter).in_words();
                 Slot::Placeholder(placeholder(&format!("{name}: {expected}")))
             }
         };
@@ -194,7 +194,7 @@ impl<'d, 's> Draft<'d, 's> {
         for parameter in self.tool.parameters().iter().filter(|one| one.required) {
             if !object.contains_key(&parameter.name) {
                 self.placeholders.push(parameter.pointer().into_owned());
-                let value = skeleton(self.reader, &self.place(parameter));
+                let value = skeleton(self.reader, &self.allowed(parameter));
                 object.insert(parameter.name.clone(), value);
             }
         }

@@ -13,7 +13,7 @@ use crate::pointer::{escape, unescape};
 use crate::repair::placeholder::{as_before, bytes, is_placeholder};
 use crate::repair::{block_example, emoji_example};
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::schema::{Place, SchemaReader};
+use crate::schema::{AllowedValues, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
@@ -303,24 +303,28 @@ pub(super) fn key_of(pointer: &str) -> String {
     unescape(pointer.split('/').next().unwrap_or_default()).into_owned()
 }
 
-pub(super) fn place_at<'s>(
+pub(super) fn allowed_at<'s>(
     reader: &SchemaReader<'s>,
-    root: &Place<'s>,
+    root: &AllowedValues<'s>,
     pointer: &str,
-) -> Place<'s> {
-    let mut place = root.clone();
+) -> AllowedValues<'s> {
+    let mut allowed = root.clone();
     for segment in pointer.split('/').map(unescape) {
-        place = reader.under(&place, &segment);
+        allowed = reader.under(&allowed, &segment);
     }
-    place
+    allowed
 }
 
 /// Returns `true` if a union is above this location: then other parts may decide what is valid.
-pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, pointer: &str) -> bool {
+pub(super) fn is_in_union<'s>(
+    reader: &SchemaReader<'s>,
+    root: &AllowedValues<'s>,
+    pointer: &str,
+) -> bool {
     let above = pointer.match_indices('/').map(|(at, _)| at);
     above.filter_map(|at| pointer.get(..at)).any(|above| {
-        let place = place_at(reader, root, above);
-        place.alternatives.len() > 1
+        let allowed = allowed_at(reader, root, above);
+        allowed.alternatives.len() > 1
     })
 }
 

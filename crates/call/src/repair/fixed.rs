@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::pointer::unescape;
-use crate::repair::example::{Keeper, Slot, is_in_union, place_at};
+use crate::repair::example::{Keeper, Slot, allowed_at, is_in_union};
 use crate::repair::placeholder::{narrowed, skeleton, whole};
-use crate::schema::{Place, SchemaReader};
+use crate::schema::{AllowedValues, SchemaReader};
 
 /// Returns the value at `pointer` with placeholders for the invalid or missing parts at the `broken` pointers. If
 /// single parts cannot be replaced, the whole value becomes a placeholder.
 pub(super) fn fixed<'s>(
     reader: &SchemaReader<'s>,
-    root: &Place<'s>,
+    root: &AllowedValues<'s>,
     value: Value,
     pointer: &str,
     broken: &[String],
@@ -24,18 +24,18 @@ pub(super) fn fixed<'s>(
         && broken.iter().all(is_partly)
         && broken.iter().all(|one| {
             let rest = one.get(pointer.len() + 1..).unwrap_or_default();
-            let place = place_at(reader, root, one);
-            if place.alternatives.is_empty() {
+            let allowed = allowed_at(reader, root, one);
+            if allowed.alternatives.is_empty() {
                 remove(&mut fixed, rest)
             } else {
-                replace(&mut fixed, rest, whole(&place))
+                replace(&mut fixed, rest, whole(&allowed))
             }
         });
     if is_fixed {
         return fixed;
     }
-    let place = place_at(reader, root, pointer);
-    skeleton(reader, &narrowed(reader, &place, &fixed))
+    let allowed = allowed_at(reader, root, pointer);
+    skeleton(reader, &narrowed(reader, &allowed, &fixed))
 }
 
 fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Value>, &'p str) {

@@ -178,7 +178,7 @@ impl Message {
             self.write(&format!("- line {line}: {unknown}`"));
             self.text
                 .model(&ModelText::new(shortened(written, NAME_BYTES)));
-            let meant = &miss.meant;
+            let meant = &miss.suggestion;
             self.write(&match miss.format {
                 None => format!("`; did you mean `{meant}`?\n"),
                 Some(_) => format!(

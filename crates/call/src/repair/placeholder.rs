@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use plaincall_syntax::is_blank;
 
 use crate::nearest::shortened;
-use crate::schema::{Kinds, Place, SchemaReader};
+use crate::schema::{AllowedValues, Kinds, SchemaReader};
 use crate::tool::check::unusable_key;
 
 const LONGEST: usize = 160;
@@ -59,50 +59,50 @@ pub(super) fn word_on_line(name: &str, words: &str, takes_rest: bool) -> String 
 /// Keeps the alternatives of an object whose constants match the written value, if there are any: `kind` selects one.
 pub(super) fn narrowed<'s>(
     reader: &SchemaReader<'s>,
-    place: &Place<'s>,
+    allowed: &AllowedValues<'s>,
     written: &Value,
-) -> Place<'s> {
-    let has_constants = |form: &Place<'s>| {
+) -> AllowedValues<'s> {
+    let has_constants = |form: &AllowedValues<'s>| {
         form.properties().all(|(name, _)| {
             let below = reader.member(form, name);
             let value = written.get(name).filter(|_| below.is_listed());
             value.is_none_or(|value| reader.allows(&below, value))
         })
     };
-    let forms = place.alternatives.iter().cloned();
+    let forms = allowed.alternatives.iter().cloned();
     let alternatives: Vec<_> = forms
         .filter(|form| {
-            has_constants(&Place {
+            has_constants(&AllowedValues {
                 alternatives: vec![form.clone()],
             })
         })
         .collect();
     if alternatives.is_empty() {
-        place.clone()
+        allowed.clone()
     } else {
-        Place { alternatives }
+        AllowedValues { alternatives }
     }
 }
 
 /// Returns the expected value: a placeholder, or an object or list of placeholders if its parts are known.
-pub(super) fn skeleton<'s>(reader: &SchemaReader<'s>, place: &Place<'s>) -> Value {
+pub(super) fn skeleton<'s>(reader: &SchemaReader<'s>, allowed: &AllowedValues<'s>) -> Value {
     let mut left = MOST;
     // Of several alternatives of an object only one is shown. The written value has already narrowed them.
-    let is_object = place.kinds() == Kinds::OBJECT;
-    let first = place.alternatives.first().filter(|_| is_object).cloned();
-    let place = &first.map_or_else(
-        || place.clone(),
-        |first| Place {
+    let is_object = allowed.kinds() == Kinds::OBJECT;
+    let first = allowed.alternatives.first().filter(|_| is_object).cloned();
+    let allowed = &first.map_or_else(
+        || allowed.clone(),
+        |first| AllowedValues {
             alternatives: vec![first],
         },
     );
-    parts(reader, place, 0, &mut left).unwrap_or_else(|| whole(place))
+    parts(reader, allowed, 0, &mut left).unwrap_or_else(|| whole(allowed))
 }
 
 /// Returns one placeholder for the whole value.
-pub(super) fn whole(place: &Place<'_>) -> Value {
-    let kinds = place.kinds();
-    let mut words = place.in_words();
+pub(super) fn whole(allowed: &AllowedValues<'_>) -> Value {
+    let kinds = allowed.kinds();
+    let mut words = allowed.in_words();
     if kinds != Kinds::ALL && kinds.has_any(Kinds::LIST | Kinds::OBJECT) {
         words.push_str(", as JSON");
     }
@@ -112,50 +112,50 @@ pub(super) fn whole(place: &Place<'_>) -> Value {
 /// Returns `None` if there are too many parts.
 fn parts<'s>(
     reader: &SchemaReader<'s>,
-    place: &Place<'s>,
+    allowed: &AllowedValues<'s>,
     depth: usize,
     left: &mut usize,
 ) -> Option<Value> {
-    let kinds = place.kinds();
-    if let Some(only) = only_value(place) {
+    let kinds = allowed.kinds();
+    if let Some(only) = only_value(allowed) {
         return Some(only.clone());
     }
-    let is_one = place.alternatives.len() == 1 && depth < DEEPEST;
+    let is_one = allowed.alternatives.len() == 1 && depth < DEEPEST;
     if is_one && kinds == Kinds::OBJECT {
-        let names: Vec<&str> = place.required_always().collect();
+        let names: Vec<&str> = allowed.required_always().collect();
         if !names.is_empty() && names.iter().all(|name| unusable_key(name).is_none()) {
             let mut members = Map::new();
             for name in names {
-                let below = reader.member(place, name);
+                let below = reader.member(allowed, name);
                 members.insert(name.to_owned(), parts(reader, &below, depth + 1, left)?);
             }
             return Some(members.into());
         }
     }
-    if is_one && kinds == Kinds::LIST && takes_one_item(place) {
-        let below = reader.item(place, 0);
+    if is_one && kinds == Kinds::LIST && takes_one_item(allowed) {
+        let below = reader.item(allowed, 0);
         if !below.alternatives.is_empty() {
             return Some(Value::Array(vec![parts(reader, &below, depth + 1, left)?]));
         }
     }
     *left = left.checked_sub(1)?;
-    Some(whole(place))
+    Some(whole(allowed))
 }
 
-fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
-    let listed = || match place.annotation("enum") {
+fn only_value<'s>(allowed: &AllowedValues<'s>) -> Option<&'s Value> {
+    let listed = || match allowed.annotation("enum") {
         Some(Value::Array(values)) => values.first().filter(|_| values.len() == 1),
         _ => None,
     };
-    let is_one = place.alternatives.len() == 1;
+    let is_one = allowed.alternatives.len() == 1;
     is_one
-        .then(|| place.annotation("const").or_else(listed))
+        .then(|| allowed.annotation("const").or_else(listed))
         .flatten()
 }
 
-fn takes_one_item(place: &Place<'_>) -> bool {
-    let limit = |name: &str| place.annotation(name).and_then(Value::as_u64);
+fn takes_one_item(allowed: &AllowedValues<'_>) -> bool {
+    let limit = |name: &str| allowed.annotation(name).and_then(Value::as_u64);
     limit("minItems").is_none_or(|least| least <= 1)
         && limit("maxItems").is_none_or(|most| most >= 1)
-        && place.annotation("prefixItems").is_none()
+        && allowed.annotation("prefixItems").is_none()
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::allowed_values::{AllowedValues, SchemaReader};
 use super::alternative::Alternative;
 use super::keywords::Keywords;
 use super::kinds::Kinds;
-use super::place::{Place, SchemaReader};
 use crate::pointer::is_index;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) enum ExpectedParts {
 
 pub(crate) struct Expected<'r, 's> {
     reader: &'r SchemaReader<'s>,
-    place: Place<'s>,
+    allowed: AllowedValues<'s>,
     /// Whether nothing else in the call can change the allowed values.
     is_settled: bool,
     /// Whether the root declares the first segment, by name or by pattern.
@@ -72,24 +72,26 @@ impl<'r, 's> Expected<'r, 's> {
     }
 
     fn root(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
-        let place = reader.root();
+        let allowed = reader.root();
         Self {
-            is_declared: segments.first().is_some_and(|name| place.declares(name)),
+            is_declared: segments.first().is_some_and(|name| allowed.declares(name)),
             is_settled: true,
             reader,
-            place,
+            allowed,
         }
     }
 
     fn step(&mut self, segment: &str) {
-        let Self { reader, place, .. } = self;
-        let kinds = place.kinds();
+        let Self {
+            reader, allowed, ..
+        } = self;
+        let kinds = allowed.kinds();
         let is_list = is_index(segment) && kinds.has(Kinds::LIST);
         let is_object = !is_index(segment) || kinds.has(Kinds::OBJECT);
-        let member = || reader.member(&place.only(Kinds::OBJECT), segment);
+        let member = || reader.member(&allowed.only(Kinds::OBJECT), segment);
         let item = || {
             let index = segment.parse().unwrap_or(usize::MAX);
-            reader.item(&place.only(Kinds::LIST), index)
+            reader.item(&allowed.only(Kinds::LIST), index)
         };
         // Alternatives for another kind of container do not match the pointer.
         let (below, is_sure, meant) = match (is_list, is_object) {
@@ -100,11 +102,11 @@ impl<'r, 's> Expected<'r, 's> {
             (true, false) => (item(), true, Kinds::LIST),
             (false, _) => (member(), true, Kinds::OBJECT),
         };
-        let forms = place.alternatives.iter().filter(|one| one.allows(meant));
+        let forms = allowed.alternatives.iter().filter(|one| one.allows(meant));
         // The last remaining alternative stays, independent of earlier decisions.
         let is_one = matches!(below.alternatives.as_slice(), [one] if !one.all.is_empty());
         self.is_settled = is_one || (self.is_settled && is_sure && forms.count() < 2);
-        self.place = below;
+        self.allowed = below;
     }
 
     pub(crate) fn is_declared(&self) -> bool {
@@ -112,33 +114,33 @@ impl<'r, 's> Expected<'r, 's> {
     }
 
     pub(crate) fn spells(&self, key: &str) -> bool {
-        self.place.spells(key)
+        self.allowed.spells(key)
     }
 
     /// Returns the expected value. If it or its neighbors decide between several schemas, the types that all of them
     /// allow are still certain.
     pub(crate) fn value(&self) -> ExpectedValue {
-        let kinds = self.place.kinds();
+        let kinds = self.allowed.kinds();
         let is_stated = self
-            .place
+            .allowed
             .alternatives
             .iter()
             .all(|one| one.kinds().is_some());
         let is_unknown = self
-            .place
+            .allowed
             .alternatives
             .iter()
             .all(|one| one.kinds().is_none());
         let takes_any_text = self
-            .place
+            .allowed
             .alternatives
             .iter()
             .any(Alternative::takes_any_text);
         // Beside a string with any text, only values in JSON notation are something else.
-        let beside = self.place.stated().kinds();
+        let beside = self.allowed.stated().kinds();
         let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);
         match () {
-            () if self.place.alternatives.is_empty() => ExpectedValue::Nothing,
+            () if self.allowed.alternatives.is_empty() => ExpectedValue::Nothing,
             () if is_stated && kinds == Kinds::STRING => ExpectedValue::Text,
             () if !self.is_settled => ExpectedValue::Later,
             () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
@@ -150,10 +152,10 @@ impl<'r, 's> Expected<'r, 's> {
     }
 
     pub(crate) fn parts(&self) -> ExpectedParts {
-        let place = self.place.only(Kinds::LIST | Kinds::OBJECT);
-        let kinds = place.kinds();
+        let allowed = self.allowed.only(Kinds::LIST | Kinds::OBJECT);
+        let kinds = allowed.kinds();
         let most = |keyword: &str, of: fn(&Keywords) -> Option<usize>| {
-            let [form] = place.alternatives.as_slice() else {
+            let [form] = allowed.alternatives.as_slice() else {
                 return None;
             };
             let named = form.all.iter().filter_map(|keywords| of(keywords));
@@ -161,7 +163,7 @@ impl<'r, 's> Expected<'r, 's> {
         };
         let is_object_only = |form: &Alternative<'_>| !form.allows(Kinds::LIST);
         match () {
-            () if place.alternatives.is_empty() => ExpectedParts::Nothing,
+            () if allowed.alternatives.is_empty() => ExpectedParts::Nothing,
             () if !kinds.has(Kinds::LIST) => ExpectedParts::Object {
                 most: most("maxProperties", most_members),
             },
@@ -170,19 +172,19 @@ impl<'r, 's> Expected<'r, 's> {
             },
             () if !self.is_settled => ExpectedParts::Later,
             // What looks like a list may be an object: its content decides.
-            () if place.alternatives.iter().any(is_object_only) => ExpectedParts::Later,
+            () if allowed.alternatives.iter().any(is_object_only) => ExpectedParts::Later,
             () => ExpectedParts::ByPointers,
         }
     }
 
     /// Converts a text to a value; `None` if it does not match.
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
-        let spelling = self.reader.spelling(&self.place, text);
+        let spelling = self.reader.spelling(&self.allowed, text);
         // Errors inside a list or an object are left to validation.
         let is_wrong = spelling
             .type_error
             .is_some_and(|type_error| !type_error.is_inside);
-        (!is_wrong).then(|| spelling.reading.value(text))
+        (!is_wrong).then(|| spelling.text_type.value(text))
     }
 }
 

@@ -4,19 +4,19 @@
 
 use serde_json::Value;
 
+use super::allowed_values::{AllowedValues, SchemaReader};
 use super::alternative::Alternative;
 use super::bounds::{is_same, keeps_bounds};
 use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
-use super::place::{Place, SchemaReader};
 use super::spelling::candidates;
 use crate::arguments::Arguments;
 use crate::tree::{Node, NodeIndex};
 
 impl<'s> SchemaReader<'s> {
     /// Returns `true` if an alternative allows the value. Recurses as deep as the value.
-    pub(crate) fn allows(&self, place: &Place<'s>, value: &Value) -> bool {
-        place
+    pub(crate) fn allows(&self, allowed: &AllowedValues<'s>, value: &Value) -> bool {
+        allowed
             .alternatives
             .iter()
             .any(|alternative| self.is_fitting(alternative, value))
@@ -35,7 +35,7 @@ impl<'s> SchemaReader<'s> {
         }
         let is_fitting_below = |ways: Vec<Vec<&'s Value>>, value: &Value| {
             ways.into_iter()
-                .any(|schemas| schemas.is_empty() || self.allows(&self.place(schemas), value))
+                .any(|schemas| schemas.is_empty() || self.allows(&self.allowed(schemas), value))
         };
         match value {
             Value::Object(members) => {
@@ -55,17 +55,21 @@ impl<'s> SchemaReader<'s> {
     }
 
     /// Keeps the alternatives that a value matches; all if it matches none.
-    pub(crate) fn narrow_to(&self, place: &Place<'s>, value: &Value) -> Place<'s> {
-        let alternatives: Vec<Alternative<'s>> = place
+    pub(crate) fn narrow_to(
+        &self,
+        allowed: &AllowedValues<'s>,
+        value: &Value,
+    ) -> AllowedValues<'s> {
+        let alternatives: Vec<Alternative<'s>> = allowed
             .alternatives
             .iter()
             .filter(|alternative| self.is_fitting(alternative, value))
             .cloned()
             .collect();
         if alternatives.is_empty() {
-            place.clone()
+            allowed.clone()
         } else {
-            Place { alternatives }
+            AllowedValues { alternatives }
         }
     }
 
@@ -73,22 +77,22 @@ impl<'s> SchemaReader<'s> {
     /// failing that, those with parts of the same kind.
     pub(crate) fn narrow(
         &self,
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
         arguments: &Arguments,
         node: NodeIndex,
-    ) -> Place<'s> {
-        if place.alternatives.len() < 2 {
-            return place.clone();
+    ) -> AllowedValues<'s> {
+        if allowed.alternatives.len() < 2 {
+            return allowed.clone();
         }
-        let place = place.only(match arguments.tree.node(node) {
+        let allowed = allowed.only(match arguments.tree.node(node) {
             Some(Node::Object(_)) => Kinds::OBJECT,
             _ => Kinds::LIST | Kinds::OBJECT,
         });
-        if place.alternatives.len() < 2 {
-            return place;
+        if allowed.alternatives.len() < 2 {
+            return allowed;
         }
         let left = |may_be: &dyn Fn(&Alternative<'s>) -> bool| -> Vec<Alternative<'s>> {
-            place
+            allowed
                 .alternatives
                 .iter()
                 .filter(|alternative| may_be(alternative))
@@ -100,9 +104,9 @@ impl<'s> SchemaReader<'s> {
             alternatives = left(&|one| self.has_constants(one, arguments, node));
         }
         if alternatives.is_empty() {
-            place
+            allowed
         } else {
-            Place { alternatives }
+            AllowedValues { alternatives }
         }
     }
 
@@ -118,7 +122,7 @@ impl<'s> SchemaReader<'s> {
         }
         let may_hold_below = |ways: Vec<Vec<&'s Value>>, node: NodeIndex| {
             ways.into_iter().any(|schemas| {
-                let below = self.place(schemas).alternatives;
+                let below = self.allowed(schemas).alternatives;
                 let mut below = below.iter();
                 below.any(|one| one.all.is_empty() || self.may_hold(one, arguments, node))
             })
@@ -176,12 +180,12 @@ impl<'s> SchemaReader<'s> {
         };
         let mut listed = alternative
             .properties()
-            .filter_map(|(name, schema)| Some((self.place([schema]), *object.get(name)?)))
-            .filter(|(place, _)| place.is_listed())
+            .filter_map(|(name, schema)| Some((self.allowed([schema]), *object.get(name)?)))
+            .filter(|(allowed, _)| allowed.is_listed())
             .peekable();
         listed.peek().is_some()
-            && listed.all(|(place, member)| {
-                place
+            && listed.all(|(allowed, member)| {
+                allowed
                     .alternatives
                     .iter()
                     .any(|one| self.may_hold(one, arguments, member))

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::allowed_values::{AllowedValues, SchemaReader};
 use super::kinds::Kinds;
-use super::place::{Place, SchemaReader};
 use crate::argument_error::quoted;
 use crate::json_text;
-use crate::reading::{Reading, decimal};
+use crate::text_type::{TextType, decimal};
 
 #[derive(Debug)]
 pub(crate) struct TypeError {
@@ -19,52 +19,53 @@ pub(crate) struct TypeError {
 /// How a text is read, and whether the result is allowed.
 #[derive(Debug)]
 pub(crate) struct Spelling {
-    pub(crate) reading: Reading,
+    pub(crate) text_type: TextType,
     pub(crate) type_error: Option<TypeError>,
 }
 
 /// Returns the values that a text may be other than a string, for the allowed types, in the order of preference.
-pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Reading, Value)> {
+pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (TextType, Value)> {
     let readings = [
-        (Kinds::NULL, Reading::Null),
-        (Kinds::BOOLEAN, Reading::Boolean),
-        (Kinds::FRACTION, Reading::Number),
-        (Kinds::WHOLE, Reading::Integer),
-        (Kinds::LIST | Kinds::OBJECT, Reading::Json),
+        (Kinds::NULL, TextType::Null),
+        (Kinds::BOOLEAN, TextType::Boolean),
+        (Kinds::FRACTION, TextType::Number),
+        (Kinds::WHOLE, TextType::Integer),
+        (Kinds::LIST | Kinds::OBJECT, TextType::Json),
     ];
     readings
         .into_iter()
         .filter(move |(kind, _)| kinds.has_any(*kind))
-        .filter_map(move |(_, reading)| Some((reading, reading.fitting(text)?)))
+        .filter_map(move |(_, text_type)| Some((text_type, text_type.fitting(text)?)))
         // Scalars are read from one line, by rules of their own.
-        .filter(move |(reading, value)| {
+        .filter(move |(text_type, value)| {
             let has_parts = value.is_array() || value.is_object();
-            *reading != Reading::Json || (has_parts && kinds.has(Kinds::of(value)))
+            *text_type != TextType::Json || (has_parts && kinds.has(Kinds::of(value)))
         })
 }
 
 impl<'s> SchemaReader<'s> {
     /// Returns how the text of a value is read at a location.
-    pub(crate) fn spelling(&self, place: &Place<'s>, text: &str) -> Spelling {
-        let stated = place.stated();
+    pub(crate) fn spelling(&self, allowed: &AllowedValues<'s>, text: &str) -> Spelling {
+        let stated = allowed.stated();
         let kinds = stated.kinds();
         let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
-        let fitting = |reading| Spelling {
-            reading,
+        let fitting = |text_type| Spelling {
+            text_type,
             type_error: None,
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
         if is_beside_string {
-            let is_meant =
-                |(reading, _): &(Reading, Value)| reading.fitting_beside_string(text).is_some();
+            let is_meant = |(text_type, _): &(TextType, Value)| {
+                text_type.fitting_beside_string(text).is_some()
+            };
             let meant = found.find(is_meant);
-            return fitting(meant.map_or(Reading::String, |(reading, _)| reading));
+            return fitting(meant.map_or(TextType::String, |(text_type, _)| text_type));
         }
-        if let Some((reading, _)) = found.next() {
-            return fitting(reading);
+        if let Some((text_type, _)) = found.next() {
+            return fitting(text_type);
         }
-        if place.is_open() {
-            return fitting(Reading::Coerced);
+        if allowed.is_open() {
+            return fitting(TextType::Coerced);
         }
         // A text that does not match stays a string, if a string is allowed or there is no other type.
         let nearest = if kinds.has(Kinds::STRING) {
@@ -74,41 +75,52 @@ impl<'s> SchemaReader<'s> {
         };
         let is_inside = nearest
             .as_ref()
-            .is_some_and(|(reading, _)| *reading == Reading::Json);
+            .is_some_and(|(text_type, _)| *text_type == TextType::Json);
         Spelling {
-            reading: nearest.map_or(Reading::String, |(reading, _)| reading),
+            text_type: nearest.map_or(TextType::String, |(text_type, _)| text_type),
             type_error: Some(type_error(&stated, kinds, text, is_inside)),
         }
     }
 
     /// Returns how a value written as JSON is read at a location.
-    pub(crate) fn json_spelling(&self, place: &Place<'s>, value: &Value, text: &str) -> Spelling {
-        let reading = match (value, Reading::Integer.fitting(text)) {
-            (Value::String(_), _) => Reading::String,
-            (Value::Number(_), Some(_)) if !place.kinds().has(Kinds::FRACTION) => Reading::Integer,
-            _ => Reading::Json,
+    pub(crate) fn json_spelling(
+        &self,
+        allowed: &AllowedValues<'s>,
+        value: &Value,
+        text: &str,
+    ) -> Spelling {
+        let text_type = match (value, TextType::Integer.fitting(text)) {
+            (Value::String(_), _) => TextType::String,
+            (Value::Number(_), Some(_)) if !allowed.kinds().has(Kinds::FRACTION) => {
+                TextType::Integer
+            }
+            _ => TextType::Json,
         };
-        if place.is_open() || self.allows(place, value) {
+        if allowed.is_open() || self.allows(allowed, value) {
             return Spelling {
-                reading,
+                text_type,
                 type_error: None,
             };
         }
-        let kinds = place.kinds();
+        let kinds = allowed.kinds();
         let has_parts = value.is_array() || value.is_object();
-        let mut type_error =
-            type_error(place, kinds, text, has_parts && kinds.has(Kinds::of(value)));
+        let mut type_error = type_error(
+            allowed,
+            kinds,
+            text,
+            has_parts && kinds.has(Kinds::of(value)),
+        );
         type_error.found = quoted(text);
         Spelling {
-            reading,
+            text_type,
             type_error: Some(type_error),
         }
     }
 }
 
-fn type_error(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> TypeError {
+fn type_error(allowed: &AllowedValues<'_>, kinds: Kinds, text: &str, is_inside: bool) -> TypeError {
     let mut found = quoted(text);
-    let mut expected = place.in_words();
+    let mut expected = allowed.in_words();
     if let Some(number) = decimal(text) {
         if kinds.without(Kinds::NULL) == Kinds::WHOLE
             && number.is_whole()

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
+use super::allowed_values::AllowedValues;
 use super::alternative::Alternative;
 use super::kinds::Kinds;
-use super::place::Place;
 use crate::argument_error::{joined, shown};
 
 /// The maximum number of named enumeration members; with more, only their number is given.
 const NAMED: usize = 20;
 
-impl Place<'_> {
+impl AllowedValues<'_> {
     /// Describes the allowed values: `an integer or null`.
     pub(crate) fn in_words(&self) -> String {
         if let Some(constants) = constants(self) {
@@ -49,8 +49,8 @@ impl Place<'_> {
     }
 }
 
-fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
-    let all: Option<Vec<_>> = place.alternatives.iter().map(listed).collect();
+fn constants<'s>(allowed: &AllowedValues<'s>) -> Option<Vec<&'s Value>> {
+    let all: Option<Vec<_>> = allowed.alternatives.iter().map(listed).collect();
     all.filter(|all| !all.is_empty()).map(|all| all.concat())
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::pointer::escape;
-use crate::schema::{Kinds, Place, Schema};
+use crate::schema::{AllowedValues, Kinds, Schema};
 use crate::spec_error::SpecError;
 use crate::tool::{Parameter, ToolSpec};
 
@@ -72,16 +72,16 @@ impl Schema {
                     continue;
                 }
                 let forms = root.alternatives.iter().filter(|one| one.declares(name));
-                let forms = Place {
+                let forms = AllowedValues {
                     alternatives: forms.cloned().collect(),
                 };
-                let place = reader.member(&forms, name);
-                if place.kinds() == Kinds::NONE {
+                let allowed = reader.member(&forms, name);
+                if allowed.kinds() == Kinds::NONE {
                     let at = format!("/properties/{}", escape(name));
                     let message = "no value is valid here: remove the parameter";
                     return Err(SpecError::new(at, message));
                 }
-                let mut parameter = Parameter::at(name, &place, property.clone());
+                let mut parameter = Parameter::at(name, &allowed, property.clone());
                 parameter.required = required.contains(name);
                 parameters.push(parameter);
             }

@@ -10,7 +10,7 @@ use crate::argument_error::{joined, quoted, shown};
 use crate::pointer::escape;
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
-use crate::validate::Violation;
+use crate::validate::InvalidValue;
 
 /// The maximum depth of unions that are searched for the cause of an error.
 const DEEPEST: usize = 8;
@@ -33,20 +33,20 @@ impl Compiled {
         })
     }
 
-    pub(crate) fn validate(&self, arguments: &Value) -> Vec<Violation> {
+    pub(crate) fn validate(&self, arguments: &Value) -> Vec<InvalidValue> {
         let mut found = Found::default();
         for error in self.0.iter_errors(arguments) {
             add(&error, &mut found, 0);
         }
-        found.violations
+        found.invalid
     }
 }
 
 /// Violations, each once.
 #[derive(Default)]
 struct Found {
-    violations: Vec<Violation>,
-    known: HashSet<Violation>,
+    invalid: Vec<InvalidValue>,
+    known: HashSet<InvalidValue>,
 }
 
 fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
@@ -60,13 +60,13 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
         }
     };
     let mut push = |pointer: String, message: String, is_missing| {
-        let violation = Violation {
+        let violation = InvalidValue {
             pointer,
             message,
             is_missing,
         };
         if found.known.insert(violation.clone()) {
-            found.violations.push(violation);
+            found.invalid.push(violation);
         }
     };
     match error.kind() {

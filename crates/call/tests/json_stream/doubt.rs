@@ -105,7 +105,7 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
 
 /// Every short text of the relevant characters: the closed text never contradicts what was streamed.
 #[test]
-fn what_is_no_string_is_never_taken_for_one() {
+fn other_values_are_never_written_as_strings() {
     let tools = [
         tool(&[]),
         tool(&["string", "null"]),

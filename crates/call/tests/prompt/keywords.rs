@@ -214,7 +214,7 @@ fn the_table_has_every_keyword() {
 
 /// The omitted keywords, as defined in `spec/prompt.md`.
 #[test]
-fn what_is_left_out_changes_nothing() {
+fn omitted_keywords_change_nothing() {
     for keyword in ["title", "$schema", "$id", "$comment", "x-order"] {
         let mut schema = json!({"type": "string", "maxLength": 5});
         let list = |schema: &Value| {

@@ -128,7 +128,7 @@ fn wide_schemas_stay_as_wide() {
 
 /// Definitions that were not checked are listed as well.
 #[test]
-fn what_is_no_schema_is_listed() {
+fn invalid_schemas_are_listed() {
     for (schema, expected) in [
         (json!(5), "p: schema 5"),
         (json!({"type": "text"}), "p: {\"type\":\"text\"}"),

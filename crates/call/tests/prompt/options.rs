@@ -70,7 +70,7 @@ fn parts_tile_the_text() {
 }
 
 #[test]
-fn what_is_not_wanted_is_not_taught() {
+fn disabled_features_are_not_in_the_prompt() {
     let texts = |options: PromptOptions| {
         [Dialect::block(), Dialect::emoji()].map(|dialect| {
             let made = prompt([], &dialect, &options).expect("a dialect that works");

@@ -208,7 +208,7 @@ fn refused<T: JsonSchema>(at: &str, part: &str) {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn other_types_than_objects_are_rejected() {
     refused::<Vec<u8>>("/type", "but this is a list: ");
     refused::<String>("/type", "a struct with named fields");
     refused::<(u8, u8)>("/type", "a list");

@@ -18,14 +18,14 @@ struct Order {
     item: String,
     count: u8,
     unit: Unit,
-    at: Option<Place>,
+    at: Option<Location>,
     #[serde(default)]
     tags: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct Location {
     street: String,
     number: u16,
 }

@@ -166,7 +166,7 @@ fn calls(trace: &Trace, index: usize, turn: &Turn, layout: Layout, glyphs: &Glyp
         if let Some(result) = entry.result() {
             line.append(&outcome(result));
         } else if let Some(open) = &call.open {
-            line.push(NOTICE, &format!("interrupted {}", open.stage.phrase()));
+            line.push(NOTICE, &format!("interrupted {}", open.state.phrase()));
         }
         lines.extend(wrap(&line, layout.width));
         lines.extend(call_details(call, layout, glyphs));

@@ -87,7 +87,7 @@ pub(crate) struct Call {
     pub(crate) error: Option<Arc<str>>,
     pub(crate) note: Option<Arc<str>>,
     pub(crate) because: Option<Because>,
-    /// The stage of a call that has not ended.
+    /// The state of a call that has not ended.
     pub(crate) open: Option<Open>,
     pub(crate) appeared_ms: u64,
     pub(crate) complete_ms: Option<u64>,
@@ -97,9 +97,9 @@ pub(crate) struct Call {
     pub(crate) is_critical: bool,
     /// The previous call on the critical path, whose end let this one start: a dependency, or a call that freed a slot.
     pub(crate) critical_cause: Option<u32>,
-    /// The last stage before the end.
+    /// The last state before the end.
     #[serde(skip)]
-    stage: Stage,
+    state: CallState,
 }
 
 /// A dependency: an id and the call that it refers to.
@@ -126,15 +126,15 @@ pub(crate) struct Attempt {
 /// A call without an end.
 #[derive(Debug, Serialize)]
 pub(crate) struct Open {
-    pub(crate) stage: Stage,
+    pub(crate) state: CallState,
     /// What `--resume` does with it: a phrase that follows "`--resume`".
     pub(crate) resume: &'static str,
 }
 
-/// The stage of a call.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Stage {
+pub(crate) enum CallState {
     #[default]
     Writing,
     Waiting,
@@ -144,7 +144,7 @@ pub(crate) enum Stage {
     BackOff,
 }
 
-impl Stage {
+impl CallState {
     /// Returns a phrase that follows "interrupted".
     pub(crate) fn phrase(self) -> &'static str {
         match self {
@@ -159,25 +159,25 @@ impl Stage {
 }
 
 /// Returns what `--resume` does with a call without an end.
-fn resume(stage: Stage, effect: Option<Effect>, is_cancelled: bool) -> &'static str {
+fn resume(state: CallState, effect: Option<Effect>, is_cancelled: bool) -> &'static str {
     let is_unknown =
-        stage == Stage::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
+        state == CallState::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
     if is_cancelled && !is_unknown {
         return "does not start it, because all calls were cancelled; it ends as cancelled";
     }
-    match (stage, effect) {
-        (Stage::Running, Some(Effect::Read)) => "runs it again, because its tool only reads",
-        (Stage::Running, Some(Effect::Idempotent)) => {
+    match (state, effect) {
+        (CallState::Running, Some(Effect::Read)) => "runs it again, because its tool only reads",
+        (CallState::Running, Some(Effect::Idempotent)) => {
             "runs it again, because its tool is idempotent"
         }
-        (Stage::Running, _) => {
+        (CallState::Running, _) => {
             "does not run it again automatically, because it may have completed; without an answer from you, it ends as unknown"
         }
-        (Stage::Writing, _) => "runs it if the rest of its text is available",
-        (Stage::Waiting, _) => "keeps waiting",
-        (Stage::Ready, _) => "asks for approval",
-        (Stage::Admitted, _) => "starts it",
-        (Stage::BackOff, _) => "starts it again at once",
+        (CallState::Writing, _) => "runs it if the rest of its text is available",
+        (CallState::Waiting, _) => "keeps waiting",
+        (CallState::Ready, _) => "asks for approval",
+        (CallState::Admitted, _) => "starts it",
+        (CallState::BackOff, _) => "starts it again at once",
     }
 }
 
@@ -316,8 +316,8 @@ impl Trace {
             let turn = self.turns.get(call.turn);
             let is_cancelled = turn.is_some_and(|turn| turn.cancel.is_some());
             call.open = Some(Open {
-                stage: call.stage,
-                resume: resume(call.stage, call.effect, is_cancelled),
+                state: call.state,
+                resume: resume(call.state, call.effect, is_cancelled),
             });
         }
         resolve_dependencies(self);
@@ -330,19 +330,19 @@ impl Call {
             RunEvent::Waiting(waiting) => {
                 self.complete_ms = Some(ms(waiting.at));
                 self.arguments = Some(waiting.arguments.0.clone());
-                self.stage = Stage::Waiting;
+                self.state = CallState::Waiting;
             }
             RunEvent::Ready(ready) => {
                 self.ready_ms = Some(ms(ready.at));
                 self.held = ready.held.as_ref().map(ToString::to_string);
-                self.stage = Stage::Ready;
+                self.state = CallState::Ready;
             }
             RunEvent::Admitted(admission) => {
                 self.edited = admission.arguments.as_ref().map(|it| it.0.clone());
                 let mut admission = admission.clone();
                 admission.arguments = None;
                 self.admission = Some(admission);
-                self.stage = Stage::Admitted;
+                self.state = CallState::Admitted;
             }
             RunEvent::Start(start) => {
                 self.attempts.push(Attempt {
@@ -350,7 +350,7 @@ impl Call {
                     started_ms: ms(start.at),
                     ..Attempt::default()
                 });
-                self.stage = Stage::Running;
+                self.state = CallState::Running;
             }
             RunEvent::BackOff(back_off) => {
                 if let Some(attempt) = self.attempts.last_mut() {
@@ -358,14 +358,14 @@ impl Call {
                     attempt.error = Some(Arc::clone(&back_off.error));
                     attempt.wait_ms = Some(ms(back_off.wait));
                 }
-                self.stage = Stage::BackOff;
+                self.state = CallState::BackOff;
             }
             RunEvent::Retry(_) => {
                 // A call that starts again without a failure was interrupted.
                 if let Some(attempt) = self.attempts.last_mut() {
                     attempt.is_interrupted |= attempt.ended_ms.is_none();
                 }
-                self.stage = Stage::BackOff;
+                self.state = CallState::BackOff;
             }
             RunEvent::Result(result) => {
                 let ended = Some(ms(result.times.ended));

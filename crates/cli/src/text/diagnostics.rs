@@ -76,7 +76,7 @@ impl Diagnostics {
             diagnostics.push(Entry {
                 diagnostic: diagnostic(NEAR_MISS, severity, near_miss.span, section, message),
                 help,
-                suggestion: Some(near_miss.meant),
+                suggestion: Some(near_miss.suggestion),
             });
         }
         let rejections = Rejections::of(&document, run)?;
@@ -143,7 +143,7 @@ fn not_utf8(source: &Source) -> Option<ReplyDiagnostic> {
 
 /// Returns message and help for a near miss.
 fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String>) {
-    let suggestion = &near_miss.meant;
+    let suggestion = &near_miss.suggestion;
     let written = text.get(near_miss.span.range()).unwrap_or_default();
     let written: String = written.chars().take(MAX_TEXT).collect();
     let message = match near_miss.format {

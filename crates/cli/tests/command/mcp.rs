@@ -186,7 +186,7 @@ fn calls_of_a_client() {
 }
 
 #[test]
-fn what_a_client_may() {
+fn allow_and_deny_for_a_client() {
     let put = ("put", json!({"text": "x"}), Ok("written\n"));
     let secret = ("secret", json!({}), Err("it is nobody's business"));
     check(

@@ -150,7 +150,7 @@ fn rendered_text_does_nothing_to_a_terminal() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_made_visible() {
+fn invisible_characters_are_made_visible() {
     for (text, expected) in [
         ("a\tb \u{e9}\u{a0}c", "a\tb \u{e9}\u{a0}c"),
         ("\u{1b}[2J\u{7f}\u{9b}", "\u{241b}[2J\u{2421}\\u{9b}"),

@@ -192,7 +192,7 @@ fn an_overview_has_both_ends() {
 }
 
 #[test]
-fn what_fits_is_answered_at_once() {
+fn one_page_is_answered_at_once() {
     let scene = scene("touch made");
     let terminal = terminal(&scene, &[]);
     terminal.wait_for("Allow this call?  [y]es / [n]o");

@@ -231,7 +231,7 @@ fn calls_start_while_the_reply_is_read() {
 }
 
 #[test]
-fn what_a_pace_is() {
+fn pace() {
     let reply = "x".repeat(500);
     let begun = std::time::Instant::now();
     check(&reply, &["--pace", "1000"], 0, &[]);
@@ -262,7 +262,7 @@ fn the_directory() {
 }
 
 #[test]
-fn what_a_tool_sees_of_the_environment() {
+fn environment_of_a_tool() {
     let scene = Scene::new(call("environment:e", &[]));
     let mut command = scene.command(&["reply.txt", "--tools", "tools.toml", "--full"]);
     let ended: Ended = command.env("SECRET_KEY", "hidden").output().unwrap().into();

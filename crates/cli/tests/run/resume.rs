@@ -281,7 +281,7 @@ fn a_directory_that_is_gone() {
 }
 
 #[test]
-fn what_only_reads_is_run_again() {
+fn read_calls_run_again() {
     let reply = call("look:a", &[]);
     let scene = interrupted(&reply, &[], |lines| lines.contains("look"));
     let ended = resume(&scene, &[]);
@@ -437,7 +437,7 @@ fn the_options_of_the_run_hold() {
 }
 
 #[test]
-fn what_became_of_it_is_asked_on_the_terminal() {
+fn unknown_outcomes_are_asked_on_the_terminal() {
     for (key, typed, status, expected, left) in [
         ("r", None, 0, "3 calls: 3 ok", "one\ntwo\ntwo\nthree\n"),
         (

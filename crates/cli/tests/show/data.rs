@@ -147,10 +147,10 @@ fn check(name: &str, expected: &str) {
         } else {
             ""
         };
-        let stage = call["open"]["stage"].as_str().unwrap_or_default();
+        let state = call["open"]["state"].as_str().unwrap_or_default();
         writeln!(
             found,
-            "{} <- {}{critical} {stage}",
+            "{} <- {}{critical} {state}",
             call["number"],
             meant.join(",")
         )

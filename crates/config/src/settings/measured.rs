@@ -36,7 +36,7 @@ mod tests {
     use crate::Syntax;
 
     #[test]
-    fn what_is_set_counts_more() {
+    fn settings_override_measured_defaults() {
         assert!(measured_models().count() > 0);
         let set = |syntax, start: Option<&str>| Model {
             syntax,

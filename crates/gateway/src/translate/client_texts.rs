@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
 use serde_json::Value;
 
-use crate::translate::conversation::past_calls;
+use crate::translate::conversation::take_calls;
 
 /// All texts of a request, for every role. JSON texts are included both as they are and without escapes.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl<'r> Texts<'r> {
             unknown: message.unknown.clone(),
             ..Message::default()
         };
-        for call in past_calls(&mut calls) {
+        for call in take_calls(&mut calls) {
             let texts = [call.name, call.id, call.arguments];
             let texts = texts.map(|text| Cow::Owned(text.into_owned()));
             self.calls.extend(texts);

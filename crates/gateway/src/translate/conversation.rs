@@ -150,7 +150,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 
     fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
-        let calls = past_calls(&mut message);
+        let calls = take_calls(&mut message);
         if calls.is_empty() {
             message.content = message.content.map(|content| self.escaped(content));
             return Ok(message);
@@ -249,15 +249,15 @@ fn without_text(content: Content<'_>) -> Vec<ContentPart<'_>> {
 
 /// A call of an earlier turn, as reported by the client.
 #[derive(Default)]
-pub(super) struct Past<'r> {
+pub(super) struct EarlierCall<'r> {
     pub(super) name: Cow<'r, str>,
     pub(super) id: Cow<'r, str>,
     pub(super) arguments: Cow<'r, str>,
 }
 
 /// Takes the calls out of a message, in all formats of the API.
-pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
-    let mut past: Vec<Past<'r>> = Vec::new();
+pub(super) fn take_calls<'r>(message: &mut Message<'r>) -> Vec<EarlierCall<'r>> {
+    let mut past: Vec<EarlierCall<'r>> = Vec::new();
     for call in message.tool_calls.take().unwrap_or_default() {
         let id = call.id.unwrap_or_default();
         let Some(function) = call.function else {
@@ -270,14 +270,14 @@ pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
                 other => Cow::Owned(other.map(|other| other.to_string()).unwrap_or_default()),
             };
             let (name, arguments) = (text("name"), text("input"));
-            past.push(Past {
+            past.push(EarlierCall {
                 name,
                 id,
                 arguments,
             });
             continue;
         };
-        past.push(Past {
+        past.push(EarlierCall {
             name: function.name.unwrap_or_default(),
             id,
             arguments: match function.arguments {

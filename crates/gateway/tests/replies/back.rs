@@ -70,7 +70,7 @@ fn turn_for_model(recorded: &Recorded, settings: &ModelSettings) -> String {
 }
 
 #[test]
-fn what_the_client_sends_back_is_what_the_model_wrote() {
+fn history_has_the_text_of_the_model() {
     let tools = ToolSet::new(read_tool_definitions(&tools().to_string()).unwrap()).unwrap();
     let settings = streaming();
     let plan = plan(&json!({}), &settings);

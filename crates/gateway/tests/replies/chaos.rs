@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::replies::chunks::without_ids;
 use crate::replies::expected;
-use crate::replies::memory::{Client, Played, Stage};
+use crate::replies::memory::{Client, Played, TestGateway};
 use crate::replies::model::{plan, request, streaming, tool_set};
 
 const LIMITS: Limits = Limits {
@@ -375,7 +375,7 @@ impl Case {
         }
     }
 
-    fn play(&self, stage: &Stage) -> Played {
+    fn play(&self, gateway: &TestGateway) -> Played {
         let mut body = request(&self.fields);
         if !self.has_tools {
             body["tools"] = json!([]);
@@ -383,7 +383,7 @@ impl Case {
         }
         let request = Request::post("/v1/chat/completions");
         let request = request.body(Body::from(body.to_string())).unwrap();
-        stage.play(request, self.scripts.clone(), self.client)
+        gateway.play(request, self.scripts.clone(), self.client)
     }
 
     fn check(&self, played: &Played, plan: &ReplyPlan) {
@@ -415,7 +415,7 @@ impl Case {
             self.check_streamed(played, plan);
         } else {
             let (answer, counts, rounds) = unstreamed(plan, &self.scripts);
-            assert_eq!(played.asked.len(), rounds);
+            assert_eq!(played.requests.len(), rounds);
             assert_eq!(report.counts, counts);
             match answer {
                 Err(status) => assert_eq!(got.status, Some(status)),
@@ -430,7 +430,7 @@ impl Case {
 
     /// No wait is longer than what is set for it.
     fn check_time(&self, played: &Played) {
-        let upstream: Duration = (0..played.asked.len())
+        let upstream: Duration = (0..played.requests.len())
             .map(|round| {
                 let script = &self.scripts[round.min(self.scripts.len() - 1)];
                 let waits = script.pieces.iter().filter(|piece| !piece.after.is_zero());
@@ -452,7 +452,7 @@ impl Case {
 
     fn check_as_it_came(&self, played: &Played) {
         let arrived = arrive(&self.scripts[0]);
-        assert_eq!(played.asked.len(), 1);
+        assert_eq!(played.requests.len(), 1);
         if let Some(failure) = arrived.refused {
             assert_eq!(played.got.status, Some(failure.status));
             return;
@@ -473,7 +473,7 @@ impl Case {
         let at_once = streamed(plan, &self.scripts, Some(&expected.taken));
         assert_eq!(expected.recorded, at_once.recorded);
         assert_eq!(report.counts, expected.counts);
-        assert_eq!(played.asked.len(), expected.rounds);
+        assert_eq!(played.requests.len(), expected.rounds);
         assert_eq!(report.error.is_some(), expected.failed.is_some());
         if let Some((status, time, true)) = expected.failed {
             // Who has recorded a sign of life has been answered with 200 already.
@@ -557,7 +557,7 @@ fn script(random: &mut Random, is_streamed: bool) -> Script {
 
 #[test]
 fn each_reply_ends_once() {
-    let stage = Stage::new(|config| {
+    let gateway = TestGateway::new(|config| {
         config.models = vec![("streaming".to_owned(), streaming())];
         // A place that is not given back is missed by the next.
         config.limits.concurrent = 1;
@@ -576,7 +576,7 @@ fn each_reply_ends_once() {
         };
         let plan = plan(&case.fields, &settings);
         let _playing = Playing::new("GATEWAY", seed);
-        let played = case.play(&stage);
+        let played = case.play(&gateway);
         case.check(&played, &plan);
     }
 }

@@ -87,7 +87,7 @@ impl Setting {
     }
 
     /// What the model server is asked, and how its reply is read.
-    fn asked(&self, request: &Value) -> (Vec<Value>, ReplyPlan) {
+    fn model_request(&self, request: &Value) -> (Vec<Value>, ReplyPlan) {
         let body = request.to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
         let secret = Secret::new("secret");
@@ -114,7 +114,7 @@ impl Setting {
 fn check_taught(setting: &Setting, messages: &[Value]) {
     let translated = |tools: &Value| {
         let request = setting.request(messages, tools);
-        let (messages, plan) = setting.asked(&request);
+        let (messages, plan) = setting.model_request(&request);
         let text = text_of(&messages[0]);
         let (_, prompt) = text.split_once(TAUGHT).unwrap();
         let document = Document::parse(prompt, plan.dialect()).unwrap();
@@ -294,7 +294,7 @@ fn text_of(message: &Value) -> String {
 }
 
 /// The state of a conversation.
-struct Talk {
+struct TestConversation {
     messages: Vec<Value>,
     /// The calls that the client has sent back, by turns of the model.
     sent: Vec<Sent>,
@@ -314,7 +314,7 @@ struct Tally {
     turns: u64,
 }
 
-impl Talk {
+impl TestConversation {
     /// What the model reads is what the client has sent.
     fn check_request(
         &self,
@@ -518,22 +518,23 @@ fn conversations_are_translated_faithfully() {
         let random = &mut random;
         let setting = Setting::new(random);
         let dialect = setting.settings.dialect.clone();
-        let mut talk = Talk {
+        let mut conversation = TestConversation {
             messages: vec![json!({"role": "user", "content": hostile(random, &dialect)})],
             sent: Vec::new(),
             ids: HashSet::new(),
         };
         if random.one_in(2) {
             let system = json!({"role": "system", "content": hostile(random, &dialect)});
-            talk.messages.insert(0, system);
+            conversation.messages.insert(0, system);
         }
-        check_taught(&setting, &talk.messages);
+        check_taught(&setting, &conversation.messages);
         for _ in 0..=random.below(4) {
-            let (messages, plan) = setting.asked(&setting.request(&talk.messages, &setting.tools));
-            talk.check_request(&setting, &messages, &plan, &mut tally);
+            let (messages, plan) =
+                setting.model_request(&setting.request(&conversation.messages, &setting.tools));
+            conversation.check_request(&setting, &messages, &plan, &mut tally);
             let recorded = turn(random, &setting, &plan, &mut tally);
             // A client that knows the markers puts them everywhere.
-            talk.continue_with(random, recorded, plan.dialect());
+            conversation.continue_with(random, recorded, plan.dialect());
         }
     }
     if count >= 60 {

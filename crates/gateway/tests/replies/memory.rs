@@ -27,7 +27,7 @@ pub(crate) struct Model(Arc<Known>);
 #[derive(Default)]
 struct Known {
     scripts: Mutex<VecDeque<Script>>,
-    asked: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<Value>>,
     busy: AtomicUsize,
 }
 
@@ -50,7 +50,7 @@ impl Drop for Busy {
 impl LocalModel for Model {
     fn answer(&self, request: Request<Bytes>) -> ResponseFuture {
         let body = serde_json::from_slice(request.body()).expect("JSON");
-        self.0.asked.lock().unwrap().push(body);
+        self.0.requests.lock().unwrap().push(body);
         let mut scripts = self.0.scripts.lock().unwrap();
         let script = match scripts.len() {
             1 => scripts.front().cloned(),
@@ -145,21 +145,21 @@ pub(crate) struct Got {
 pub(crate) struct Played {
     pub(crate) got: Got,
     pub(crate) report: Report,
-    /// What the model was asked.
-    pub(crate) asked: Vec<Value>,
+    /// The requests that the model got.
+    pub(crate) requests: Vec<Value>,
     /// How long it all took, on the clock that is stopped.
     pub(crate) time: Duration,
 }
 
 /// A gateway and all around it.
-pub(crate) struct Stage {
+pub(crate) struct TestGateway {
     runtime: Runtime,
     gateway: Gateway,
     model: Model,
     reports: Arc<Mutex<Vec<Report>>>,
 }
 
-impl Stage {
+impl TestGateway {
     pub(crate) fn new(set: impl FnOnce(&mut GatewayConfig)) -> Self {
         let model = Model::default();
         let mut config = GatewayConfig::new(Upstream::local(model.clone()), Secret::new("secret"));
@@ -192,12 +192,12 @@ impl Stage {
         client: Client,
     ) -> Played {
         *self.model.0.scripts.lock().unwrap() = scripts.into_iter().collect();
-        self.model.0.asked.lock().unwrap().clear();
+        self.model.0.requests.lock().unwrap().clear();
         self.reports.lock().unwrap().clear();
         let (got, time) = self.runtime.block_on(async {
             let started = Instant::now();
             let mut got = Got::default();
-            let body = self.talk(request, client, &mut got).await;
+            let body = self.exchange(request, client, &mut got).await;
             while body.is_some() && self.reports.lock().unwrap().is_empty() {
                 // It is abandoned in time, which the case checks.
                 sleep(Duration::from_secs(1)).await;
@@ -225,7 +225,7 @@ impl Stage {
         Played {
             got,
             report: reports.remove(0),
-            asked: std::mem::take(&mut *self.model.0.asked.lock().unwrap()),
+            requests: std::mem::take(&mut *self.model.0.requests.lock().unwrap()),
             time,
         }
     }
@@ -248,7 +248,12 @@ impl Stage {
     }
 
     /// Receives the response. Returns the rest of its body if the client stops reading.
-    async fn talk(&self, request: Request<Body>, client: Client, got: &mut Got) -> Option<Body> {
+    async fn exchange(
+        &self,
+        request: Request<Body>,
+        client: Client,
+        got: &mut Got,
+    ) -> Option<Body> {
         let (wait, most, leaves) = match client {
             Client::Reads(wait) => (wait, usize::MAX, Duration::MAX),
             Client::Stops(pieces) => (Duration::ZERO, pieces, Duration::MAX),

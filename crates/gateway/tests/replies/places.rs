@@ -51,7 +51,7 @@ async fn ask(gateway: &Gateway, key: &str, body: Body) -> Response<Body> {
 const PLAIN: &str = r#"{"messages":[]}"#;
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_ask_takes_no_place() {
+async fn unauthorized_requests_take_no_slot() {
     let gateway = gateway(|config| config.limits.concurrent = 1);
     let started = Instant::now();
     let unending = || Body::new(Unending(Some("{".into())));

@@ -41,7 +41,7 @@ fn lines(recorded: &Recorded) -> String {
 }
 
 /// What the words behind `reply` ask for.
-fn asked(words: &[String]) -> (Value, ModelSettings) {
+fn request_of(words: &[String]) -> (Value, ModelSettings) {
     let mut settings = ModelSettings::default();
     let mut fields = json!({});
     for word in words {
@@ -68,7 +68,7 @@ fn examples() {
         match fence.info[0].as_str() {
             "reply" => rounds.push((fence.info[1..].to_vec(), fence.content)),
             "client" => {
-                let (fields, settings) = asked(&rounds[0].0[1..]);
+                let (fields, settings) = request_of(&rounds[0].0[1..]);
                 let plan = plan(&fields, &settings);
                 let streams = rounds.drain(..).map(|(words, text)| {
                     let edges = text

@@ -8,7 +8,7 @@ use plaincall_testkit::model_server::{Head, Piece, Script, Then};
 use plaincall_testkit::strict_client::{Recorded, read_answer};
 use serde_json::json;
 
-use crate::replies::memory::{Client, Played, Stage};
+use crate::replies::memory::{Client, Played, TestGateway};
 use crate::replies::model::request;
 
 const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
@@ -28,15 +28,15 @@ fn usage() -> Vec<u8> {
     format!("data: {}\n\n", json!({"choices": [], "usage": usage})).into_bytes()
 }
 
-fn asked() -> Request<Body> {
+fn chat_request() -> Request<Body> {
     let body = request(&json!({"stream_options": {"include_usage": true}}));
     let request = Request::post("/v1/chat/completions");
     request.body(Body::from(body.to_string())).unwrap()
 }
 
 /// Plays a response that ends normally.
-fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Recorded, Played) {
-    let played = stage.play(asked(), scripts, client);
+fn play(gateway: &TestGateway, scripts: Vec<Script>, client: Client) -> (Recorded, Played) {
+    let played = gateway.play(chat_request(), scripts, client);
     assert_eq!(played.got.end, Some(Ok(())));
     assert_eq!(played.report.error, None);
     let recorded = read_answer(&played.got.bytes, true);
@@ -46,10 +46,10 @@ fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Recorded, Playe
 
 #[test]
 fn clients_that_wait_receive_keep_alives() {
-    let stage = Stage::new(|_| {});
+    let gateway = TestGateway::new(|_| {});
     let mut script = Script::stream(&["Yes."], "stop");
     script.pieces[0].after = Duration::from_secs(40);
-    let (recorded, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+    let (recorded, played) = play(&gateway, vec![script], Client::Reads(Duration::ZERO));
     assert_eq!(recorded.content, "Yes.");
     let text = String::from_utf8(played.got.bytes).unwrap();
     let comments = ": keep-alive\n\n".repeat(2);
@@ -60,7 +60,7 @@ fn clients_that_wait_receive_keep_alives() {
 /// While a call is held back, or the model is asked again, chunks come that hold nothing.
 #[test]
 fn empty_deltas_keep_a_client_waiting() {
-    let stage = Stage::new(|_| {});
+    let gateway = TestGateway::new(|_| {});
     let slow = |texts: &[&str]| {
         let mut script = Script::stream(texts, "stop");
         for piece in &mut script.pieces {
@@ -77,7 +77,7 @@ fn empty_deltas_keep_a_client_waiting() {
         "\n!!!GADGET_END\n",
     ];
     let scripts = vec![slow(&pieces), slow(&[ADD])];
-    let (recorded, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
+    let (recorded, played) = play(&gateway, scripts, Client::Reads(Duration::ZERO));
     assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let text = String::from_utf8(played.got.bytes).unwrap();
     let empty =
@@ -88,8 +88,8 @@ fn empty_deltas_keep_a_client_waiting() {
 }
 
 #[test]
-fn what_is_not_waited_for_any_longer() {
-    let stage = Stage::new(|config| {
+fn abandoned_upstreams_are_cancelled() {
+    let gateway = TestGateway::new(|config| {
         config.timeouts.keep_alive = Duration::from_hours(1);
     });
     let started = |pieces| Script::stream(&["I add.\n", ADD], "stop").only(pieces, Then::Stall);
@@ -108,7 +108,7 @@ fn what_is_not_waited_for_any_longer() {
         (started(1), 200, "stopped sending data", 300),
         (started(2), 200, "stopped sending data", 300),
     ] {
-        let played = stage.play(asked(), vec![script], Client::Reads(Duration::ZERO));
+        let played = gateway.play(chat_request(), vec![script], Client::Reads(Duration::ZERO));
         assert_eq!(played.got.status, Some(status), "{words}");
         let text = String::from_utf8(played.got.bytes.clone()).unwrap();
         assert!(text.contains(words), "{words} in {text}");
@@ -128,7 +128,7 @@ fn what_is_not_waited_for_any_longer() {
 
 #[test]
 fn no_client_waits_for_a_server_that_continues() {
-    let stage = Stage::new(|_| {});
+    let gateway = TestGateway::new(|_| {});
     let comment = b": x\n\n".to_vec();
     let nothing = b"data:\n\n".to_vec();
     let mut after_four = vec![comment.clone(); 7];
@@ -152,7 +152,7 @@ fn no_client_waits_for_a_server_that_continues() {
         (at_once(b"data:\n\n"), 0, false),
     ];
     for (place, (script, time, has_usage)) in table.into_iter().enumerate() {
-        let (recorded, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+        let (recorded, played) = play(&gateway, vec![script], Client::Reads(Duration::ZERO));
         assert_eq!(recorded.content, "Yes.", "{place}");
         assert_eq!(recorded.finish_reason.as_deref(), Some("stop"), "{place}");
         assert_eq!(recorded.usage.is_some(), has_usage, "{place}");
@@ -164,25 +164,25 @@ fn no_client_waits_for_a_server_that_continues() {
 
 #[test]
 fn a_slow_client_receives_the_usage() {
-    let stage = Stage::new(|_| {});
+    let gateway = TestGateway::new(|_| {});
     let script = Script::stream(&["Yes."], "stop").only(2, Then::End);
     let usage = Script::new(script.head.clone().unwrap(), vec![usage()]).cut(&[3]);
     let mut script = script;
     script.pieces.extend(usage.pieces);
     let slow = Client::Reads(Duration::from_secs(20));
-    let (recorded, _) = play(&stage, vec![script], slow);
+    let (recorded, _) = play(&gateway, vec![script], slow);
     assert!(recorded.usage.is_some());
 }
 
 #[test]
 fn an_invalid_call_ends_its_round_at_once() {
-    let stage = Stage::new(|_| {});
+    let gateway = TestGateway::new(|_| {});
     let wrong = ADD.replace('5', "five");
     let scripts = vec![
         late(&wrong, Vec::new(), Then::Stall),
         late(ADD, Vec::new(), Then::Stall),
     ];
-    let (recorded, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
+    let (recorded, played) = play(&gateway, scripts, Client::Reads(Duration::ZERO));
     assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let took = played.time.as_millis();
     assert!((5_000..5_050).contains(&took), "{took}");

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::serving::started::{Started, nothing_is_left, request};
+use crate::serving::test_gateway::{TestGateway, nothing_is_left, request};
 
 /// Much longer than anything takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,8 +26,8 @@ const BODY: usize = 100_000;
 const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
 
 /// A gateway that takes little.
-async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> Started {
-    let gateway = Started::before(server, |config| {
+async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> TestGateway {
+    let gateway = TestGateway::before(server, |config| {
         config.limits.body = BODY;
         config.limits.head = 8 << 10;
         set(&mut config.timeouts);
@@ -43,7 +43,7 @@ fn chat(body: impl AsRef<[u8]>) -> Vec<u8> {
 }
 
 /// What is answered to these bytes, until the connection is closed.
-async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
+async fn answer(gateway: &TestGateway, bytes: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
     // A server that responds early need not read on.
@@ -56,7 +56,7 @@ async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
 
 /// Sends these bytes and checks the answer: its status, what the message holds and the field that is named. Where
 /// no message is expected, there is no body: invalid HTTP gets only a status.
-async fn check(gateway: &Started, bytes: &[u8], status: u16, words: &str, param: Option<&str>) {
+async fn check(gateway: &TestGateway, bytes: &[u8], status: u16, words: &str, param: Option<&str>) {
     let answer = answer(gateway, bytes).await;
     let answer = String::from_utf8(answer).unwrap();
     let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
@@ -170,7 +170,7 @@ async fn bodies_that_are_too_long() {
 }
 
 #[tokio::test]
-async fn what_is_no_request() {
+async fn malformed_requests() {
     let server = ModelServer::start(vec![]).await;
     let gateway = small(&server, |_| {}).await;
     let with = |header: &str| format!("{CHAT}{header}\r\n\r\n{{}}").into_bytes();
@@ -263,9 +263,9 @@ async fn paths_and_methods_that_are_none() {
 
 /// The connection is reusable after a rejected request.
 #[tokio::test]
-async fn what_is_not_wanted_does_not_stand_in_the_way() {
+async fn the_body_of_a_rejected_request_is_drained() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.limits.body = BODY;
         config.keys = vec!["key".to_owned()];
     })
@@ -295,7 +295,7 @@ async fn what_is_not_wanted_does_not_stand_in_the_way() {
 }
 
 /// Sends one byte at a time and reads the response.
-async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
+async fn drip(gateway: &TestGateway, begin: &[u8], drops: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
     to.write_all(begin).await.unwrap();
@@ -317,7 +317,7 @@ async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_comes_too_slowly() {
+async fn slow_requests_time_out() {
     let server = ModelServer::start(vec![]).await;
     let gateway = small(&server, |timeouts| {
         timeouts.head = Duration::from_millis(300);
@@ -371,7 +371,7 @@ async fn clients_that_go_away() {
         ("in the answer", whole.len(), Some(stalling())),
     ];
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         // A sign of life is not what finds it out.
         config.timeouts.keep_alive = Duration::from_hours(1);
     })
@@ -417,7 +417,7 @@ async fn clients_that_go_away() {
 #[tokio::test]
 async fn a_client_that_goes_away_after_asking_twice() {
     let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.timeouts.keep_alive = Duration::from_millis(50);
     })
     .await;
@@ -434,7 +434,7 @@ async fn a_client_that_goes_away_after_asking_twice() {
 async fn requests_in_one_go() {
     let scripts = ["One.", "Two.", "Three."].map(|text| Script::stream(&[text], "stop"));
     let server = ModelServer::start(scripts.to_vec()).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let body = request(true).to_string();
     let one = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
@@ -454,7 +454,7 @@ async fn requests_in_one_go() {
 #[tokio::test]
 async fn the_older_protocol() {
     let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let body = request(true).to_string();
     let asked = format!(
         "POST /v1/chat/completions HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}",
@@ -474,7 +474,7 @@ async fn the_older_protocol() {
 #[tokio::test]
 async fn a_client_that_waits_to_be_asked_for_the_body() {
     let server = ModelServer::start(vec![Script::json(200, &json!({"choices": []}))]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     let body = json!({"messages": []}).to_string();
     let head = format!(
@@ -501,9 +501,9 @@ fn tools(count: usize, parameters: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_of_too_many_pieces() {
+async fn requests_with_too_many_values() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let many = tools(1025, &json!({})).to_string();
     check(
         &gateway,

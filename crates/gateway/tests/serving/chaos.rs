@@ -15,7 +15,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use crate::serving::started::{Started, nothing_is_left, request};
+use crate::serving::test_gateway::{TestGateway, nothing_is_left, request};
 
 /// How many numbers are played at the same time, each by servers of its own.
 const LANES: u64 = 4;
@@ -58,7 +58,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         (ArgumentMode::Stream, false),
         (ArgumentMode::Checked, false),
     ] {
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             config.other_models.arguments = mode;
             config.limits.stream = sse::Limits {
                 line: 64 << 10,
@@ -97,7 +97,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         // Some clients do not wait for the end, or not even for the beginning.
         let idle_timeout = random.one_in(5).then(|| random.below(8));
         let _playing = Playing::new("CHAOS", seed);
-        let talk = async {
+        let exchange = async {
             if let Some(pieces) = idle_timeout {
                 return leave(gateway, &server, &body, pieces).await;
             }
@@ -108,7 +108,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
                 expected.check_as_it_came(response).await;
             }
         };
-        let ended = tokio::time::timeout(TIMEOUT, talk).await;
+        let ended = tokio::time::timeout(TIMEOUT, exchange).await;
         ended.expect("an end in time");
         asked += 1;
         nothing_is_left(gateway, &server).await;
@@ -125,7 +125,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
 }
 
 /// Asks, takes so many pieces of the answer at most, and goes.
-async fn leave(gateway: &Started, server: &ModelServer, body: &Value, pieces: usize) {
+async fn leave(gateway: &TestGateway, server: &ModelServer, body: &Value, pieces: usize) {
     let request = gateway.client.post(gateway.url("/v1/chat/completions"));
     let asked = request.body(body.to_string()).send();
     let Some(pieces) = pieces.checked_sub(1) else {

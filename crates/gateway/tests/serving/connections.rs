@@ -6,7 +6,7 @@ use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::serving::started::{Started, request};
+use crate::serving::test_gateway::{TestGateway, request};
 
 /// Much longer than anything takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ async fn read_end(client: &mut TcpStream) {
 #[tokio::test]
 async fn no_more_than_are_allowed() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| config.limits.connections = 2).await;
+    let gateway = TestGateway::before(&server, |config| config.limits.connections = 2).await;
     let connect = || async { TcpStream::connect(gateway.address).await.unwrap() };
     let (mut first, mut second) = (connect().await, connect().await);
     for client in [&mut first, &mut second] {
@@ -58,7 +58,7 @@ async fn no_more_than_are_allowed() {
 async fn how_long_they_are_kept() {
     let server = ModelServer::start(vec![]).await;
     let with = |head: u64, kept: u64| {
-        Started::before(&server, move |config| {
+        TestGateway::before(&server, move |config| {
             config.timeouts.head = Duration::from_millis(head);
             config.timeouts.connection_idle = Duration::from_millis(kept);
         })
@@ -95,7 +95,7 @@ async fn how_long_they_are_kept() {
 async fn none_is_left_after_the_server_is_dropped() {
     let script = Script::stream(&["Yes."], "stop").only(1, Then::Stall);
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let mut answer = gateway.post(&request(true)).await;
     assert!(answer.chunk().await.unwrap().is_some());
     let mut client = TcpStream::connect(gateway.address).await.unwrap();

@@ -10,7 +10,7 @@ use plaincall_testkit::strict_client::read_answer;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::serving::started::{ADD, Started, request};
+use crate::serving::test_gateway::{ADD, TestGateway, request};
 
 /// What a request without tools looks like.
 fn plain(is_streamed: bool) -> Value {
@@ -21,7 +21,7 @@ fn plain(is_streamed: bool) -> Value {
 async fn draining_completes_requests_and_is_visible() {
     let scripts = vec![Script::stream(&["Yes."], "stop"); 2];
     let server = ModelServer::start(scripts).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert!(!response.headers().contains_key("connection"));
     gateway.gateway.drain();
@@ -52,7 +52,7 @@ async fn unanswered_requests_get_an_error() {
     ];
     for (body, script) in table {
         let server = ModelServer::start(vec![script]).await;
-        let mut gateway = Started::before(&server, |config| {
+        let mut gateway = TestGateway::before(&server, |config| {
             config.timeouts.drain = Duration::from_millis(100);
         })
         .await;
@@ -100,7 +100,7 @@ async fn an_incomplete_event_is_not_repaired() {
         let bytes = pieces.iter().map(|piece| piece.as_bytes().to_vec());
         let script = Script::new(head, bytes.collect()).only(pieces.len(), Then::Stall);
         let server = ModelServer::start(vec![script]).await;
-        let mut gateway = Started::before(&server, |config| {
+        let mut gateway = TestGateway::before(&server, |config| {
             config.timeouts.drain = Duration::from_millis(100);
         })
         .await;

@@ -8,13 +8,13 @@ use plaincall_testkit::strict_client::read_answer;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::serving::started::{ADD, Started, request};
+use crate::serving::test_gateway::{ADD, TestGateway, request};
 
 /// Errors before the response begins.
 async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
     let (has_head, then) = (script.head.is_some(), script.then);
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config| match then {
+    let gateway = TestGateway::before(&server, |config| match then {
         // Only what does not come is waited for shortly.
         Then::Stall if has_head => config.timeouts.idle = Duration::from_millis(300),
         Then::Stall => config.timeouts.first_byte = Duration::from_millis(300),
@@ -79,7 +79,7 @@ async fn before_it_has_begun() {
     }
     cases.join_all().await;
     let unreachable_server = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
-    let gateway = Started::with(unreachable_server, |_| {}).await;
+    let gateway = TestGateway::with(unreachable_server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("cannot be reached"));
@@ -91,7 +91,7 @@ async fn retry_after_is_forwarded() {
         Script::json(429, &json!({"error": {"message": "slow"}})).header("retry-after", "7");
 
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.headers()["retry-after"], "7");
 }
@@ -104,7 +104,7 @@ async fn in_the_middle() {
         (Then::End, "is incomplete"),
     ] {
         let server = ModelServer::start(vec![script(then)]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let recorded = gateway.read_answer(&request(true)).await;
         assert_eq!(recorded.content, "I add.\n");
         assert!(
@@ -125,7 +125,7 @@ async fn a_client_that_goes_takes_the_request_with_it() {
         (false, started(1)),
     ] {
         let server = ModelServer::start(vec![script]).await;
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             // A sign of life is not what finds it out.
             config.timeouts.keep_alive = Duration::from_hours(1);
         })
@@ -154,7 +154,7 @@ async fn a_client_that_goes_takes_the_request_with_it() {
 async fn without_tools_a_client_that_goes_takes_the_request_too() {
     let server =
         ModelServer::start(vec![Script::stream(&["a"], "stop").only(1, Then::Stall)]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let response = gateway.post(&json!({"messages": [], "stream": true})).await;
     drop(response);
     server.until(|seen| seen.dropped == 1).await;
@@ -165,7 +165,7 @@ async fn a_call_that_waits_ends_the_request() {
     let second = "!!!GADGET_START:add:b:gadget_1\n!!!ARG:a\n6\n!!!GADGET_END";
     let script = Script::stream(&[ADD, second, "more"], "stop").only(2, Then::Stall);
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let recorded = gateway.read_answer(&request(true)).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     server.until(|seen| seen.dropped == 1).await;
@@ -175,7 +175,7 @@ async fn a_call_that_waits_ends_the_request() {
 async fn it_ends_with_the_reply() {
     let script = Script::stream(&["a", "b", "c"], "stop").after(Duration::from_millis(100));
     let server = ModelServer::start(vec![script]).await;
-    let mut gateway = Started::before(&server, |_| {}).await;
+    let mut gateway = TestGateway::before(&server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     gateway.stop();
     let bytes = response.bytes().await.unwrap();

@@ -6,11 +6,11 @@ use plaincall_testkit::round_robin::RoundRobin;
 use plaincall_testkit::strict_client::Recorded;
 use serde_json::{Value, json};
 
-use crate::serving::started::{Started, completion, request};
+use crate::serving::test_gateway::{TestGateway, completion, request};
 
 /// A gateway whose conversations have keys of their own, and whose replies are repaired.
-async fn instance(server: &ModelServer) -> Started {
-    let gateway = Started::before(server, |config| {
+async fn instance(server: &ModelServer) -> TestGateway {
+    let gateway = TestGateway::before(server, |config| {
         config.other_models.markers = Markers::Keyed;
     });
     gateway.await

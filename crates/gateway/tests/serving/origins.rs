@@ -4,12 +4,12 @@ use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use reqwest::Method;
 
-use crate::serving::started::{Started, completion, request};
+use crate::serving::test_gateway::{TestGateway, completion, request};
 
 /// The status for a page of `https://here.example`, and the origin that may read the answer.
 async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u16, Option<&str>)) {
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.keys = keys.iter().map(|key| (*key).to_owned()).collect();
         config.origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
     })
@@ -36,7 +36,7 @@ async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u1
 }
 
 #[tokio::test]
-async fn who_may_ask_and_read() {
+async fn allowed_origins() {
     let here = "https://here.example";
     let there = "https://there.example";
     // Without keys, any page that a user visits could use the model.
@@ -56,7 +56,7 @@ async fn who_may_ask_and_read() {
 #[tokio::test]
 async fn wrong_addresses() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.origins = vec!["https://here.example".to_owned()];
     })
     .await;
@@ -99,7 +99,7 @@ async fn browsers_ask_before() {
         (&[], None),
     ] {
         let server = ModelServer::start(vec![]).await;
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             config.keys = vec!["k".to_owned()];
             config.origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
         })
@@ -137,7 +137,7 @@ async fn browsers_ask_before() {
 }
 
 #[test]
-fn what_is_an_origin() {
+fn origins() {
     for (origin, words) in [
         ("https://chat.example", ""),
         ("http://localhost:3000", ""),

@@ -8,7 +8,7 @@ use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::serving::started::{ADD, Started, completion, request};
+use crate::serving::test_gateway::{ADD, TestGateway, completion, request};
 
 /// Rate limits of a server.
 fn limited(script: Script) -> Script {
@@ -43,7 +43,7 @@ async fn other_routes_are_passed_on() {
         let head = Head::new(200).header("content-type", "audio/x");
         let script = limited(Script::new(head, vec![answer.clone()]));
         let server = ModelServer::start(vec![script]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let method = method.parse().unwrap();
         let asked = gateway.client.request(method, gateway.url(path));
         let asked = asked.header("content-type", "text/x").body("{ any }");
@@ -85,7 +85,7 @@ async fn the_status_is_passed_on() {
         Script::new(head, vec![])
     });
     let server = ModelServer::start(scripts.to_vec()).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     for (count, status) in [200, 201, 202, 204, 206].into_iter().enumerate() {
         let asked = gateway.client.post(gateway.url("/v1/images/edits"));
         let response = asked.send().await.unwrap();
@@ -98,10 +98,10 @@ async fn the_status_is_passed_on() {
 }
 
 #[tokio::test]
-async fn who_asks_for_the_head_alone_has_not_gone() {
+async fn a_head_request_is_not_abandoned() {
     let models = json!({"object": "list", "data": []});
     let server = ModelServer::start(vec![Script::json(200, &models)]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let response = gateway.client.head(gateway.url("/v1/models")).send().await;
     let response = response.unwrap();
     assert_eq!(response.status(), 200);
@@ -147,7 +147,7 @@ async fn web_pages_with_a_status_of_success() {
             // A byte at a time.
             let pieces = body.bytes().map(|byte| vec![byte]).collect();
             let server = ModelServer::start(vec![Script::new(head, pieces)]).await;
-            let gateway = Started::before(&server, |_| {}).await;
+            let gateway = TestGateway::before(&server, |_| {}).await;
             let response = gateway.client.post(gateway.url(path));
             let response = response.body(asked.to_string()).send().await.unwrap();
             let status = response.status().as_u16();
@@ -170,7 +170,7 @@ async fn web_pages_with_a_status_of_success() {
 
 /// What is encoded is read nowhere, and passed on only where nothing has to be read.
 #[tokio::test]
-async fn what_is_encoded() {
+async fn encoded_bodies() {
     let zipped = || {
         let script = Script::json(200, &completion("Yes."));
         script.header("content-encoding", "gzip")
@@ -184,7 +184,7 @@ async fn what_is_encoded() {
     for (path, encoding, status, expected) in table {
         for is_streamed in [true, false] {
             let server = ModelServer::start(vec![zipped()]).await;
-            let gateway = Started::before(&server, |_| {}).await;
+            let gateway = TestGateway::before(&server, |_| {}).await;
             let mut asked = gateway.client.post(gateway.url(path));
             if let Some(encoding) = encoding {
                 asked = asked.header("content-encoding", encoding);
@@ -210,14 +210,14 @@ async fn what_is_encoded() {
 
 /// Bytes that would be changed in a text.
 #[tokio::test]
-async fn what_is_encoded_stays_as_it_is() {
+async fn encoded_bodies_are_not_changed() {
     let bytes = b"\x1f\x8b\xc2\x85\xe2\x80\xa8 \"finish_reason\":\"eos\"".to_vec();
     for content_type in ["text/event-stream", "application/json"] {
         let head = Head::new(200)
             .header("content-type", content_type)
             .header("content-encoding", "gzip");
         let server = ModelServer::start(vec![Script::new(head, vec![bytes.clone()])]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let response = gateway.post(&json!({"messages": [], "stream": true})).await;
         assert_eq!(response.headers()["content-encoding"], "gzip");
         assert_eq!(response.bytes().await.unwrap(), bytes, "{content_type}");
@@ -227,7 +227,7 @@ async fn what_is_encoded_stays_as_it_is() {
 #[tokio::test]
 async fn not_all_is_passed_on() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.keys = vec!["one".to_owned()];
         config.limits.body = 10;
     })
@@ -278,7 +278,7 @@ async fn headers_of_the_model_s_server_reach_the_client() {
     ];
     for (body, script, status) in table {
         let server = ModelServer::start(vec![limited(script)]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let response = gateway.post(&body).await;
         assert_eq!(response.status(), status);
         let headers = response.headers();
@@ -289,7 +289,7 @@ async fn headers_of_the_model_s_server_reach_the_client() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_key_goes_with_it() {
+async fn key_headers_are_passed_with_the_key() {
     // A key that clients must show, a key for the model server.
     for (key, own, is_passed) in [
         (None, None, true),
@@ -298,7 +298,7 @@ async fn what_belongs_to_a_key_goes_with_it() {
         (Some("theirs"), Some("ours"), false),
     ] {
         let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             config.keys = key.map(str::to_owned).into_iter().collect();
             config.upstream = Upstream::http(server.url(), own.map(str::to_owned));
         })
@@ -325,7 +325,7 @@ async fn what_belongs_to_a_key_goes_with_it() {
 /// Checks the client's response for an error of the model server, with or without a key of the gateway.
 async fn check_error(script: Script, key: Option<&str>, body: &Value, status: u16, words: &str) {
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.upstream = Upstream::http(server.url(), key.map(str::to_owned));
     })
     .await;
@@ -385,7 +385,7 @@ async fn the_gateway_s_own_key_reaches_no_client() {
 /// The bytes that a client gets of an answer, and its headers as text.
 async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) -> (u16, String) {
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.upstream = Upstream::http(server.url(), key.map(str::to_owned));
     })
     .await;
@@ -468,7 +468,7 @@ async fn the_gateway_s_own_key_is_in_no_answer() {
 
 /// Finish reasons are those of the API, and no event is cut by a client that splits lines at every separator.
 #[tokio::test]
-async fn what_clients_cannot_read_is_put_right() {
+async fn unreadable_responses_are_fixed() {
     let plain = json!({"messages": []});
     let streamed = json!({"messages": [], "stream": true});
     for (reason, expected) in [

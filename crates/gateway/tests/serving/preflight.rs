@@ -4,7 +4,7 @@ use plaincall_gateway::{Replay, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::json;
 
-use crate::serving::started::Started;
+use crate::serving::test_gateway::TestGateway;
 
 /// Checks the message for a server with this response, address and keys.
 async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bool, words: &str) {
@@ -13,7 +13,7 @@ async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bo
         format!("http://{}{path}", server.address),
         key.map(str::to_owned),
     );
-    let gateway = Started::with(upstream, |config| {
+    let gateway = TestGateway::with(upstream, |config| {
         if has_keys {
             config.keys = vec!["one".to_owned()];
         }
@@ -56,10 +56,10 @@ async fn messages() {
     let words = "with a web page instead of an API response (status 200: My router): check the URL";
     check(vec![page], "/v1", None, false, words).await;
     let unreachable_server = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
-    let gateway = Started::with(unreachable_server, |_| {}).await;
+    let gateway = TestGateway::with(unreachable_server, |_| {}).await;
     let message = gateway.gateway.preflight().await.unwrap();
     assert!(message.contains("cannot be reached: "), "{message}");
     let replay = Upstream::local(Replay::read("\"Yes.\"").unwrap());
-    let gateway = Started::with(replay, |_| {}).await;
+    let gateway = TestGateway::with(replay, |_| {}).await;
     assert_eq!(gateway.gateway.preflight().await, None);
 }

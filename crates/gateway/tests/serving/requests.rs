@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::serving::started::{ADD, Started, completion, request};
+use crate::serving::test_gateway::{ADD, TestGateway, completion, request};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn streamed_and_whole() {
         Script::json(200, &completion(ADD)),
     ];
     let server = ModelServer::start(scripts).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let recorded = gateway.read_answer(&request(true)).await;
     assert_eq!(
         (recorded.content.as_str(), recorded.readable()),
@@ -80,7 +80,7 @@ async fn without_tools_all_is_passed_on() {
     let expected = stream.body();
     let list = json!({"object": "list", "data": [{"id": "m"}]});
     let server = ModelServer::start(vec![stream, Script::json(200, &list)]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let body = r#"{ "messages":[{"role":"user","content":"!!!ARG:"}], "stream":true, "x":1.50 }"#;
     let response = gateway.post_text(body).await;
     assert_eq!(response.bytes().await.unwrap(), expected);
@@ -108,7 +108,7 @@ async fn an_invalid_call_is_repaired() {
         Script::json(200, &completion(&wrong)),
     ])
     .await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     assert_eq!(
         gateway.read_answer(&request(true)).await.readable(),
         [("add", r#"{"a":5}"#)]
@@ -153,7 +153,7 @@ async fn a_repair_that_is_decided_at_the_end_of_a_stream_is_of_the_whole_request
             Script::stream(&[ADD], "stop").after(pause),
         ])
         .await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let recorded = gateway.read_answer(&request(true)).await;
         assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)], "{wrong}");
         let seen = server.seen();
@@ -167,7 +167,7 @@ async fn a_repair_that_is_decided_at_the_end_of_a_stream_is_of_the_whole_request
     }
 }
 
-async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16, words: &str) {
+async fn refused(gateway: &TestGateway, body: impl Into<reqwest::Body>, status: u16, words: &str) {
     let response = gateway.post_text(body).await;
     assert_eq!(response.status(), status);
     let text = response.text().await.unwrap();
@@ -182,7 +182,7 @@ async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16,
 #[tokio::test]
 async fn refusals() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| config.limits.body = 1000).await;
+    let gateway = TestGateway::before(&server, |config| config.limits.body = 1000).await;
     refused(&gateway, "{", 400, "cannot be parsed").await;
     refused(
         &gateway,
@@ -218,7 +218,7 @@ async fn errors_are_counted_and_reported() {
         ),
     ];
     let server = ModelServer::start(scripts).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     // The status of a stream is sent before anything can fail in it.
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.status(), 200);
@@ -290,7 +290,7 @@ async fn errors_are_counted_and_reported() {
 async fn which_key_it_was() {
     for (keys, expected) in [(&["one", "two"][..], Some(2)), (&["two"], None)] {
         let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             config.keys = keys.iter().map(|key| (*key).to_owned()).collect();
         })
         .await;
@@ -304,7 +304,7 @@ async fn which_key_it_was() {
 async fn keys() {
     let list = json!({"object": "list", "data": []});
     let server = ModelServer::start(vec![Script::json(200, &list), Script::json(200, &list)]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.keys = vec!["one".to_owned(), "two".to_owned()];
     })
     .await;
@@ -330,7 +330,7 @@ async fn keys() {
             .all(|asked| !asked.head.contains("authorization"))
     );
     let open = ModelServer::start(vec![Script::json(200, &list)]).await;
-    let gateway = Started::before(&open, |_| {}).await;
+    let gateway = TestGateway::before(&open, |_| {}).await;
     gateway
         .client
         .get(gateway.url("/v1/models"))
@@ -349,7 +349,7 @@ async fn keys() {
 async fn as_many_as_it_takes() {
     let slow = Script::stream(&["a", "b"], "stop").after(Duration::from_millis(100));
     let server = ModelServer::start(vec![slow]).await;
-    let gateway = Started::before(&server, |config| config.limits.concurrent = 1).await;
+    let gateway = TestGateway::before(&server, |config| config.limits.concurrent = 1).await;
     let first = gateway.post(&request(true)).await;
     let second = gateway.post(&request(true)).await;
     assert_eq!(second.status(), 503);
@@ -368,7 +368,7 @@ async fn a_body_counts_as_long_as_its_texts_are_kept() {
         let mut body = request(true);
         body["tool_choice"] = json!(choice);
         let length = body.to_string().len();
-        let gateway = Started::before(&server, |config| {
+        let gateway = TestGateway::before(&server, |config| {
             config.limits.body = length + 10;
             config.limits.bodies = length + 10;
         })
@@ -383,7 +383,7 @@ async fn a_body_counts_as_long_as_its_texts_are_kept() {
 #[tokio::test]
 async fn a_head_that_never_ends() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |config| {
+    let gateway = TestGateway::before(&server, |config| {
         config.timeouts.head = Duration::from_millis(200);
     })
     .await;
@@ -405,7 +405,7 @@ async fn recorded_replies() {
         json!({"content": "It is five."})
     );
     let replay = Replay::read(&lines).unwrap();
-    let gateway = Started::with(Upstream::local(replay), |_| {}).await;
+    let gateway = TestGateway::with(Upstream::local(replay), |_| {}).await;
     let recorded = gateway.read_answer(&request(true)).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
     let mut next = request(false);
@@ -471,7 +471,7 @@ async fn odd_tools() {
                 Script::json(200, &completion(ADD))
             };
             let server = ModelServer::start(vec![script]).await;
-            let gateway = Started::before(&server, |_| {}).await;
+            let gateway = TestGateway::before(&server, |_| {}).await;
             let mut asked = request(is_streamed);
             asked["tools"] = json!(tools);
             let response = gateway.post(&asked).await;
@@ -503,7 +503,7 @@ async fn odd_tools() {
     }
     // Where no tool is left, none is asked for, and the model server sees none.
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     let mut asked = request(false);
     asked["tools"] = json!([{"type": "web_search"}]);
     let response = gateway.post(&asked).await;

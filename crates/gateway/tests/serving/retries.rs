@@ -7,7 +7,7 @@ use plaincall_testkit::model_server::{Framing, ModelServer, Script, Then};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::serving::started::{Started, completion, request};
+use crate::serving::test_gateway::{TestGateway, completion, request};
 
 /// A server that is busy.
 fn busy(status: u16, retry_after: Option<&str>) -> Script {
@@ -21,7 +21,7 @@ fn busy(status: u16, retry_after: Option<&str>) -> Script {
 /// The status that the client gets, and how many requests the server has got.
 async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected: (u16, usize)) {
     let server = ModelServer::start(scripts.clone()).await;
-    let gateway = Started::before(&server, set).await;
+    let gateway = TestGateway::before(&server, set).await;
     let response = gateway.post(&request(false)).await;
     // What may go better the next time can be sent again.
     assert!(!response.headers().contains_key("x-should-retry"));
@@ -59,7 +59,7 @@ async fn busy_servers_are_retried_after_their_delay() {
 }
 
 #[tokio::test]
-async fn what_may_be_worked_on_is_not_sent_again() {
+async fn requests_in_progress_are_not_retried() {
     let yes = || Script::json(200, &completion("Yes."));
     for then in [Then::End, Then::Break, Then::Reset] {
         check(vec![Script::nothing(then), yes()], |_| {}, (502, 1)).await;
@@ -74,19 +74,19 @@ async fn a_connection_that_was_closed_meanwhile_is_no_error() {
     closing = closing.header("content-length", length);
     closing.head.as_mut().unwrap().framing = Framing::Close;
     let server = ModelServer::start(vec![closing; 3]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
     for _ in 0..3 {
         assert_eq!(gateway.post(&request(false)).await.status(), 200);
     }
 }
 
 #[tokio::test]
-async fn who_is_not_there_yet_is_tried_again() {
+async fn a_refused_connection_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let upstream = || Upstream::http(format!("http://{address}/v1"), None);
-    let gateway = Started::with(upstream(), |config| config.retries.max_retries = 20).await;
+    let gateway = TestGateway::with(upstream(), |config| config.retries.max_retries = 20).await;
     let server = async {
         tokio::time::sleep(Duration::from_millis(150)).await;
         let listener = TcpListener::bind(address).await.unwrap();
@@ -96,7 +96,7 @@ async fn who_is_not_there_yet_is_tried_again() {
     let (response, server) = tokio::join!(gateway.post(&asked), server);
     assert_eq!(response.status(), 200);
     drop(server);
-    let gateway = Started::with(upstream(), |config| config.retries.max_retries = 0).await;
+    let gateway = TestGateway::with(upstream(), |config| config.retries.max_retries = 0).await;
     let response = gateway.post(&request(false)).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("cannot be reached"));

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::serving::started::{Started, completion, nothing_is_left, request, upstream};
+use crate::serving::test_gateway::{TestGateway, completion, nothing_is_left, request, upstream};
 
 /// The most that the gateway may hold for a client that does not read, in bytes.
 const MOST: i64 = 64 << 10;
@@ -17,7 +17,7 @@ const MOST: i64 = 64 << 10;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks and reads nothing.
-async fn ask(gateway: &Started, body: &str) -> TcpStream {
+async fn ask(gateway: &TestGateway, body: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(gateway.address).await.unwrap();
@@ -66,7 +66,7 @@ async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     script.pieces.clear();
     script.pieces.extend(pieces.chunks(piece).map(Piece::new));
     let server = ModelServer::listening(listener(), vec![script]);
-    let gateway = Started::listening(listener(), upstream(&server), |_| {});
+    let gateway = TestGateway::listening(listener(), upstream(&server), |_| {});
     let mut body = request(true);
     if !with_tools {
         body["tools"] = json!([]);
@@ -119,7 +119,7 @@ async fn little_is_held_for_a_client_that_does_not_read() {
 /// Returns the bytes that a client receives when it resumes reading after its response was abandoned.
 async fn let_go(body: Value, script: Script) -> Vec<u8> {
     let server = ModelServer::listening(listener(), vec![script]);
-    let gateway = Started::listening(listener(), upstream(&server), |config| {
+    let gateway = TestGateway::listening(listener(), upstream(&server), |config| {
         config.timeouts.idle = Duration::from_millis(300);
     });
     let mut client = ask(&gateway, &body.to_string()).await;
@@ -174,7 +174,7 @@ async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
     let text = "x".repeat(64 << 10);
     let texts: Vec<&str> = (0..32).map(|_| text.as_str()).collect();
     let server = ModelServer::listening(listener(), vec![Script::stream(&texts, "stop")]);
-    let gateway = Started::listening(listener(), upstream(&server), |config| {
+    let gateway = TestGateway::listening(listener(), upstream(&server), |config| {
         config.timeouts.idle = Duration::from_millis(300);
     });
     let mut client = ask(&gateway, &request(true).to_string()).await;

@@ -4,7 +4,7 @@ use plaincall_gateway::{GatewayConfig, Report, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::serving::started::{ADD, Started, completion, request};
+use crate::serving::test_gateway::{ADD, TestGateway, completion, request};
 
 /// Words that occur only in the conversation, and keys.
 const QUOTED: [&str; 6] = [
@@ -29,7 +29,7 @@ fn talkative(is_streamed: bool) -> Value {
 /// Returns the report about a request with this response.
 async fn report_of(body: Value, script: Script, with_contents: bool) -> Report {
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config: &mut GatewayConfig| {
+    let gateway = TestGateway::before(&server, |config: &mut GatewayConfig| {
         config.upstream = Upstream::http(server.url(), Some(UPSTREAM_KEY.to_owned()));
         config.keys = vec!["another".to_owned(), CLIENT_KEY.to_owned()];
         config.report_contents = with_contents;
@@ -134,7 +134,7 @@ async fn short_words_are_not_redacted() {
         ("sk-12345", "llama-sk-12345", "llama-[key]"),
     ] {
         let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
         let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
         let body = json!({"model": model, "messages": []});
         let asked = asked.bearer_auth(bearer).body(body.to_string());

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Doing, Done, Driver, Running};
+use crate::attempt::{Attempt, Ended, format_duration};
 use crate::context::Context;
 use crate::event::{AdmittedBy, Resumed, RunEvent};
 use crate::gate::{Decision, ReadOnly, Recovery};
@@ -20,7 +21,6 @@ use crate::request::Request;
 use crate::rules::Verdict;
 use crate::run_state::Input;
 use crate::tool_error::BoxError;
-use crate::work::{Ended, Work, format_duration};
 
 impl Driver {
     /// Decides whether a call may run: by a rule, by an earlier approval of all calls of the tool, or by the gate.
@@ -213,7 +213,7 @@ impl Driver {
             .filter(|_| tool.spec.effect == Effect::Write);
         let barrier = barrier.map(|recorder| (recorder.barrier(), self.last_line));
         let time_limit = tool.policy.timeout;
-        let work = Work {
+        let attempt = Attempt {
             code: tool.code.clone(),
             arguments,
             context,
@@ -239,7 +239,7 @@ impl Driver {
                 }
                 started = Instant::now();
             }
-            Done::ToolEnded(work.run(started, token).await)
+            Done::ToolEnded(attempt.run(started, token).await)
         };
         let handle = self.tasks.spawn(working);
         self.doing.insert(handle.id(), (call, Doing::Running));

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::process::input::Input;
 use crate::process::{Finished, Job, Program, run};
 use crate::result::{Status, StatusName};
-use crate::tool_error::{Failure, ToolResult, Work};
+use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 
 /// The environment variables that every command inherits, in addition to those that begin with `LC_`.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -44,7 +44,7 @@ struct AboutDependency<'a> {
 }
 
 impl Invocation {
-    pub(crate) fn start(&self, arguments: &Arguments, context: Context) -> Work {
+    pub(crate) fn start(&self, arguments: &Arguments, context: Context) -> BoxToolFuture {
         let job = self.job(arguments, &context);
         Box::pin(async move {
             let job = job?;

@@ -19,7 +19,7 @@ pub(super) struct Values<'a> {
     whole: OnceCell<Value>,
 }
 
-enum Place<'v> {
+enum Part<'v> {
     /// A value as text.
     Value(Cow<'v, str>),
     /// A key. Tools may use keys as values, so a pattern may match them too.
@@ -87,16 +87,16 @@ impl<'a> Values<'a> {
             Some(text) => meet(fit(pattern, text), true),
             None => {}
         }
-        each(value, &mut |place| match place {
-            Place::Value(text) => meet(fit(pattern, &text), true),
-            Place::Key(key) => meet(fit(pattern, key), false),
+        each(value, &mut |part| match part {
+            Part::Value(text) => meet(fit(pattern, &text), true),
+            Part::Key(key) => meet(fit(pattern, key), false),
         });
         if let Value::String(text) = value
             && let Some(inner) = parse_container(text)
         {
-            each(&inner, &mut |place| match place {
-                Place::Value(text) => meet(fit(pattern, &text), true),
-                Place::Key(key) => meet(fit(pattern, key), false),
+            each(&inner, &mut |part| match part {
+                Part::Value(text) => meet(fit(pattern, &text), true),
+                Part::Key(key) => meet(fit(pattern, key), false),
             });
         }
         match (all, any) {
@@ -144,10 +144,10 @@ fn find<'v>(
 }
 
 /// Calls `show` with all keys and values of a tree. An empty list or object is a value.
-fn each<'v>(value: &'v Value, show: &mut impl FnMut(Place<'v>)) {
-    let owned = |text: String| Place::Value(Cow::Owned(text));
+fn each<'v>(value: &'v Value, show: &mut impl FnMut(Part<'v>)) {
+    let owned = |text: String| Part::Value(Cow::Owned(text));
     match value {
-        Value::String(text) => show(Place::Value(Cow::Borrowed(text))),
+        Value::String(text) => show(Part::Value(Cow::Borrowed(text))),
         Value::Number(number) => {
             show(owned(number.to_string()));
             if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
@@ -161,7 +161,7 @@ fn each<'v>(value: &'v Value, show: &mut impl FnMut(Place<'v>)) {
         Value::Object(members) if members.is_empty() => show(owned("{}".to_owned())),
         Value::Object(members) => {
             for (key, member) in members {
-                show(Place::Key(key));
+                show(Part::Key(key));
                 each(member, show);
             }
         }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use plaincall_call::CallError;
 use plaincall_plan::{CallIndex, RejectReason, State};
 
+use crate::attempt::Ended;
 use crate::event::{Cancel, RunEvent, TurnEnd};
 use crate::result::{Because, CallResult, Cause, Link, Status};
-use crate::run_state::{Command, RunState, Stage};
-use crate::work::Ended;
+use crate::run_state::{Command, RunState, TurnState};
 
 impl RunState {
     pub(super) fn ended(&mut self, call: CallIndex, ended: Ended, at: Duration) {
@@ -198,10 +198,10 @@ impl RunState {
         let Some(turn) = self.turns.get_mut(number) else {
             return;
         };
-        if turn.stage != Stage::ReplyEnded || turn.unended > 0 {
+        if turn.state != TurnState::ReplyEnded || turn.unended > 0 {
             return;
         }
-        turn.stage = Stage::Closed;
+        turn.state = TurnState::Closed;
         if self.is_observed {
             let counts = self.results(number).collect();
             let turn = u32::try_from(number).unwrap_or(u32::MAX);

@@ -6,10 +6,10 @@ use std::time::Duration;
 use plaincall_call::{Arguments, ReplyItem, Stop, Untrusted};
 use plaincall_plan::CallIndex;
 
+use crate::attempt::Ended;
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{AdmittedBy, Author};
 use crate::source::Source;
-use crate::work::Ended;
 
 #[derive(Debug)]
 pub(crate) enum Input {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallIndex, CallView, Order, State};
 
-use super::{Call, RunState, Stage};
+use super::{Call, RunState, TurnState};
 use crate::context::DependencyResult;
 use crate::result::{CallResult, Status, Times};
 use crate::tool::Tool;
@@ -105,13 +105,13 @@ impl RunState {
     /// Returns the number of the last turn, and whether it has closed.
     pub(crate) fn last_turn(&self) -> Option<(usize, bool)> {
         let last = self.turns.last()?;
-        Some((self.turns.len() - 1, last.stage == Stage::Closed))
+        Some((self.turns.len() - 1, last.state == TurnState::Closed))
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.turns
             .last()
-            .is_some_and(|turn| turn.stage == Stage::Open)
+            .is_some_and(|turn| turn.state == TurnState::Open)
     }
 
     pub(crate) fn appeared(&self) -> usize {
@@ -136,7 +136,7 @@ impl RunState {
     /// Returns the start of the current turn, if it has not closed.
     pub(crate) fn opened(&self) -> Option<Duration> {
         let last = self.turns.last()?;
-        (last.stage != Stage::Closed).then_some(last.opened)
+        (last.state != TurnState::Closed).then_some(last.opened)
     }
 
     /// Sets aside the interrupted calls of tools that write. Their outcome is unknown, and they hold no slot. The tools of the
@@ -178,7 +178,7 @@ impl RunState {
             return false;
         };
         let own_continue = !stop_on_error && !self.is_cancelled(call);
-        if own_continue && turn.stage == Stage::Open {
+        if own_continue && turn.state == TurnState::Open {
             return true;
         }
         let later = self.calls.iter().skip(call.index() + 1);

@@ -314,7 +314,7 @@ fn every_word() -> Vec<RunEvent> {
         },
         HeldReason::UntrustedLimit,
         HeldReason::EndMarker(suspect(
-            json!({"found": "!!!GADGT_END", "meant": "!!!GADGET_END", "line": 4, "pointer": "text"}),
+            json!({"found": "!!!GADGT_END", "suggestion": "!!!GADGET_END", "line": 4, "pointer": "text"}),
         )),
         HeldReason::EndMarker(suspect(json!({"found": "🛠️[a]", "line": 2}))),
     ];

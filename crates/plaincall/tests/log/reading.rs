@@ -124,7 +124,7 @@ fn other_versions_are_refused() {
 }
 
 #[test]
-fn what_is_not_a_log_is_refused() {
+fn other_files_are_rejected() {
     let other = "this is not the log of a run: it does not start like one; name a file that `plaincall run --log FILE` wrote";
     for bytes in [
         "\n",
@@ -157,7 +157,7 @@ fn what_is_not_a_log_is_refused() {
 }
 
 #[test]
-fn what_this_version_does_not_know_is_refused() {
+fn unknown_versions_and_events_are_rejected() {
     let call = r#""call":0,"id":"a","name":"b""#;
     for (rest, what) in [
         (

@@ -91,7 +91,7 @@ async fn echoes_of_every_kind() {
 
 /// What a tool has read and does not show counts like its output, wherever the log ends.
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_does_not_show() {
+async fn observed_text_counts_like_output() {
     let page = quoted("", "b", "look");
     let read = Reply::new([format!(
         "!!!GADGET_START:veil:a\n!!!ARG:text\nHello.\n{page}!!!GADGET_END\n"
@@ -127,7 +127,7 @@ async fn emoji_echoes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_lost_track_stays_so() {
+async fn a_reached_untrusted_limit_persists() {
     let scene = |policy| Scene {
         policy,
         ..Scene::new([

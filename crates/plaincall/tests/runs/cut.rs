@@ -17,7 +17,7 @@ async fn cut(output: &'static str, limit: usize, can_read_on: bool) -> Option<St
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left() {
+async fn shortened_outputs() {
     for (output, limit, expected) in [
         ("", 0, None),
         ("12345678", 8, None),

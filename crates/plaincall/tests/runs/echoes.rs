@@ -127,7 +127,7 @@ async fn after_the_page(builder: RunBuilder, form: Form, calls: &[(&str, &str)])
 const HELD: &str = "rejected this call also appears in untrusted text, the result of ";
 
 #[tokio::test(start_paused = true)]
-async fn what_was_decided_beforehand_is_not_enough() {
+async fn rules_do_not_approve_held_calls() {
     let allow = || Rules::new([Rule::allow(["*"])]);
     for form in FORMS {
         let builders = [

@@ -313,7 +313,7 @@ async fn every_few_bytes_may_be_the_last() {
 
 /// Only what a tool may have changed, and the beginning and end of a turn, cost a sync.
 #[tokio::test(start_paused = true)]
-async fn what_needs_no_sync_has_none() {
+async fn syncs_only_where_needed() {
     for (scenes, syncs) in [
         (&[""][..], 2),
         (&["a=look,5 b=look,5<a"], 2),

@@ -146,7 +146,7 @@ async fn starts_that_help_and_starts_that_are_not_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_dependents_see_of_a_failure() {
+async fn dependents_see_failures() {
     let report = Tool::new("report", |(): (), context: Context| async move {
         let results = context.dependencies().iter();
         let texts =

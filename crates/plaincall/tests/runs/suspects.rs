@@ -49,7 +49,7 @@ async fn end(builder: RunBuilder, reply: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_decided_beforehand_is_not_enough() {
+async fn rules_do_not_approve_held_calls() {
     let allow = || Rules::new([Rule::allow(["*"])]);
     for effect in [Effect::Read, Effect::Idempotent, Effect::Write] {
         let builder = || builder(effect);

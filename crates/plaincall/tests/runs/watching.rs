@@ -87,7 +87,7 @@ fn counted(received: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missed_is_counted() {
+async fn missed_events_are_counted() {
     // A turn is its beginning, the pieces, its being over and its end; before the first the run begins.
     for (pieces, missed) in [
         (EVENT_QUEUE - 4, 0),

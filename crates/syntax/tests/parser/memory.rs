@@ -102,7 +102,7 @@ fn feed<D: AnyParser>(parser: &mut D, text: &[u8], size: usize, see: &mut dyn Fn
 }
 
 /// The markers of a dialect that the tests write.
-struct Written {
+struct Markers {
     start: String,
     end: String,
     /// Empty in the emoji syntax.
@@ -110,7 +110,7 @@ struct Written {
     all: Vec<String>,
 }
 
-impl Written {
+impl Markers {
     fn of(dialect: &Dialect, syntax: Syntax) -> Self {
         let forms = dialect.markers().expect("a dialect that works");
         let first = |usage: MarkerUse| {
@@ -195,21 +195,21 @@ fn dialects() -> Vec<(&'static str, Dialect, Syntax)> {
     ]
 }
 
-/// The position of content.
+/// The kinds of content.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Content {
     Text,
     Value,
     Reasoning,
 }
 
-/// A long content at `place` comes in chunks of `size` bytes: but for the first stretch, in which the room for what is
+/// Long content of this kind comes in chunks of `size` bytes: but for the first stretch, in which the room for what is
 /// held is made, nothing is asked for.
-fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Written, place: Place, size: usize) {
-    let opening = match place {
-        Place::Text => String::new(),
-        Place::Value => written.opened(),
-        Place::Reasoning => "<think>".to_owned(),
+fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Markers, content: Content, size: usize) {
+    let opening = match content {
+        Content::Text => String::new(),
+        Content::Value => written.opened(),
+        Content::Reasoning => "<think>".to_owned(),
     };
     let plain = "Words without a line end, a mark or anything else to wait for. ".repeat(100);
     let awkward = written.awkward();
@@ -218,12 +218,12 @@ fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Written, place: Place
     let mut found = 0;
     let mut see = |event: &Event<'_>| {
         let (at, len) = match &event.kind {
-            EventKind::Text(text) => (Place::Text, text.len()),
-            EventKind::ValueDelta(text) => (Place::Value, text.len()),
-            EventKind::Reasoning(text) => (Place::Reasoning, text.len()),
+            EventKind::Text(text) => (Content::Text, text.len()),
+            EventKind::ValueDelta(text) => (Content::Value, text.len()),
+            EventKind::Reasoning(text) => (Content::Reasoning, text.len()),
             _ => return,
         };
-        assert_eq!(at, place);
+        assert_eq!(at, content);
         found += len;
     };
     let first = asked(|| feed(&mut parser, plain.as_bytes(), size, &mut see));
@@ -249,15 +249,17 @@ fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Written, place: Place
 #[test]
 fn a_delta_asks_for_no_memory() {
     for (name, dialect, syntax) in dialects() {
-        let written = Written::of(&dialect, syntax);
-        for place in [Place::Text, Place::Value, Place::Reasoning] {
-            if place == Place::Reasoning && !written.all.iter().any(|marker| marker == "<think>") {
+        let written = Markers::of(&dialect, syntax);
+        for content in [Content::Text, Content::Value, Content::Reasoning] {
+            if content == Content::Reasoning
+                && !written.all.iter().any(|marker| marker == "<think>")
+            {
                 continue;
             }
             for size in CHUNKS {
-                println!("{name}, {place:?} in chunks of {size}");
-                check_deltas::<Parser>(&dialect, &written, place, size);
-                check_deltas::<ByteParser>(&dialect, &written, place, size);
+                println!("{name}, {content:?} in chunks of {size}");
+                check_deltas::<Parser>(&dialect, &written, content, size);
+                check_deltas::<ByteParser>(&dialect, &written, content, size);
             }
         }
     }
@@ -266,7 +268,7 @@ fn a_delta_asks_for_no_memory() {
 /// A call whose lines are `width` bytes longer than needed: the fifth in a row asks at most `most` times for memory.
 fn check_call<D: AnyParser>(
     dialect: &Dialect,
-    written: &Written,
+    written: &Markers,
     width: usize,
     size: usize,
     most: u64,
@@ -289,7 +291,7 @@ fn check_call<D: AnyParser>(
 #[test]
 fn a_call_asks_at_most_once_for_each_long_line() {
     for (name, dialect, syntax) in dialects() {
-        let written = Written::of(&dialect, syntax);
+        let written = Markers::of(&dialect, syntax);
         let lines = if written.argument.is_empty() { 1 } else { 2 };
         let longest = written.start.len().max(written.argument.len());
         for size in CHUNKS {
@@ -330,7 +332,7 @@ fn held<D: AnyParser>(open: impl FnOnce() -> D, text: &[u8], size: usize) -> usi
 }
 
 #[test]
-fn what_is_held_is_bounded() {
+fn held_text_is_bounded() {
     let marker = |first: &str| format!("{first}{}", "x".repeat(MARKER_LIMIT - 32 - first.len()));
     let longest = Dialect::auto()
         .start(marker("a"))
@@ -345,7 +347,7 @@ fn what_is_held_is_bounded() {
     ]);
     let [mut from_text, mut from_bytes, mut markers] = [0; 3];
     for (name, dialect, syntax) in dialects {
-        let written = Written::of(&dialect, syntax);
+        let written = Markers::of(&dialect, syntax);
         let (text_parser, byte_parser) = (Parser::open(&dialect), ByteParser::open(&dialect));
         let compiled = held(|| Parser::open(&dialect), b"", 1) - size_of::<Parser>();
         println!("{compiled:6} bytes: {name}, the markers");
@@ -372,7 +374,7 @@ fn what_is_held_is_bounded() {
 }
 
 /// Texts that make a parser hold as much as it ever does.
-fn worst_texts(written: &Written) -> Vec<(&'static str, Vec<u8>)> {
+fn worst_texts(written: &Markers) -> Vec<(&'static str, Vec<u8>)> {
     let opened = written.opened();
     let line = "l".repeat(LINE_LIMIT);
     let cases = [

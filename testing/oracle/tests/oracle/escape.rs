@@ -35,7 +35,7 @@ fn check_cuts(random: &mut Random, text: &str, dialect: &Dialect, escaper: &Esca
 }
 
 #[test]
-fn what_was_escaped_is_read_again() {
+fn escaped_text_reads_back() {
     let mut random = Random::new(4);
     let count = at_most(200_000);
     let mut escaped_texts = 0;

@@ -128,7 +128,7 @@ fn near_misses_are_found_as_specified() {
         let found = near_misses(&example.input, &example.dialect).expect("the dialect works");
         let line = |near: &NearMiss| {
             let written = &example.input[near.span.range()];
-            format!("\"{written}\" -> \"{}\"", near.meant)
+            format!("\"{written}\" -> \"{}\"", near.suggestion)
         };
         found.iter().map(line).collect::<Vec<_>>().join("\n")
     });

@@ -37,12 +37,12 @@ impl Input {
     }
 }
 
-type Work = Box<dyn Fn(&Input)>;
+type Operation = Box<dyn Fn(&Input)>;
 
 /// An operation on a text.
 pub(super) struct Subject {
     pub(super) name: String,
-    pub(super) work: Work,
+    pub(super) work: Operation,
 }
 
 /// The chunk sizes; the last one is the whole text.
@@ -69,7 +69,7 @@ pub(super) fn of_dialect(dialect: &Dialect) -> Vec<Subject> {
 
 /// Returns the subjects that parse chunks of a size.
 fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
-    let named = |name: &str, work: Work| Subject {
+    let named = |name: &str, work: Operation| Subject {
         name: match size {
             usize::MAX => format!("{name}, whole"),
             _ => format!("{name}, in chunks of {size}"),

@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_goes_is_seen_and_one_connection_serves_many() {
+    async fn disconnects_are_seen_and_connections_reused() {
         let stalling = Script::stream(&["a"], "stop").only(1, Then::Stall);
         let server = ModelServer::start(vec![Script::json(200, &1.into()), stalling]).await;
         let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -381,7 +381,7 @@ fn any_calls_come_back_or_stand_as_json() {
 }
 
 #[test]
-fn what_the_model_wrote_stays_byte_for_byte() {
+fn model_text_is_kept_byte_for_byte() {
     let written = [
         "Let me see.\r\n!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END",
         "!!!GADGET_START:Add:\r\n!!!ARG:a\\:\n\u{0}",

@@ -29,7 +29,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(300);
 /// Does something.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "schemars")]
-struct Work {
+struct Task {
     /// A word that no other call has.
     tag: String,
     /// How often.
@@ -41,7 +41,7 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
     let tool = |name: &str| {
         let world = Arc::clone(world);
         let name = name.to_owned();
-        Tool::new(name.clone(), move |work: Work, context| {
+        Tool::new(name.clone(), move |work: Task, context| {
             let world = Arc::clone(&world);
             let name = name.clone();
             async move {

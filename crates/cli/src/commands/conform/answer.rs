@@ -116,7 +116,7 @@ fn answer(request: Request) -> Result<Value, String> {
             let misses = near_misses(text, &dialect).map_err(|error| error.to_string())?;
             let misses = misses
                 .iter()
-                .map(|miss| json!({"written": text.get(miss.span.range()), "meant": miss.meant}));
+                .map(|miss| json!({"written": text.get(miss.span.range()), "suggestion": miss.suggestion}));
             Ok(json!({"near": misses.collect::<Vec<_>>()}))
         }
         Operation::Render => {

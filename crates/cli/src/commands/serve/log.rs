@@ -196,10 +196,10 @@ mod tests {
 
     use super::{BUFFER_SIZE, Log};
 
-    type Written = Arc<Mutex<Vec<u8>>>;
+    type Output = Arc<Mutex<Vec<u8>>>;
 
     /// A writer with this behavior that records what it writes.
-    struct Out<F>(F, Written);
+    struct Out<F>(F, Output);
 
     impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Out<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -214,9 +214,9 @@ mod tests {
     }
 
     /// Creates a log whose writes block until the sender is dropped.
-    fn blocked() -> (Arc<Log>, mpsc::Sender<()>, Written) {
+    fn blocked() -> (Arc<Log>, mpsc::Sender<()>, Output) {
         let (let_write, may_write) = mpsc::channel();
-        let written = Written::default();
+        let written = Output::default();
         let write = move |bytes: &[u8]| {
             let _ = may_write.recv();
             Ok(bytes.len())
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn write_errors_are_reported_once_and_retried() {
-        let written = Written::default();
+        let written = Output::default();
         let (tried, is_tried) = mpsc::channel();
         let mut times = 0;
         // The first write is partial, two fail, and later ones succeed.

@@ -16,7 +16,7 @@ const KINDS = {
   unknown: ["?", "unknown"],
   interrupted: ["…", "interrupted"],
 };
-const STAGES = {
+const STATES = {
   writing: "while it was being written",
   waiting: "while it waited for other calls",
   ready: "while it waited for approval",
@@ -234,7 +234,7 @@ function why(call) {
     const { call: direct, id, root } = call.because;
     return root.call === direct ? `because of ${id}` : `because of ${id}, which goes back to ${root.id}`;
   }
-  if (call.open) return STAGES[call.open.stage];
+  if (call.open) return STATES[call.open.state];
   return call.error?.split("\n", 1)[0].slice(0, 300);
 }
 
@@ -397,7 +397,7 @@ function details(number) {
       make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${told(call)}${took(call) === told(call) ? "" : ` · ${took(call)}`}`),
       make("span", "", facts.filter(Boolean).join(" · "))),
   ];
-  if (call.open) parts.push(part("Interrupted", make("p", "", `The log ends ${STAGES[call.open.stage]}. Resuming the run (plaincall run --resume) ${call.open.resume}.`)));
+  if (call.open) parts.push(part("Interrupted", make("p", "", `The log ends ${STATES[call.open.state]}. Resuming the run (plaincall run --resume) ${call.open.resume}.`)));
   if (call.because) parts.push(because(call));
   if (call.error !== null) parts.push(part("Error", ...value(call.error, kind(call))));
   if (call.output !== null) parts.push(part("Output", ...value(call.output)));

@@ -204,7 +204,7 @@ fn a_record_without_an_answer_ends_with_the_reason() {
 }
 
 #[test]
-fn what_tools_return_is_seen_if_it_is_wanted() {
+fn results_are_shown_on_request() {
     let calls = two_notes() + &call("count", &[]);
     check(
         &[&calls, "Done."],

@@ -387,7 +387,7 @@ fn a_server_is_started_as_it_is_written() {
 }
 
 #[test]
-fn what_a_reply_without_a_call_means() {
+fn replies_without_a_call() {
     let finish = call("finish", &[("answer", "All is done.")]);
     let ask = |limits: &str, variable: Option<&str>| {
         let scene = scene(&["I think about it.", "I still do.", &finish]);

@@ -44,7 +44,7 @@ fn each_line_is_a_question() {
 }
 
 #[test]
-fn what_lines_are() {
+fn lines_of_a_chat() {
     let scene = scene(&["A.", "B.", "C."]);
     let lines = "/etc/passwd: what is it?\n/\nWhat is /help?\n/show 0\n/save\n/tools now\n/xyzzy\n/model a b\n /quit \nnever\n";
     let ended = with_input(&scene, &["chat", "--model", MODEL], lines);

@@ -66,7 +66,7 @@ fn a_session_continues() {
 }
 
 #[test]
-fn what_a_crash_has_left_does_not_end_a_session() {
+fn a_session_survives_remains_of_a_crash() {
     let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
     let options = [
         "--model",

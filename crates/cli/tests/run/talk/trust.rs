@@ -68,7 +68,7 @@ fn whose_file_it_is() {
 }
 
 #[test]
-fn what_an_untrusted_file_names_is_not_read() {
+fn files_named_by_an_untrusted_file_are_not_read() {
     let scene = scene(&[]);
     let pipe = scene.path("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -268,7 +268,7 @@ fn files_to_trust_show_no_secrets() {
 }
 
 #[test]
-fn what_is_trusted_is_what_was_seen() {
+fn the_trusted_content_is_the_shown_content() {
     let scene = scene(&[]);
     project(&scene, "tools = ['tools.toml']");
     let seen = fingerprint(&scene);
@@ -299,7 +299,7 @@ fn what_is_trusted_is_what_was_seen() {
 }
 
 #[test]
-fn what_was_trusted_is_what_is_used() {
+fn the_used_content_is_the_trusted_content() {
     let tools = |word: &str| {
         format!("[tools.say]\ncommand = ['echo', 'it prints {word}']\neffect = 'read'\n")
     };

@@ -16,7 +16,7 @@ use crate::tool::Code;
 use crate::tool_error::{BoxError, Failure};
 use crate::trace::{Parent, ToolSpan};
 
-pub(crate) struct Work {
+pub(crate) struct Attempt {
     pub(crate) code: Code,
     pub(crate) arguments: Arc<Arguments>,
     pub(crate) context: Context,
@@ -46,7 +46,7 @@ enum Stop {
     Cancelled,
 }
 
-impl Work {
+impl Attempt {
     /// Runs the tool until it ends, times out or `token` is cancelled. The time limit counts from `started`, so it does not
     /// depend on when the task is scheduled.
     pub(crate) async fn run(mut self, started: Instant, token: CancellationToken) -> Ended {

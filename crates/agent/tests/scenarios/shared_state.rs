@@ -19,7 +19,7 @@ use crate::scenarios::live::Live;
 
 /// What the tools, the gate and the user of one scenario share.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct SharedState {
     /// What `read` finds.
     pub(crate) files: Mutex<BTreeMap<String, String>>,
     /// Which tools ran, with what.
@@ -75,7 +75,7 @@ struct Text {
     text: String,
 }
 
-impl Stage {
+impl SharedState {
     pub(crate) fn new(gate: &[String], user: &[String]) -> Arc<Self> {
         Arc::new(Self {
             files: Mutex::default(),
@@ -93,12 +93,12 @@ impl Stage {
         let wait = Duration::from_millis(2);
         let retry = Retry::attempts(3).waits(wait, wait);
         let all = [
-            self.tool("read", |stage, read: Read, _| async move {
-                let found = stage.files.lock().unwrap().get(&read.path).cloned();
+            self.tool("read", |shared, read: Read, _| async move {
+                let found = shared.files.lock().unwrap().get(&read.path).cloned();
                 found.ok_or_else(|| format!("there is no file {}", read.path).into())
             }),
-            self.tool("write", |stage, write: Write, _| async move {
-                let mut files = stage.files.lock().unwrap();
+            self.tool("write", |shared, write: Write, _| async move {
+                let mut files = shared.files.lock().unwrap();
                 files.insert(write.path, write.text);
                 Ok("written".to_owned())
             })
@@ -112,8 +112,8 @@ impl Stage {
                 Ok(lines.collect::<Vec<_>>().concat())
             }),
             // Two of them meet, or neither continues: they run at the same time.
-            self.tool("meet", |stage, word: Word, _| async move {
-                stage.both.wait().await;
+            self.tool("meet", |shared, word: Word, _| async move {
+                shared.both.wait().await;
                 Ok(format!("{} was there", word.word))
             }),
             self.tool("slow", |_, word: Word, _| async move {
@@ -131,8 +131,8 @@ impl Stage {
                 "crash",
                 |_, _: Word, _| async move { panic!("a tool panics") },
             ),
-            self.tool("flaky", |stage, word: Word, _| async move {
-                let ran = stage
+            self.tool("flaky", |shared, word: Word, _| async move {
+                let ran = shared
                     .ran
                     .lock()
                     .unwrap()
@@ -153,8 +153,8 @@ impl Stage {
             }),
             self.tool("finish", |_, text: Text, _| async move { Ok(text.text) })
                 .finishes(),
-            self.tool("ask", |stage, text: Text, _| async move {
-                stage.say(&text.text).await
+            self.tool("ask", |shared, text: Text, _| async move {
+                shared.say(&text.text).await
             }),
         ];
         let is_wanted =
@@ -168,18 +168,18 @@ impl Stage {
         F: Fn(Arc<Self>, A, Context) -> R + Send + Sync + Clone + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let stage = Arc::clone(self);
+        let shared = Arc::clone(self);
         let spec = plaincall_agent::plaincall::call::ToolSpec::of::<A>(name);
         Tool::raw(spec, move |arguments: Arguments, context| {
-            let stage = Arc::clone(&stage);
+            let shared = Arc::clone(&shared);
             let function = function.clone();
             async move {
-                let _live = stage.tools.one();
+                let _live = shared.tools.one();
                 let words = arguments.iter().map(|argument| argument.text.to_owned());
                 let words: Vec<String> = std::iter::once(name.to_owned()).chain(words).collect();
-                stage.ran.lock().unwrap().push(words.join(" "));
+                shared.ran.lock().unwrap().push(words.join(" "));
                 let arguments = arguments.to::<A>()?;
-                function(Arc::clone(&stage), arguments, context).await
+                function(Arc::clone(&shared), arguments, context).await
             }
         })
         .effect(Effect::Read)
@@ -199,7 +199,7 @@ impl Stage {
 }
 
 /// The gate.
-pub(crate) struct WrittenGate(pub(crate) Arc<Stage>);
+pub(crate) struct WrittenGate(pub(crate) Arc<SharedState>);
 
 impl Gate for WrittenGate {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
@@ -228,7 +228,7 @@ impl Gate for WrittenGate {
 }
 
 /// The user.
-pub(crate) struct WrittenUser(pub(crate) Arc<Stage>);
+pub(crate) struct WrittenUser(pub(crate) Arc<SharedState>);
 
 impl User for WrittenUser {
     fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a> {

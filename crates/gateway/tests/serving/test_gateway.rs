@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use plaincall_testkit::model_server::ModelServer;
 use plaincall_testkit::strict_client::{Recorded, read_answer};
 
-pub(crate) struct Started {
+pub(crate) struct TestGateway {
     pub(crate) address: SocketAddr,
     pub(crate) client: Client,
     pub(crate) gateway: Gateway,
@@ -23,7 +23,7 @@ pub(crate) struct Started {
     server: JoinHandle<std::io::Result<usize>>,
 }
 
-impl Started {
+impl TestGateway {
     /// A gateway before a scripted server, with other settings.
     pub(crate) async fn before(server: &ModelServer, set: impl FnOnce(&mut GatewayConfig)) -> Self {
         Self::with(upstream(server), set).await
@@ -155,7 +155,7 @@ pub(crate) fn completion(text: &str) -> Value {
 }
 
 /// Waits until neither the gateway nor the model server has a request.
-pub(crate) async fn nothing_is_left(gateway: &Started, server: &ModelServer) {
+pub(crate) async fn nothing_is_left(gateway: &TestGateway, server: &ModelServer) {
     server.until(|seen| seen.busy == 0).await;
     for _ in 0..2000 {
         let (_, metrics) = gateway.get("/metrics").await;

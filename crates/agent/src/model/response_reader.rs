@@ -16,7 +16,7 @@ const MOST_TEXT: usize = 64 << 20;
 /// How long to wait for the usage after a complete reply.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-pub(super) struct Reading<'r> {
+pub(super) struct ResponseReader<'r> {
     pub(super) asked: &'r Asked<'r>,
     out: &'r ReplyWriter,
     length: usize,
@@ -28,7 +28,7 @@ pub(super) struct Reading<'r> {
     calls: Vec<(Option<u64>, NativeCall)>,
 }
 
-impl<'r> Reading<'r> {
+impl<'r> ResponseReader<'r> {
     pub(super) fn new(asked: &'r Asked<'r>, out: &'r ReplyWriter, is_native: bool) -> Self {
         Self {
             is_native,

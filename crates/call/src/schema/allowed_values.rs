@@ -31,7 +31,7 @@ pub(crate) struct SchemaReader<'s> {
 
 /// The allowed values at a location: those of any of the alternatives. Without alternatives, none.
 #[derive(Clone, Debug)]
-pub(crate) struct Place<'s> {
+pub(crate) struct AllowedValues<'s> {
     pub(crate) alternatives: Vec<Alternative<'s>>,
 }
 
@@ -41,7 +41,7 @@ enum Stop {
     TooMuch,
 }
 
-impl<'s> Place<'s> {
+impl<'s> AllowedValues<'s> {
     fn open() -> Self {
         Self {
             alternatives: vec![Alternative::default()],
@@ -171,26 +171,27 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    pub(crate) fn root(&self) -> Place<'s> {
-        self.place([self.root])
+    pub(crate) fn root(&self) -> AllowedValues<'s> {
+        self.allowed([self.root])
     }
 
-    pub(crate) fn member(&self, place: &Place<'s>, key: &str) -> Place<'s> {
-        self.below(place, |alternative| alternative.member(key))
+    pub(crate) fn member(&self, allowed: &AllowedValues<'s>, key: &str) -> AllowedValues<'s> {
+        self.below(allowed, |alternative| alternative.member(key))
     }
 
-    pub(crate) fn item(&self, place: &Place<'s>, index: usize) -> Place<'s> {
-        self.below(place, |alternative| alternative.item(index))
+    pub(crate) fn item(&self, allowed: &AllowedValues<'s>, index: usize) -> AllowedValues<'s> {
+        self.below(allowed, |alternative| alternative.item(index))
     }
 
     /// Returns the values allowed under a segment that is a key, an index, or either.
-    pub(crate) fn under(&self, place: &Place<'s>, segment: &str) -> Place<'s> {
-        if place.has_keys_only() || !is_index(segment) {
-            return self.member(place, segment);
+    pub(crate) fn under(&self, allowed: &AllowedValues<'s>, segment: &str) -> AllowedValues<'s> {
+        if allowed.has_keys_only() || !is_index(segment) {
+            return self.member(allowed, segment);
         }
-        let item = self.item(place, segment.parse().unwrap_or(usize::MAX));
-        if place.states_keys() {
-            item.or(self.member(&place.only(Kinds::OBJECT), segment)).0
+        let item = self.item(allowed, segment.parse().unwrap_or(usize::MAX));
+        if allowed.states_keys() {
+            item.or(self.member(&allowed.only(Kinds::OBJECT), segment))
+                .0
         } else {
             item
         }
@@ -198,27 +199,30 @@ impl<'s> SchemaReader<'s> {
 
     fn below(
         &self,
-        place: &Place<'s>,
+        allowed: &AllowedValues<'s>,
         step: impl Fn(&Alternative<'s>) -> Vec<Vec<&'s Value>>,
-    ) -> Place<'s> {
+    ) -> AllowedValues<'s> {
         let mut found: Vec<Alternative<'s>> = Vec::new();
-        for alternative in &place.alternatives {
+        for alternative in &allowed.alternatives {
             let ways = step(alternative).into_iter();
-            for below in ways.flat_map(|schemas| self.place(schemas).alternatives) {
+            for below in ways.flat_map(|schemas| self.allowed(schemas).alternatives) {
                 if !found.iter().any(|known| known.is_same(&below)) {
                     found.push(below);
                 }
             }
             if found.len() > MOST_ALTERNATIVES {
-                return Place::open();
+                return AllowedValues::open();
             }
         }
-        Place {
+        AllowedValues {
             alternatives: found,
         }
     }
 
-    pub(crate) fn place(&self, schemas: impl IntoIterator<Item = &'s Value>) -> Place<'s> {
+    pub(crate) fn allowed(
+        &self,
+        schemas: impl IntoIterator<Item = &'s Value>,
+    ) -> AllowedValues<'s> {
         let mut alternatives = vec![Alternative::default()];
         for schema in schemas {
             let found = self
@@ -227,10 +231,10 @@ impl<'s> SchemaReader<'s> {
             match found {
                 Ok(found) => alternatives = found,
                 Err(Stop::Cycle) => {}
-                Err(Stop::TooMuch) => return Place::open(),
+                Err(Stop::TooMuch) => return AllowedValues::open(),
             }
         }
-        Place { alternatives }
+        AllowedValues { alternatives }
     }
 
     /// Counts a step of work; returns `false` when the limit is reached.

@@ -9,7 +9,7 @@ use crate::json_text;
 
 /// The known type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum TextType {
     /// Unknown: the text decides.
     Coerced,
     String,
@@ -21,7 +21,7 @@ pub(crate) enum Reading {
     Json,
 }
 
-impl Reading {
+impl TextType {
     /// Converts the text to JSON. A text that does not match stays a string.
     pub(crate) fn value(self, text: &str) -> Value {
         self.fitting(text).unwrap_or_else(|| text.into())
