@@ -148,7 +148,7 @@ impl Arguments {
         match self.tree.node(node) {
             Some(Node::Object(object)) => object
                 .iter()
-                .map(|(key, child)| (key.to_string(), self.value_of(*child)))
+                .map(|(key, child)| (key.to_owned(), self.value_of(child)))
                 .collect(),
             Some(Node::Array(items)) => items.iter().map(|&item| self.value_of(item)).collect(),
             Some(Node::Leaf(leaf)) => match self.leaves.get(*leaf) {
@@ -256,7 +256,7 @@ impl Arguments {
         let mut node = ROOT;
         for segment in pointer.split('/') {
             let below = match self.tree.node(node)? {
-                Node::Object(object) => object.get(&*unescape(segment)).copied(),
+                Node::Object(object) => object.get(&unescape(segment)),
                 Node::Array(items) => segment
                     .parse::<usize>()
                     .ok()
@@ -327,7 +327,7 @@ impl Serialize for View<'_> {
         };
         match self.arguments.tree.node(self.node) {
             Some(Node::Object(object)) => {
-                serializer.collect_map(object.iter().map(|(key, node)| (key, view(*node))))
+                serializer.collect_map(object.iter().map(|(key, node)| (key, view(node))))
             }
             Some(Node::Array(items)) => {
                 serializer.collect_seq(items.iter().map(|&node| view(node)))

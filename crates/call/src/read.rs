@@ -70,13 +70,13 @@ impl<'a> Reader<'a> {
             Self::Json(Value::String(text)) => return Shape::Value(TextType::String, text.into()),
             Self::Json(other) => return Shape::Value(TextType::Json, other.to_string().into()),
         };
-        let at = |node: &NodeIndex| Self::Node(arguments, *node);
+        let at = |node: NodeIndex| Self::Node(arguments, node);
         match node {
             Some(Node::Object(object)) => {
-                let members = object.iter().map(|(key, node)| ((&**key).into(), at(node)));
+                let members = object.iter().map(|(key, node)| (key.into(), at(node)));
                 Shape::Object(members.collect())
             }
-            Some(Node::Array(items)) => Shape::List(items.iter().map(at).collect()),
+            Some(Node::Array(items)) => Shape::List(items.iter().copied().map(at).collect()),
             Some(Node::Leaf(index)) => match arguments.leaves.get(*index) {
                 Some(leaf) => Shape::Value(leaf.text_type, arguments.text(leaf).into()),
                 None => Shape::List(Vec::new()),

@@ -10,7 +10,45 @@ pub(crate) type NodeIndex = u32;
 pub(crate) const ROOT: NodeIndex = 0;
 
 /// The members of an object, in order of appearance.
-pub(crate) type Object = IndexMap<Box<str>, NodeIndex>;
+///
+/// Nearly all calls have few arguments, which are found faster without a hash.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Object {
+    /// All members, up to [`FEW`].
+    few: Vec<(Box<str>, NodeIndex)>,
+    /// All members, if there are more.
+    many: IndexMap<Box<str>, NodeIndex>,
+}
+
+const FEW: usize = 8;
+
+impl Object {
+    pub(crate) fn get(&self, key: &str) -> Option<NodeIndex> {
+        let mut few = self.few.iter();
+        let found = few.find(|(member, _)| **member == *key);
+        let found = found.map(|(_, node)| node);
+        found.or_else(|| self.many.get(key)).copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.few.len() + self.many.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
+        let few = self.few.iter().map(|(key, node)| (&**key, *node));
+        few.chain(self.many.iter().map(|(key, node)| (&**key, *node)))
+    }
+
+    /// Adds a member whose key is new.
+    fn push(&mut self, key: Box<str>, node: NodeIndex) {
+        if self.len() < FEW {
+            self.few.push((key, node));
+        } else {
+            self.many.extend(self.few.drain(..));
+            self.many.insert(key, node);
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
@@ -45,8 +83,7 @@ impl Tree {
             Some(Node::Object(object)) => Some(object),
             _ => None,
         };
-        let members = root.into_iter().flatten();
-        members.map(|(key, node)| (&**key, *node))
+        root.into_iter().flat_map(Object::iter)
     }
 
     pub(crate) fn find(&self, pointer: &Pointer<'_>) -> Option<NodeIndex> {
@@ -61,12 +98,11 @@ impl Tree {
             return;
         };
         if let Node::Array(items) = node {
-            let members = items.iter().enumerate();
-            *node = Node::Object(
-                members
-                    .map(|(index, item)| (index.to_string().into(), *item))
-                    .collect(),
-            );
+            let mut object = Object::default();
+            for (index, item) in items.iter().enumerate() {
+                object.push(index.to_string().into(), *item);
+            }
+            *node = Node::Object(object);
         }
     }
 
@@ -75,7 +111,7 @@ impl Tree {
             index = match self.node(index)? {
                 Node::Leaf(leaf) => return Some(*leaf),
                 Node::Array(items) => *items.first()?,
-                Node::Object(object) => *object.first()?.1,
+                Node::Object(object) => object.iter().next()?.1,
             };
         }
     }
@@ -129,7 +165,7 @@ impl Tree {
     /// Goes one step down. The index after the last item of an array has no child yet; a later one is a gap.
     fn child(&self, node: NodeIndex, segment: &str) -> Result<Option<NodeIndex>, PointerError> {
         match self.node(node) {
-            Some(Node::Object(object)) => Ok(object.get(segment).copied()),
+            Some(Node::Object(object)) => Ok(object.get(segment)),
             Some(Node::Array(items)) if is_index(segment) => match segment.parse::<usize>() {
                 Ok(index) if index <= items.len() => Ok(items.get(index).copied()),
                 _ => Err(PointerError::gap(items.len(), segment)),
@@ -163,9 +199,7 @@ impl Tree {
             };
             self.nodes.push(below);
             match self.nodes.get_mut(node as usize) {
-                Some(Node::Object(object)) => {
-                    object.insert((&**segment).into(), index);
-                }
+                Some(Node::Object(object)) => object.push((&**segment).into(), index),
                 Some(Node::Array(items)) => items.push(index),
                 Some(Node::Leaf(_)) | None => {}
             }

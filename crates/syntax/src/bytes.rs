@@ -64,10 +64,16 @@ impl ByteParser {
         let (completed, rest) = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
         self.cut.extend_from_slice(cut);
+        // Checks valid text in long steps; `utf8_chunks` takes one byte at a time.
+        let (valid, parts) = match std::str::from_utf8(whole) {
+            Ok(text) => (text, &[][..]),
+            Err(_) => ("", whole),
+        };
         ByteEvents {
             parser: self,
             completed: completed.map(Completed::new),
-            parts: whole.utf8_chunks(),
+            valid,
+            parts: parts.utf8_chunks(),
             invalid: 0,
             chunk: Chunk::done(),
         }
@@ -154,6 +160,9 @@ fn cut_len(bytes: &[u8]) -> usize {
 pub struct ByteEvents<'p, 'c> {
     parser: &'p mut ByteParser,
     completed: Option<Completed>,
+    /// The next valid text.
+    valid: &'c str,
+    /// The texts after it, and invalid bytes.
     parts: Utf8Chunks<'c>,
     /// The width of the invalid part after the current chunk.
     invalid: usize,
@@ -217,11 +226,15 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
                 self.chunk = Chunk::new(REPLACEMENT);
                 continue;
             }
-            let part = self.parts.next()?;
-            parser.begin_chunk(part.valid().len());
-            shrinks.fed += part.valid().len();
-            self.chunk = Chunk::new(part.valid());
-            self.invalid = part.invalid().len();
+            let mut valid = std::mem::take(&mut self.valid);
+            if valid.is_empty() {
+                let part = self.parts.next()?;
+                valid = part.valid();
+                self.invalid = part.invalid().len();
+            }
+            parser.begin_chunk(valid.len());
+            shrinks.fed += valid.len();
+            self.chunk = Chunk::new(valid);
         }
     }
 }

@@ -95,9 +95,9 @@ impl<'s> Walk<'_, 's> {
                 }
             }
             Some(Node::Object(object)) => {
-                for (key, member) in object.clone() {
-                    let below = self.reader.member(&allowed, &key);
-                    let pointer = format!("{pointer}/{}", escape(&key));
+                for (key, member) in object.clone().iter() {
+                    let below = self.reader.member(&allowed, key);
+                    let pointer = format!("{pointer}/{}", escape(key));
                     self.node(member, &below, &pointer, &allowed);
                 }
             }

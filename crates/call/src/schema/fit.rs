@@ -146,11 +146,13 @@ impl<'s> SchemaReader<'s> {
                 // alternatives would otherwise be combined with each other.
                 let is_leaf = |node| matches!(arguments.tree.node(node), Some(Node::Leaf(_)));
                 let may_hold_all = |leaves: bool| {
-                    let mut members = object.iter().filter(|(_, one)| is_leaf(**one) == leaves);
-                    members.all(|(key, member)| may_hold_below(alternative.member(key), *member))
+                    let mut members = object.iter().filter(|(_, one)| is_leaf(*one) == leaves);
+                    members.all(|(key, member)| may_hold_below(alternative.member(key), member))
                 };
                 kinds.has(Kinds::OBJECT)
-                    && alternative.required().all(|name| object.contains_key(name))
+                    && alternative
+                        .required()
+                        .all(|name| object.get(name).is_some())
                     && may_hold_all(true)
                     && may_hold_all(false)
             }
@@ -180,7 +182,7 @@ impl<'s> SchemaReader<'s> {
         };
         let mut listed = alternative
             .properties()
-            .filter_map(|(name, schema)| Some((self.allowed([schema]), *object.get(name)?)))
+            .filter_map(|(name, schema)| Some((self.allowed([schema]), object.get(name)?)))
             .filter(|(allowed, _)| allowed.is_listed())
             .peekable();
         listed.peek().is_some()

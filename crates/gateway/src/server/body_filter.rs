@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr3};
 use plaincall_wire::openai::api_finish_reason;
 
 /// The shortest key that is redacted, in bytes. Shorter keys could be ordinary words.
@@ -24,8 +25,8 @@ const SEPARATORS: [(&[u8], &[u8]); 3] = [
 pub(crate) struct BodyFilter {
     key: Vec<u8>,
     kind: BodyKind,
-    /// For each byte, whether a match may begin with it.
-    begins: [bool; 256],
+    /// The bytes with which a match may begin.
+    begins: Vec<u8>,
     held: Vec<u8>,
 }
 
@@ -56,19 +57,12 @@ impl BodyFilter {
             return None;
         }
         let key = key.unwrap_or_default().as_bytes().to_vec();
-        let mut begins = [false; 256];
-        let first = key.first().copied();
-        let firsts = first.into_iter().chain(first.map(|_| b'\\'));
-        let quote = (kind != BodyKind::Other).then_some(b'"');
-        let separators: &[u8] = match kind {
-            BodyKind::Events => b"\xC2\xE2",
-            BodyKind::Json | BodyKind::Other => b"",
+        let mut begins: Vec<u8> = match kind {
+            BodyKind::Json => b"\"".to_vec(),
+            BodyKind::Events => b"\"\xC2\xE2".to_vec(),
+            BodyKind::Other => Vec::new(),
         };
-        for byte in firsts.chain(quote).chain(separators.iter().copied()) {
-            if let Some(begins) = begins.get_mut(usize::from(byte)) {
-                *begins = true;
-            }
-        }
+        begins.extend(key.first().into_iter().flat_map(|first| [*first, b'\\']));
         Some(Self {
             key,
             kind,
@@ -92,8 +86,7 @@ impl BodyFilter {
     fn pass(&mut self, bytes: &[u8], is_end: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
-        let may_begin = |byte: &u8| self.begins.get(usize::from(*byte)) == Some(&true);
-        while let Some(at) = rest.iter().position(may_begin) {
+        while let Some(at) = self.may_begin(rest) {
             let (plain, tail) = rest.split_at(at);
             out.extend_from_slice(plain);
             let len = match self.find(tail, is_end) {
@@ -114,6 +107,15 @@ impl BodyFilter {
         }
         out.extend_from_slice(rest);
         out
+    }
+
+    /// Returns the position of the first byte with which a match may begin.
+    fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
+        match *self.begins {
+            [one] => memchr(one, bytes),
+            [one, two, three] => memchr3(one, two, three, bytes),
+            _ => bytes.iter().position(|byte| self.begins.contains(byte)),
+        }
     }
 
     /// Matches the beginning of these bytes.

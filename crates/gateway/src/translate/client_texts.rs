@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
 use serde_json::Value;
 
@@ -68,12 +69,22 @@ impl<'r> Texts<'r> {
 
     /// Returns all texts except the model's calls.
     pub(super) fn into_untrusted(self) -> Vec<String> {
-        // Every tool definition has this key, which calls in other formats have too.
-        let json = self.json.into_iter();
-        let json = json.map(|text| text.replace("\"parameters\"", ""));
+        let json = self.json.iter().map(|text| without_parameters(text));
         let plain = self.plain.into_iter().map(Cow::into_owned);
         plain.chain(json).collect()
     }
+}
+
+/// Removes a key that every tool definition has, and calls in other formats too.
+fn without_parameters(json: &str) -> String {
+    const KEY: &str = "\"parameters\"";
+    let mut out = String::with_capacity(json.len());
+    let mut end = 0;
+    for found in memmem::find_iter(json.as_bytes(), KEY) {
+        out.push_str(json.get(end..found).unwrap_or_default());
+        end = found + KEY.len();
+    }
+    out + json.get(end..).unwrap_or_default()
 }
 
 /// Returns the JSON texts that contain escapes, without them.

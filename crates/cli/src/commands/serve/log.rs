@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plaincall_gateway::{Observer, Report};
-use serde_json::{Value, json};
+use plaincall_gateway::{Counts, Observer, Report};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// The maximum size of buffered lines. Further lines are lost and counted, so requests never wait for the log.
 const BUFFER_SIZE: usize = 8 << 20;
@@ -56,14 +57,16 @@ impl Log {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, line: &Value) {
-        let line = format!("{line}\n");
+    fn add(&self, line: &impl Serialize) {
+        let line = serde_json::to_string(line);
         let mut buffer = self.lock();
-        if buffer.is_closed || buffer.lines.len() + line.len() > BUFFER_SIZE {
-            buffer.lost += 1;
-        } else {
-            buffer.lines.push_str(&line);
-            self.changed.notify_all();
+        match line {
+            Ok(line) if !buffer.is_closed && buffer.lines.len() + line.len() < BUFFER_SIZE => {
+                buffer.lines.push_str(&line);
+                buffer.lines.push('\n');
+                self.changed.notify_all();
+            }
+            _ => buffer.lost += 1,
         }
     }
 
@@ -129,7 +132,7 @@ impl Log {
 
 impl Observer for Log {
     fn request_ended(&self, report: &Report) {
-        self.add(&line(report, SystemTime::now()));
+        self.add(&Line::new(report, SystemTime::now()));
     }
 }
 
@@ -150,35 +153,67 @@ fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
     (written, out.flush())
 }
 
-/// Formats a request: its known properties and its nonzero counts.
-fn line(report: &Report, now: SystemTime) -> Value {
-    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-    let contents = report.contents.as_ref();
-    let client_reply = contents.map(|contents| &contents.client_reply);
-    let mut line = json!({
-        "time": seconds(now),
-        "request_id": report.request_id,
-        "path": report.path,
-        "key": report.key,
-        "model": report.model,
-        "stream": report.is_streamed,
-        "translated": report.is_translated,
-        "status": report.status,
-        "duration_ms": milliseconds(report.duration),
-        "first_byte_ms": report.time_to_first_byte.map(milliseconds),
-        "error": report.error,
-        "error_type": report.error_type,
-        "abandoned": report.is_abandoned.then_some(true),
-        "model_requests": contents.map(|contents| &contents.model_requests),
-        "model_reply": contents.map(|contents| &contents.model_reply),
-        "client_reply": client_reply.filter(|reply| !reply.is_empty()),
-    });
-    if let Some(line) = line.as_object_mut() {
-        line.retain(|_, value| !value.is_null());
-        let counts = report.counts.each().filter(|(.., count)| *count > 0);
-        line.extend(counts.map(|(name, _, count)| (name.to_owned(), count.into())));
+/// A line about a request.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: f64,
+    request_id: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<usize>,
+    model: &'a str,
+    stream: bool,
+    translated: bool,
+    status: u16,
+    duration_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_byte_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abandoned: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_requests: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_reply: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_reply: Option<&'a str>,
+    #[serde(flatten, serialize_with = "nonzero")]
+    counts: &'a Counts,
+}
+
+impl<'a> Line<'a> {
+    fn new(report: &'a Report, now: SystemTime) -> Self {
+        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        let contents = report.contents.as_ref();
+        let client_reply = contents.map(|contents| &*contents.client_reply);
+        Self {
+            time: seconds(now),
+            request_id: &report.request_id,
+            path: report.path,
+            key: report.key,
+            model: &report.model,
+            stream: report.is_streamed,
+            translated: report.is_translated,
+            status: report.status,
+            duration_ms: milliseconds(report.duration),
+            first_byte_ms: report.time_to_first_byte.map(milliseconds),
+            error: report.error.as_deref(),
+            error_type: report.error_type,
+            abandoned: report.is_abandoned.then_some(true),
+            model_requests: contents.map(|contents| &*contents.model_requests),
+            model_reply: contents.map(|contents| &*contents.model_reply),
+            client_reply: client_reply.filter(|reply| !reply.is_empty()),
+            counts: &report.counts,
+        }
     }
-    line
+}
+
+fn nonzero<S: Serializer>(counts: &Counts, serializer: S) -> Result<S::Ok, S::Error> {
+    let counts = counts.each().filter(|(.., count)| *count > 0);
+    serializer.collect_map(counts.map(|(name, _, count)| (name, count)))
 }
 
 /// Returns seconds since 1970, rounded to milliseconds.
