@@ -62,9 +62,13 @@ impl Log {
         let mut buffer = self.lock();
         match line {
             Ok(line) if !buffer.is_closed && buffer.lines.len() + line.len() < BUFFER_SIZE => {
+                // The thread waits only while there are no lines, and waking it takes a system call.
+                let is_first = buffer.lines.is_empty();
                 buffer.lines.push_str(&line);
                 buffer.lines.push('\n');
-                self.changed.notify_all();
+                if is_first {
+                    self.changed.notify_all();
+                }
             }
             _ => buffer.lost += 1,
         }
