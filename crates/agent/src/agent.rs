@@ -17,6 +17,7 @@ use crate::limits::{AgentLimits, OnNoToolCall};
 use crate::mcp::McpServers;
 use crate::model::{Model, Retries};
 use crate::settings::Settings;
+use crate::subagent::{self, Subagent};
 use crate::user::User;
 
 /// A model with its tools. Clones share it, and it can answer several questions concurrently.
@@ -32,6 +33,8 @@ impl Agent {
             settings: Settings {
                 model: Arc::new(model),
                 tools: Toolbox::default(),
+                run_tools: Toolbox::default(),
+                subagents: Vec::new(),
                 dialect: Dialect::block(),
                 is_keyed: false,
                 system: String::new(),
@@ -46,6 +49,7 @@ impl Agent {
                 retries: Retries::default(),
                 prompt: PromptOptions::new(),
             },
+            subagents: Vec::new(),
             #[cfg(feature = "mcp")]
             servers: None,
         }
@@ -79,7 +83,7 @@ impl Agent {
     /// # Errors
     /// Returns an error if there is no runtime, or the system provides no random numbers for a key.
     pub fn conversation(&self) -> Result<Conversation, AgentError> {
-        self.start(self.settings.fresh_key()?, None)
+        self.start(self.settings.fresh_key()?.as_deref(), None)
     }
 
     /// Starts a conversation on a new log, or resumes one from an existing log (`spec/log.md`, `spec/agent.md` 7). The agent
@@ -102,18 +106,23 @@ impl Agent {
             Some(_) => None,
             None => self.settings.fresh_key()?,
         };
-        let mut talk = self.start(key, Some((log, note)))?;
+        let mut talk = self.start(key.as_deref(), Some((log, note)))?;
         talk.replay(&past).await?;
         Ok(talk)
     }
 
     fn start(
         &self,
-        key: Option<String>,
+        key: Option<&str>,
         log: Option<(Log, serde_json::Value)>,
     ) -> Result<Conversation, AgentError> {
         let settings = &self.settings;
-        let mut run = Run::builder(settings.tools.clone())
+        let dialect = match key {
+            Some(key) => settings.dialect.clone().keyed(key),
+            None => settings.dialect.clone(),
+        };
+        let (tools, submissions) = subagent::bound(settings, &dialect)?;
+        let mut run = Run::builder(tools)
             .rules(settings.rules.clone())
             .policy(settings.policy)
             .environment(settings.environment.clone());
@@ -125,24 +134,17 @@ impl Agent {
         }
         if let Some((log, note)) = log {
             let mut noted = serde_json::Map::new();
-            if let Some(key) = &key {
-                noted.insert("key".to_owned(), key.as_str().into());
+            if let Some(key) = key {
+                noted.insert("key".to_owned(), key.into());
             }
             noted.insert("program".to_owned(), note);
             run = run.log(log).cancel_unfinished().note(noted.into());
         }
-        let dialect = match key {
-            Some(key) => settings.dialect.clone().keyed(key),
-            None => settings.dialect.clone(),
-        };
         let run = run.dialect(dialect.clone()).build()?;
         let system = settings.system_message(&dialect)?;
-        Ok(Conversation::new(
-            Arc::clone(settings),
-            run,
-            dialect,
-            system,
-        )?)
+        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system)?;
+        talk.submissions = submissions;
+        Ok(talk)
     }
 
     /// Returns the examples of calls that the prompt does not contain, because they do not fit or are not valid.
@@ -161,6 +163,8 @@ impl Agent {
 /// A builder of an [`Agent`].
 pub struct AgentBuilder {
     settings: Settings,
+    /// The subagents: names, descriptions, agents.
+    subagents: Vec<(String, String, Agent)>,
     #[cfg(feature = "mcp")]
     servers: Option<McpServers>,
 }
@@ -181,6 +185,24 @@ impl AgentBuilder {
     /// Sets the tools. Default: none.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.settings.tools = tools;
+        self
+    }
+
+    /// Adds another agent as a tool, with one parameter, `task`. Its model reads the task and nothing else of the conversation;
+    /// its answer is the result.
+    ///
+    /// Rules, gate, policy and log of this agent apply to the subagent's calls, and its own rules in addition. They are calls of
+    /// the same run, with the call of the subagent as parent. The limits of a question apply to both together, and the
+    /// subagent's own limits to each task. A subagent uses the dialect of this agent; its gate and its environment are not used.
+    /// Agents can be nested 4 deep.
+    pub fn subagent(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        agent: Agent,
+    ) -> Self {
+        let named = (name.into(), description.into(), agent);
+        self.subagents.push(named);
         self
     }
 
@@ -282,6 +304,13 @@ impl AgentBuilder {
             let added = self.settings.tools.add(tool);
             added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
         }
+        for (name, description, agent) in std::mem::take(&mut self.subagents) {
+            let (own, tool) = Subagent::tool(&name, &description, agent);
+            let added = self.settings.tools.add(tool);
+            added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
+            self.settings.subagents.push(own);
+        }
+        subagent::add_tools(&mut self.settings)?;
         let finishes = |tool: &Tool| tool.policy().finishes;
         let can_finish = self.settings.tools.iter().any(finishes);
         let lacks = match self.settings.on_no_tool_call {

@@ -6,27 +6,24 @@ mod validation;
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_core::Stream;
 use plaincall::Stop;
 use tokio::select;
 use tokio::sync::mpsc::Sender;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::turn::{Bounds, Turned};
 use crate::agent_loop::validation::Failures;
-use crate::answer::{AgentError, AgentErrorKind, Answer, Progress};
+use crate::answer::{AgentError, AgentErrorKind, Answer};
+use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::flow::Flow;
 use crate::limits::AgentLimits;
 use crate::model::Usage;
-
-/// The deadline if adding the time limit overflows.
-const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
 /// A running question: a stream of events, and then the [answer](Self::answer). Dropping it cancels everything.
 pub struct AgentStream<'c> {
@@ -100,7 +97,7 @@ struct AgentRun<'c> {
     out: Sender<AgentEvent>,
     bounds: Bounds,
     limits: AgentLimits,
-    progress: Progress,
+    budget: Arc<Budget>,
     partial_text: String,
     /// The number of turns in a row with rejected calls and none that succeeded.
     wrong: u32,
@@ -113,14 +110,18 @@ struct AgentRun<'c> {
 impl<'c> AgentRun<'c> {
     fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
         let limits = talk.limits;
-        let now = Instant::now();
-        let deadline = now.checked_add(limits.time).unwrap_or(now + FAR_AWAY);
+        let budget = talk.budget.clone();
+        let budget = budget.unwrap_or_else(|| Budget::new(limits, None));
+        if let Some(submissions) = &talk.submissions {
+            submissions.begin(&budget);
+        }
+        let deadline = budget.deadline;
         Self {
             talk,
             out,
             bounds: Bounds { cancel, deadline },
             limits,
-            progress: Progress::default(),
+            budget,
             partial_text: String::new(),
             wrong: 0,
             reminders: 0,
@@ -138,7 +139,7 @@ impl<'c> AgentRun<'c> {
         let ended = self.answer(question).await;
         ended.map_err(|kind| AgentError {
             kind,
-            progress: Box::new(self.progress),
+            progress: Box::new(self.budget.used()),
             partial_text: self.partial_text,
         })
     }
@@ -152,10 +153,16 @@ impl<'c> AgentRun<'c> {
             self.send_message("Continue.\n".to_owned()).await;
         }
         loop {
-            self.within_limits()?;
+            self.budget.begin_turn()?;
             let number = self.talk.turns();
             self.emit(AgentEvent::TurnBegin { turn: number }).await;
-            let (reply, sent) = self.request().await?;
+            let (reply, sent) = match self.request().await {
+                Ok(begun) => begun,
+                Err(kind) => {
+                    self.budget.abandon_turn();
+                    return Err(kind);
+                }
+            };
             let turned = self.turn(reply).await?;
             self.count(&turned, sent);
             self.emit(AgentEvent::TurnEnd {
@@ -187,27 +194,7 @@ impl<'c> AgentRun<'c> {
         Ok(())
     }
 
-    fn within_limits(&self) -> Result<(), AgentErrorKind> {
-        let Progress { turns, usage, .. } = self.progress;
-        if turns >= self.limits.turns {
-            return Err(AgentErrorKind::Turns);
-        }
-        if self.progress.calls.total() > self.limits.calls {
-            return Err(AgentErrorKind::Calls);
-        }
-        if self.limits.tokens.is_some_and(|most| usage.total() >= most) {
-            return Err(AgentErrorKind::Tokens);
-        }
-        Ok(())
-    }
-
-    fn calls_left(&self) -> u32 {
-        let written = self.progress.calls.total();
-        self.limits.calls.saturating_sub(written)
-    }
-
     fn count(&mut self, turned: &Turned, sent: u64) {
-        self.progress.turns += 1;
         let written = turned.written.len() as u64;
         let estimate = Usage::new(self.talk.tokens(sent), self.talk.tokens(written));
         let counted = turned.usage.unwrap_or_default();
@@ -215,21 +202,25 @@ impl<'c> AgentRun<'c> {
             self.talk.learn(sent, counted);
         }
         let mut cost = counted;
+        let mut is_estimated = false;
         if counted.input == 0 {
             cost.input = estimate.input;
-            self.progress.is_usage_estimated = true;
+            is_estimated = true;
         }
         // For a reply that failed midway, the server may have counted only a part.
         let is_partial = turned.finish.stop == Stop::Broken && counted.output < estimate.output;
         if counted.output == 0 && written > 0 || is_partial {
             cost.output = estimate.output;
-            self.progress.is_usage_estimated = true;
+            is_estimated = true;
         }
-        self.progress.usage.add(cost);
-        for result in &turned.results {
-            self.progress.calls.add(result.status);
-        }
-        self.progress.unclosed += turned.unclosed();
+        self.budget.count(|used| {
+            used.is_usage_estimated |= is_estimated;
+            used.usage.add(cost);
+            for result in &turned.results {
+                used.calls.add(result.status);
+            }
+            used.unclosed += turned.unclosed();
+        });
         self.partial_text.clone_from(&turned.read.text);
     }
 }

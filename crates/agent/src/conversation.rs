@@ -14,10 +14,12 @@ use plaincall::{
 
 use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, Answer};
+use crate::budget::Budget;
 use crate::history::History;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
 use crate::settings::Settings;
+use crate::subagent::Submissions;
 
 /// Below this many tokens, the overhead of messages distorts the count.
 const FEW_TOKENS: u64 = 200;
@@ -44,6 +46,10 @@ pub struct Conversation {
     pub(crate) is_form_quotable: bool,
     /// Bytes per token, learned from the usage that the server reports.
     pub(crate) bytes_per_token: f64,
+    /// The calls of subagents, if the agent has any.
+    pub(crate) submissions: Option<Submissions>,
+    /// The budget of its only question, if it is the conversation of a subagent.
+    pub(crate) budget: Option<Arc<Budget>>,
 }
 
 impl Conversation {
@@ -72,6 +78,8 @@ impl Conversation {
             untrusted,
             is_form_quotable: false,
             bytes_per_token: BYTES_PER_TOKEN,
+            submissions: None,
+            budget: None,
         })
     }
 
@@ -125,7 +133,7 @@ impl Conversation {
 
     /// Returns the tools.
     pub fn tools(&self) -> &Toolbox {
-        self.run.toolbox()
+        &self.settings.tools
     }
 
     /// Returns the dialect.

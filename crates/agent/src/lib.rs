@@ -41,6 +41,7 @@
 mod agent;
 mod agent_loop;
 mod answer;
+mod budget;
 #[cfg(feature = "builtin")]
 pub mod builtin;
 mod conversation;
@@ -53,6 +54,7 @@ pub mod mcp;
 pub mod model;
 mod session;
 mod settings;
+mod subagent;
 mod text;
 mod user;
 

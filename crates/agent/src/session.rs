@@ -1,5 +1,6 @@
 //! Resumes a conversation from its log (`spec/agent.md` 7).
 
+use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ impl Conversation {
     pub(crate) async fn replay(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
         let mut written = Vec::new();
         let mut results: Vec<CallResult> = Vec::new();
+        let mut submitted = HashSet::new();
         let text = |written: &mut Vec<u8>| String::from_utf8_lossy(&take(written)).into_owned();
         for event in past {
             match event {
@@ -28,7 +30,12 @@ impl Conversation {
                     results.clear();
                 }
                 RunEvent::Text(delta) => written.extend_from_slice(delta.source.as_bytes()),
-                RunEvent::Result(result) => results.push(self.run.for_model(result)),
+                RunEvent::Call(call) if call.submitted.is_some() => {
+                    submitted.insert(call.call);
+                }
+                RunEvent::Result(result) if !submitted.contains(&result.call) => {
+                    results.push(self.run.for_model(result));
+                }
                 RunEvent::TurnEnd(_) => {
                     results.sort_by_key(|result| result.call);
                     self.add_turn(text(&mut written), take(&mut results))?;

@@ -16,6 +16,7 @@ use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
 use crate::answer::AgentErrorKind;
 use crate::limits::{AgentLimits, OnNoToolCall};
 use crate::model::{Model, Retries};
+use crate::subagent::Subagent;
 use crate::user::User;
 
 /// The length of a conversation's key, and its characters.
@@ -26,6 +27,9 @@ const KEY: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 pub(crate) struct Settings {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: Toolbox,
+    /// The tools of the run: its own, and those that only subagents can call.
+    pub(crate) run_tools: Toolbox,
+    pub(crate) subagents: Vec<Subagent>,
     pub(crate) dialect: Dialect,
     pub(crate) is_keyed: bool,
     pub(crate) system: String,

@@ -11,6 +11,7 @@
 )]
 #![cfg(feature = "http")]
 
+mod agents;
 mod live;
 mod neutral;
 mod order;
@@ -44,6 +45,7 @@ const FILES: &[(&str, &str)] = &[
     ("untrusted", include_str!("scenarios/untrusted.toml")),
     ("retries", include_str!("scenarios/retries.toml")),
     ("context", include_str!("scenarios/context.toml")),
+    ("subagents", include_str!("scenarios/subagents.toml")),
     ("talks", include_str!("scenarios/talks.toml")),
 ];
 

@@ -55,6 +55,8 @@ pub struct Run {
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
     /// The number of calls so far.
     pub(crate) appeared: u32,
+    /// The indices of the calls of replies, in order of appearance.
+    pub(crate) written: Vec<u32>,
     /// The events for the streams of the turns.
     pub(crate) listener: Option<RunEvents>,
     /// Whether a subscriber or the log needs the text of the reply.
@@ -469,12 +471,14 @@ impl RunBuilder {
             let _ = inbox.send(Message::Input(Input::Untrusted { name, text }));
         }
         let appeared = u32::try_from(run_state.appeared()).unwrap_or(u32::MAX);
+        let written = run_state.written();
         let driver = Driver::new(config, run_state);
         Ok(Run {
             driver: runtime.spawn(driver.run(messages, replayed)),
             inbox,
             reader,
             appeared,
+            written,
             listener: None,
             text_is_needed,
             resumed,

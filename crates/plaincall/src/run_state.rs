@@ -155,6 +155,7 @@ impl RunState {
                 let mut properties = plaincall_plan::Tool::default();
                 properties.max_concurrent = tool.policy.max_concurrent;
                 properties.exclusive = tool.policy.exclusive;
+                properties.delegates = tool.policy.delegates;
                 properties.read = tool.spec.effect == Effect::Read;
                 properties.deferred =
                     tool.spec.effect == Effect::Write && policy.writes == Writes::AtEndOfTurn;
@@ -357,13 +358,17 @@ impl RunState {
         parent: Option<u32>,
         at: Duration,
     ) {
-        let Ok(call) = self.plan.submit() else {
+        let submitted = match parent {
+            Some(_) => self.plan.submit_nested(),
+            None => self.plan.submit(),
+        };
+        let Ok(call) = submitted else {
             return;
         };
-        let bound = match self.toolbox.find(name) {
+        let bound = match self.toolbox.submittable(name) {
             None => Err(self.toolbox.unknown(name)),
-            Some((place, spec)) => {
-                let bound = arguments.bind(spec, &self.policy.limits);
+            Some((place, tool)) => {
+                let bound = arguments.bind(&tool.spec, &self.policy.limits);
                 bound.map(|arguments| (place, Arc::new(arguments)))
             }
         };

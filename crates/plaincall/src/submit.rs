@@ -49,10 +49,11 @@ impl Turn<'_> {
     }
 
     /// Like [`submit`](Self::submit), for a call that the tool of another call makes. `parent` is the index of that call, which
-    /// must be running. When the parent ends, the submitted call is cancelled.
+    /// must be running; the reply may have ended. When the parent ends, the submitted call is cancelled.
     ///
-    /// Each call takes its own slot. So if the parent's tool is exclusive, or the run allows one call at a time, the submitted
-    /// call cannot start before the parent ends.
+    /// Each call takes its own slot, unless its tool [delegates](crate::Tool::delegates). So if the parent's tool is exclusive,
+    /// or the run allows one call at a time, and the tool does not delegate, the submitted call cannot start before the parent
+    /// ends.
     pub fn submit_from(
         &mut self,
         parent: u32,
@@ -77,7 +78,7 @@ impl Turn<'_> {
             inbox: self.run.inbox.downgrade(),
             is_over: false,
         };
-        if self.stop.is_some() {
+        if self.stop.is_some() && parent.is_none() {
             let error = "the turn has ended; submit the call in the next turn";
             let _ = reply.send(CallResult {
                 status: Status::Rejected,

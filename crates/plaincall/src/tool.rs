@@ -267,6 +267,43 @@ impl Tool {
         self
     }
 
+    /// States that a call of the tool only waits for calls that it [submits](crate::Turn::submit_from), so it holds no slot
+    /// (`spec/running.md`, "Slots").
+    pub fn delegates(mut self) -> Self {
+        self.policy.delegates = true;
+        self
+    }
+
+    /// Hides the tool from the model: only submitted calls can call it.
+    pub fn submitted_only(mut self) -> Self {
+        self.policy.submitted_only = true;
+        self
+    }
+
+    /// Replaces the code of the tool and keeps its definition, its policy and its meaning to rules.
+    pub fn with_code_of<F, R>(mut self, function: F) -> Self
+    where
+        F: Fn(Arguments, Context) -> R + Send + Sync + 'static,
+        R: ToolFuture<Output = ToolResult> + Send + 'static,
+    {
+        self.code = Code::Function(Arc::new(move |arguments, context| {
+            Box::pin(function(arguments, context))
+        }));
+        self
+    }
+
+    /// Returns whether both tools run the same code: one is a clone of the other, or both have the same definition from the
+    /// same [origin](Self::origin).
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same_code = match (&self.code, &other.code) {
+            (Code::Function(one), Code::Function(other)) => Arc::ptr_eq(one, other),
+            (Code::Command(one), Code::Command(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        let is_same_origin = self.origin.is_some() && self.origin == other.origin;
+        self.spec == other.spec && (is_same_code || is_same_origin)
+    }
+
     /// Sets the base directory of relative paths in the arguments, for display when a call needs approval. Only for
     /// functions; a [command](Self::command_directory) has its own.
     pub fn works_in(mut self, directory: impl Into<PathBuf>) -> Self {

@@ -10,6 +10,10 @@ use crate::milliseconds;
 
 /// Limits and retries of one tool (`spec/running.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a tool"
+)]
 #[non_exhaustive]
 pub struct ToolPolicy {
     /// The timeout of a call, from its start. Default: one minute.
@@ -33,6 +37,12 @@ pub struct ToolPolicy {
     /// Whether a call that ends `ok` ends the run after its turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finishes: bool,
+    /// Whether its calls only wait for calls that they submit, so they hold no slot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delegates: bool,
+    /// Whether only programs and other tools can call it: the model cannot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub submitted_only: bool,
 }
 
 impl Default for ToolPolicy {
@@ -45,6 +55,8 @@ impl Default for ToolPolicy {
             retry: None,
             dependents: Dependents::default(),
             finishes: false,
+            delegates: false,
+            submitted_only: false,
         }
     }
 }

@@ -64,6 +64,12 @@ impl Toolbox {
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
     }
+
+    /// Returns the tool that a submitted call means, with its position.
+    pub(crate) fn submittable(&self, name: &str) -> Option<(usize, &Tool)> {
+        let place = *self.places.get(name)?;
+        Some((place, self.tools.get(place)?))
+    }
 }
 
 impl Deref for Toolbox {
@@ -76,12 +82,14 @@ impl Deref for Toolbox {
 
 impl ToolLookup for Toolbox {
     fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        let place = *self.places.get(name)?;
-        Some((place, &self.tools.get(place)?.spec))
+        self.submittable(name)
+            .filter(|(_, tool)| !tool.policy.submitted_only)
+            .map(|(place, tool)| (place, &tool.spec))
     }
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.iter().map(Tool::spec)
+        let written = self.iter().filter(|tool| !tool.policy.submitted_only);
+        written.map(Tool::spec)
     }
 }
 

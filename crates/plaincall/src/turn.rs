@@ -204,10 +204,16 @@ impl<'run> Turn<'run> {
         items.or_else(|| self.run.try_event().map(TurnEvent::Run))
     }
 
+    /// Returns the index of the call that an item of a reply means. They differ if calls were submitted before it.
+    pub fn call_of(&self, item_index: usize) -> Option<u32> {
+        self.run.written.get(item_index).copied()
+    }
+
     fn remember(&mut self, items: &[ReplyItem<'_>]) {
         for item in items {
             if let ReplyItem::CallStart(started) = item {
                 let call = self.next_call();
+                self.run.written.push(call);
                 let (id, name) = (started.id.as_str(), started.name.as_str());
                 self.calls.push((call, id.into(), name.into()));
             }

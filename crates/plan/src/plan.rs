@@ -50,6 +50,17 @@ pub(crate) struct Turn {
     pub(crate) order: Order,
     /// With `stop_on_error`: the first call, in written order, that did not succeed, or [`NONE`].
     pub(crate) stopped_by: u32,
+    /// The number of calls that tools submitted.
+    nested: u32,
+}
+
+/// Who makes a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Reply,
+    Program,
+    /// The tool of a running call.
+    Tool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +135,7 @@ impl Plan {
             first: self.next_call(),
             order,
             stopped_by: NONE,
+            nested: 0,
         });
         Ok(())
     }
@@ -143,7 +155,7 @@ impl Plan {
     /// # Errors
     /// Returns [`PlanError::NoTurn`] or [`PlanError::Full`].
     pub fn declare(&mut self, id: &str) -> Result<CallIndex, PlanError> {
-        self.add_call(id, false)
+        self.add_call(id, Origin::Reply)
     }
 
     /// Adds a call that is not part of the reply (`spec/running.md`, "Submitted calls"). It has no id, and waits neither for
@@ -152,13 +164,23 @@ impl Plan {
     /// # Errors
     /// Same as [`declare`](Self::declare).
     pub fn submit(&mut self) -> Result<CallIndex, PlanError> {
-        self.add_call("", true)
+        self.add_call("", Origin::Program)
     }
 
-    fn add_call(&mut self, id: &str, submitted: bool) -> Result<CallIndex, PlanError> {
-        if !self.turn_open {
+    /// Like [`submit`](Self::submit), for a call that the tool of a running call makes. The reply may have ended, and the call
+    /// does not count toward the limit of calls in a turn.
+    ///
+    /// # Errors
+    /// Returns [`PlanError::Full`].
+    pub fn submit_nested(&mut self) -> Result<CallIndex, PlanError> {
+        self.add_call("", Origin::Tool)
+    }
+
+    fn add_call(&mut self, id: &str, origin: Origin) -> Result<CallIndex, PlanError> {
+        if !self.turn_open && origin != Origin::Tool {
             return Err(PlanError::NoTurn);
         }
+        let submitted = origin != Origin::Reply;
         let call = self.next_call();
         let turn = last_index(&self.turns);
         if call == NONE || turn == NONE {
@@ -199,8 +221,14 @@ impl Plan {
             let first = CallIndex(first);
             let id = self.id_text(name);
             self.reject_call(call, RejectReason::DuplicateId { id, first });
+        } else if origin == Origin::Tool {
+            if let Some(turn) = self.turns.last_mut() {
+                turn.nested += 1;
+            }
         } else if let Some(limit) = self.limits.calls_per_turn {
-            if self.turn_first(turn).saturating_add(limit) <= call {
+            let nested = self.turns.last().map_or(0, |turn| turn.nested);
+            let first = self.turn_first(turn).saturating_add(nested);
+            if first.saturating_add(limit) <= call {
                 self.reject_call(call, RejectReason::TooManyCalls { limit });
             }
         }

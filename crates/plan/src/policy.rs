@@ -31,6 +31,8 @@ pub struct Tool {
     pub deferred: bool,
     /// Whether an `error` counts as success for the calls that depend on the call, and for later calls of a sequential turn.
     pub tolerated: bool,
+    /// Whether the tool only waits for calls that it submits. Its calls hold no slot.
+    pub delegates: bool,
 }
 
 /// The index of a tool, from [`Plan::add_tool`](crate::Plan::add_tool).

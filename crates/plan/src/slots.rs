@@ -69,13 +69,19 @@ impl Slots {
     /// Removes the next call that can start from the queue, and takes a slot for it.
     pub(crate) fn start(&mut self) -> Option<u32> {
         let &(call, tool) = self.heads.first()?;
-        let exclusive = self.tool(tool)?.exclusive;
-        let full = self.limit.is_some_and(|limit| self.running >= limit.get());
+        let Tool {
+            exclusive,
+            delegates,
+            ..
+        } = self.tool(tool)?;
+        let exclusive = exclusive && !delegates;
+        let limit = self.limit.filter(|_| !delegates);
+        let full = limit.is_some_and(|limit| self.running >= limit.get());
         // An exclusive call at the head also holds back the calls behind it. Otherwise it might never start.
         if full || self.exclusive_runs || (exclusive && self.running > 0) {
             return None;
         }
-        self.running += 1;
+        self.running += u32::from(!delegates);
         self.exclusive_runs = exclusive;
         self.change(tool, |slots| {
             slots.queue.remove(&call);
@@ -86,9 +92,11 @@ impl Slots {
 
     /// Frees the slot of a call of this tool.
     pub(crate) fn release(&mut self, tool: u32) {
-        self.running = self.running.saturating_sub(1);
-        // An exclusive call runs alone, so if one was running, it is this one.
-        self.exclusive_runs = false;
+        if self.tool(tool).is_some_and(|tool| !tool.delegates) {
+            self.running = self.running.saturating_sub(1);
+            // Beside an exclusive call, only delegating calls run, so if one was running, it is this one.
+            self.exclusive_runs = false;
+        }
         self.change(tool, |slots| {
             slots.running = slots.running.saturating_sub(1);
         });

@@ -98,6 +98,7 @@ fn tool_of(words: &[&str]) -> Tool {
             "exclusive" => tool.exclusive = true,
             "read" => tool.read = true,
             "deferred" => tool.deferred = true,
+            "delegates" => tool.delegates = true,
             "tolerated" => tool.tolerated = true,
             _ => panic!("unknown property of a tool: {word}"),
         }

@@ -42,8 +42,7 @@ impl AgentRun<'_> {
 
     /// The limit of reply tokens, at most the rest of the token limit.
     fn reply_tokens(&self) -> Option<u32> {
-        let used = self.progress.usage.total();
-        let left = self.limits.tokens.map(|most| most.saturating_sub(used));
+        let left = self.budget.tokens_left();
         let left = left.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
         [self.limits.reply_tokens, left].into_iter().flatten().min()
     }

@@ -1,5 +1,6 @@
 //! A turn: parses a reply while its calls run.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -36,8 +37,10 @@ pub(super) struct Turned {
 pub(super) struct Read {
     /// The text outside calls, without invented results.
     pub(super) text: String,
-    /// The calls that were fully parsed, in order.
-    calls: Vec<Arc<ToolCall>>,
+    /// The calls that were fully parsed, by index, in order.
+    calls: Vec<(u32, Arc<ToolCall>)>,
+    /// The calls of subagents.
+    submitted: HashSet<u32>,
     /// The tool that finished the agent run, and its full output.
     pub(super) finished: Option<(Arc<str>, Arc<str>)>,
 }
@@ -46,8 +49,8 @@ impl Turned {
     /// The call with this index, if it was fully parsed.
     pub(super) fn call(&self, index: u32) -> Option<&ToolCall> {
         let calls = &self.read.calls;
-        let found = calls.binary_search_by_key(&(index as usize), |call| call.index);
-        calls.get(found.ok()?).map(|call| &**call)
+        let found = calls.binary_search_by_key(&index, |(index, _)| *index);
+        calls.get(found.ok()?).map(|(_, call)| &**call)
     }
 
     pub(super) fn unclosed(&self) -> u32 {
@@ -69,11 +72,17 @@ impl Turned {
 
 impl Read {
     /// Handles an event of the turn, and returns the event for the stream.
-    fn take(&mut self, event: TurnEvent, toolbox: &Toolbox) -> Option<AgentEvent> {
-        let number = |call: usize| u32::try_from(call).unwrap_or(u32::MAX);
+    fn take(&mut self, event: TurnEvent, toolbox: &Toolbox, turn: &Turn<'_>) -> Option<AgentEvent> {
+        let number = |call: usize| turn.call_of(call).unwrap_or(u32::MAX);
         Some(match event {
             TurnEvent::Run(event) => {
-                if let RunEvent::Result(result) = &event {
+                if let RunEvent::Call(appeared) = &event {
+                    if appeared.submitted.is_some() {
+                        self.submitted.insert(appeared.call);
+                    }
+                } else if let RunEvent::Result(result) = &event
+                    && !self.submitted.contains(&result.call)
+                {
                     let tool = toolbox.get(&result.name);
                     if result.status == Status::Ok
                         && tool.is_some_and(|tool| tool.policy().finishes)
@@ -106,7 +115,7 @@ impl Read {
                 text: text.into_owned(),
             },
             TurnEvent::Reply(ReplyItem::Call { call, .. }) => {
-                self.calls.push(call);
+                self.calls.push((number(call.index), call));
                 return None;
             }
             _ => return None,
@@ -174,12 +183,13 @@ impl Bounds {
 impl AgentRun<'_> {
     /// Reads a reply and runs its calls. They are cancelled at the deadline, and if the reply fails midway.
     pub(super) async fn turn(&mut self, begun: Begun) -> Result<Turned, AgentErrorKind> {
-        let calls_left = self.calls_left();
+        let calls_left = self.budget.calls_left();
         let Conversation {
             run,
             written,
             opened,
             settings,
+            submissions,
             ..
         } = &mut *self.talk;
         *opened += 1;
@@ -192,6 +202,7 @@ impl AgentRun<'_> {
         let mut is_over = false;
         loop {
             let next = async { reading.as_mut()?.next().await };
+            let submission = async { submissions.as_mut()?.next().await };
             let ended: Result<Finish, AgentErrorKind> = select! {
                 biased;
                 kind = self.bounds.over(), if !is_over => {
@@ -203,9 +214,15 @@ impl AgentRun<'_> {
                     let Some(event) = event else {
                         break;
                     };
-                    if let Some(event) = read.take(event, &settings.tools) {
+                    if let Some(event) = read.take(event, &settings.tools, &turn) {
                         // It fails only if the stream was dropped, and then this is not polled either.
                         let _ = self.out.send(event).await;
+                    }
+                    continue;
+                }
+                Some(submission) = submission => {
+                    if let Some(submissions) = submissions {
+                        submissions.submit(submission, &mut turn);
                     }
                     continue;
                 }

@@ -97,7 +97,7 @@ impl AgentRun<'_> {
             self.wrong += 1;
         }
         let changes = |name: &str| {
-            let tool = self.talk.run.toolbox().get(name);
+            let tool = self.talk.tools().get(name);
             tool.is_some_and(|tool| tool.spec().effect != Effect::Read)
         };
         let mut results = turned.results.iter();
@@ -131,7 +131,7 @@ impl AgentRun<'_> {
             );
         }
         if !message.is_empty() {
-            self.progress.repairs += 1;
+            self.budget.count(|used| used.repairs += 1);
         }
         if let Some(Repeated::Warn(name)) = repeated {
             let dialect = std::slice::from_ref(&self.talk.dialect);
@@ -168,7 +168,7 @@ impl AgentRun<'_> {
             if self.wrong > self.limits.repairs {
                 return Err(AgentErrorKind::Repairs);
             }
-            self.progress.repairs += 1;
+            self.budget.count(|used| used.repairs += 1);
             self.send_message(message).await;
             return Ok(None);
         }
@@ -176,7 +176,7 @@ impl AgentRun<'_> {
         let text = turned.read.text.trim();
         // A call in another format may be part of an answer.
         if let (true, Some((message, NearMissOf::Format))) = (may_remind, near) {
-            self.progress.repairs += 1;
+            self.budget.count(|used| used.repairs += 1);
             return self.remind(&message).await;
         }
         if text.is_empty() {
@@ -216,7 +216,7 @@ impl AgentRun<'_> {
     /// The repair message for a reply with near misses only. None if an untrusted text mentions them: the reply may quote
     /// it.
     fn near_miss(&self, turned: &Turned) -> Option<(String, NearMissOf)> {
-        let toolbox = self.talk.run.toolbox();
+        let toolbox = self.talk.tools();
         let names = toolbox.iter().map(Tool::name);
         let untrusted = &self.talk.untrusted;
         if toolbox.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
@@ -251,7 +251,7 @@ impl AgentRun<'_> {
             (is_wanted && !is_in_result).then_some((call, error))
         });
         // The dialect was checked when the agent was built.
-        let message = repair(rejected, self.talk.run.toolbox(), &self.talk.dialect);
+        let message = repair(rejected, self.talk.tools(), &self.talk.dialect);
         message.map(PromptText::into_text).unwrap_or_default()
     }
 
@@ -266,7 +266,7 @@ impl AgentRun<'_> {
             text: text.to_owned(),
             finished_by: by.cloned(),
             finish: finish.clone(),
-            progress: self.progress,
+            progress: self.budget.used(),
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Order {
     pub(crate) starts: BTreeMap<u32, u32>,
     /// Ids and names of all calls that appeared.
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
+    /// The calls of subagents.
+    nested: BTreeSet<u32>,
     counts: Counts,
     /// How long the listener has done something else.
     pub(crate) waited: Duration,
@@ -52,6 +54,10 @@ pub(crate) struct Counts {
     pub(crate) turns: usize,
     /// Calls that ended while the events were read.
     pub(crate) results: usize,
+    /// Those of calls of subagents.
+    pub(crate) nested: usize,
+    /// Starts of subagents.
+    pub(crate) agents: usize,
     /// How often the model may have been asked.
     pub(crate) requests: usize,
 }
@@ -62,6 +68,8 @@ impl Counts {
         Self {
             turns: self.turns - before.turns,
             results: self.results - before.results,
+            nested: self.nested - before.nested,
+            agents: self.agents - before.agents,
             requests: self.requests - before.requests,
         }
     }
@@ -160,6 +168,14 @@ impl Order {
     fn take_run(&mut self, event: &RunEvent) {
         let station = match event {
             RunEvent::Call(call) => {
+                if call.submitted.is_some() {
+                    let is_new = self.calls.insert(call.call, Station::Written).is_none();
+                    assert!(is_new, "call {} appears again", call.call);
+                    self.open.push(call.call);
+                    let named = (call.id.to_string(), call.name.to_string());
+                    self.appeared.insert(call.call, named);
+                    self.nested.insert(call.call);
+                }
                 let (id, name) = &self.appeared[&call.call];
                 assert_eq!(
                     (&**id, &**name),
@@ -177,10 +193,12 @@ impl Order {
             RunEvent::Admitted(_) => Station::Admitted,
             RunEvent::Start(start) => {
                 *self.starts.entry(start.call).or_default() += 1;
+                self.counts.agents += usize::from(matches!(&*start.name, "helper" | "leader"));
                 Station::Started
             }
-            RunEvent::Result(_) => {
+            RunEvent::Result(result) => {
                 self.counts.results += 1;
+                self.counts.nested += usize::from(self.nested.contains(&result.call));
                 Station::Ended
             }
             RunEvent::Lagged(missed) => panic!("{} events are lost", missed.count),

@@ -1,25 +1,23 @@
 //! Plays a scenario: a real client, a server that does what is written, and the agent between them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::model::{Message, Model, OpenAi, Retries, Role};
-use plaincall_agent::plaincall::{
-    CallResult, Dialect, Policy, Rules, RunEvent, RunEvents, Toolbox, policy::Writes, rules::Rule,
-};
-use plaincall_agent::{
-    Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, OnNoToolCall,
-};
+use plaincall_agent::model::{Message, Role};
+use plaincall_agent::plaincall::{CallResult, RunEvent, RunEvents, Toolbox};
+use plaincall_agent::{AgentError, AgentEvent, Answer, Conversation};
 use plaincall_testkit::model_server::ModelServer;
 use tokio::time::{sleep, timeout};
 
+use crate::scenarios::agents::{agent, model};
 use crate::scenarios::neutral::{fits, spelled, with_ids};
 use crate::scenarios::order::Order;
 use crate::scenarios::reported::{check_turns, replies, reported};
-use crate::scenarios::scenario::{Policies, Scenario, Step};
+use crate::scenarios::scenario::{Scenario, Step};
 use crate::scenarios::scripts::script;
-use crate::scenarios::shared_state::{SharedState, WrittenGate, WrittenUser};
+use crate::scenarios::shared_state::SharedState;
 
 /// The longest that is waited for anything. No scenario means to wait so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,6 +37,10 @@ struct Played {
     open: u32,
     /// How all calls have ended.
     results: Vec<CallResult>,
+    /// The names of the subagents.
+    agents: BTreeSet<String>,
+    /// The calls of subagents, with the calls that run them.
+    parents: BTreeMap<u32, u32>,
     /// What the model has written, in order.
     written: Vec<String>,
     /// How many requests were looked at.
@@ -60,11 +62,12 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     let gate = scenario.gate.as_deref().unwrap_or_default();
     let user = scenario.user.as_deref().unwrap_or_default();
     let shared = SharedState::new(gate, user);
-    let tools = shared.toolbox(scenario.tools.as_deref());
-    let agent = agent(scenario, syntax, &server, &shared, &tools);
+    let all = shared.toolbox(None);
+    let (agent, models) = agent(scenario, syntax, &server, &shared, &all);
+    let tools = agent.tools().clone();
     let talk = agent.conversation().unwrap();
     for (path, text) in &scenario.files {
-        let text = spelled(text, talk.dialect(), &tools);
+        let text = spelled(text, talk.dialect(), &all);
         shared.files.lock().unwrap().insert(path.clone(), text);
     }
     let mut played = Played {
@@ -75,6 +78,8 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
         events: talk.events(),
         open: 0,
         results: Vec::new(),
+        agents: scenario.agents.keys().cloned().collect(),
+        parents: BTreeMap::new(),
         written: Vec::new(),
         seen: 0,
         talk,
@@ -89,112 +94,25 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
         shared,
         ..
     } = played;
+    let dialect = talk.dialect().clone();
     drop(talk);
+    for (name, own) in &scenario.agents {
+        let Some(expected) = &own.last_messages else {
+            continue;
+        };
+        let requests = models[name].requests();
+        let last: Vec<_> = (requests
+            .iter()
+            .filter_map(|request| request.messages.last()))
+        .map(|message| message.text.to_string())
+        .collect();
+        let is_same = expected.len() == last.len()
+            && (expected.iter().zip(&last))
+                .all(|(expected, last)| fits(&with_ids(expected, &dialect), last));
+        assert!(is_same, "last_messages of {name}: {last:#?}");
+    }
     everything_has_ended(&shared).await;
     server.until(|seen| seen.busy == 0).await;
-}
-
-fn agent(
-    scenario: &Scenario,
-    syntax: &str,
-    server: &ModelServer,
-    shared: &Arc<SharedState>,
-    tools: &Toolbox,
-) -> Agent {
-    let mut dialect = if syntax == "emoji" {
-        Dialect::emoji()
-    } else {
-        Dialect::block()
-    };
-    if let Some([start, end, argument]) = &scenario.markers {
-        dialect = dialect.start(start).end(end).arg(argument);
-    }
-    if let Some([open, close]) = &scenario.reasoning {
-        dialect = dialect.leading_reasoning(open, close);
-    }
-    let mut agent = Agent::builder(model(server, "first"))
-        .tools(tools.clone())
-        .dialect(dialect)
-        .system(&*scenario.system)
-        .limits(limits(scenario))
-        .retries(retries())
-        .policy(policy(&scenario.policy))
-        .rules(rules(&scenario.rules));
-    if scenario.keyed {
-        agent = agent.keyed();
-    }
-    agent = match &scenario.gate {
-        Some(_) => agent.gate(WrittenGate(Arc::clone(shared))),
-        None => agent.allow_all(),
-    };
-    if scenario.user.is_some() {
-        agent = agent.user(WrittenUser(Arc::clone(shared)));
-    }
-    agent = agent.on_no_tool_call(match scenario.on_no_tool_call.as_deref() {
-        None | Some("answer") => OnNoToolCall::Answer,
-        Some("ask_back") => OnNoToolCall::AskUser,
-        Some("remind") => OnNoToolCall::Remind,
-        Some(other) => panic!("{other} is nothing that a reply without a call can mean"),
-    });
-    agent.build().unwrap()
-}
-
-fn model(server: &ModelServer, name: &str) -> impl Model {
-    OpenAi::new(server.url(), name)
-}
-
-fn retries() -> Retries {
-    let mut retries = Retries::default();
-    retries.max_retries = 2;
-    retries.initial_delay = Duration::from_millis(2);
-    retries.max_delay = Duration::from_millis(4);
-    retries
-}
-
-fn limits(scenario: &Scenario) -> AgentLimits {
-    let wanted = &scenario.limits;
-    let mut limits = AgentLimits::default();
-    limits.turns = wanted.turns.unwrap_or(limits.turns);
-    limits.calls = wanted.calls.unwrap_or(limits.calls);
-    limits.time = wanted.time_ms.map_or(limits.time, Duration::from_millis);
-    limits.tokens = wanted.tokens;
-    limits.repairs = wanted.repairs.unwrap_or(limits.repairs);
-    limits.same_failure = wanted.same_failure.unwrap_or(limits.same_failure);
-    limits.reminders = wanted.reminders.unwrap_or(limits.reminders);
-    limits.context = wanted.context;
-    limits.reply_tokens = wanted.reply_tokens;
-    limits
-}
-
-fn policy(wanted: &Policies) -> Policy {
-    let default = Policy::default();
-    default
-        .calls_per_turn(wanted.calls_per_turn)
-        .concurrent(wanted.concurrent.unwrap_or(default.concurrent))
-        .result_limit(wanted.result_limit.unwrap_or(default.result_limit))
-        .turn_timeout(wanted.turn_timeout_ms.map(Duration::from_millis))
-        .gate_timeout(
-            wanted
-                .gate_timeout_ms
-                .map_or(default.gate_timeout, Duration::from_millis),
-        )
-        .writes(if wanted.writes_at_end {
-            Writes::AtEndOfTurn
-        } else {
-            Writes::AtOnce
-        })
-}
-
-fn rules(wanted: &[String]) -> Rules {
-    Rules::new(wanted.iter().map(|rule| {
-        let (word, tool) = rule.split_once(' ').unwrap();
-        match word {
-            "allow" => Rule::allow([tool]),
-            "ask" => Rule::ask([tool]),
-            "deny" => Rule::deny([tool], "a rule forbids it"),
-            _ => panic!("no rule: {rule}"),
-        }
-    }))
 }
 
 /// Waits until nothing works any more.
@@ -211,6 +129,13 @@ async fn everything_has_ended(shared: &SharedState) {
 }
 
 impl Played {
+    /// How often tools were started that are no agents.
+    fn starts(&self) -> u32 {
+        let is_tool = |call: &u32| !self.agents.contains(&self.order.appeared[call].1);
+        let starts = self.order.starts.iter().filter(|(call, _)| is_tool(call));
+        starts.map(|(_, count)| count).sum()
+    }
+
     async fn step(&mut self, step: &Step) {
         if let Some(name) = &step.model {
             self.talk.set_model(model(&self.server, name));
@@ -226,7 +151,7 @@ impl Played {
             .play(scripts.iter().map(|(script, _)| script.clone()));
         let appeared: BTreeSet<u32> = self.order.appeared.keys().copied().collect();
         let ran_before = self.shared.ran.lock().unwrap().len();
-        let starts: u32 = self.order.starts.values().sum();
+        let starts = self.starts();
 
         let question = spell(&step.ask);
         let mut observed = Observed::default();
@@ -252,7 +177,7 @@ impl Played {
         self.check_calls(step, &appeared, ended.is_none());
         let ran = self.shared.ran.lock().unwrap()[ran_before..].to_vec();
         if ended.is_some() {
-            let started: u32 = self.order.starts.values().sum();
+            let started = self.starts();
             assert_eq!(
                 ran.len(),
                 (started - starts) as usize,
@@ -299,6 +224,11 @@ impl Played {
                 None => break,
                 Some(RunEvent::Turn(_)) => self.open += 1,
                 Some(RunEvent::TurnEnd(_)) => self.open -= 1,
+                Some(RunEvent::Call(call)) => {
+                    if let Some(parent) = call.parent {
+                        self.parents.insert(call.call, parent);
+                    }
+                }
                 Some(RunEvent::Result(result)) => self.results.push(result),
                 Some(_) => {}
             }
@@ -422,15 +352,19 @@ impl Played {
     fn check_calls(&self, step: &Step, before: &BTreeSet<u32>, is_dropped: bool) {
         // What came of a dropped question may be observed late.
         let is_new = |call: &u32| self.order.appeared.contains_key(call) && !before.contains(call);
-        let found: Vec<String> = self
-            .results
-            .iter()
-            .filter(|result| is_new(&result.call))
+        let mut new: Vec<&CallResult> = self.results.iter().collect();
+        new.retain(|result| is_new(&result.call));
+        // A subagent may begin while the reply continues, so its calls come last.
+        new.sort_by_key(|result| (self.parents.contains_key(&result.call), result.call));
+        let found: Vec<String> = new
+            .into_iter()
             .map(|result| {
                 let texts = [&result.error, &result.output, &result.note];
                 let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
+                let depth = successors(Some(result.call), |call| self.parents.get(call).copied());
+                let nested = "> ".repeat(depth.count() - 1);
                 format!(
-                    "{} {}: {}",
+                    "{nested}{} {}: {}",
                     result.name,
                     result.status.as_str(),
                     texts.join("; ")
@@ -511,7 +445,8 @@ impl Played {
         // Each call that ended before is reported exactly once.
         if let Some(request) = requests.last() {
             let reported = reported(request);
-            let ended = &self.results;
+            let is_written = |result: &&CallResult| !self.parents.contains_key(&result.call);
+            let ended: Vec<_> = self.results.iter().filter(is_written).collect();
             assert!(
                 reported.len() <= ended.len(),
                 "{} calls ended: {reported:#?}",

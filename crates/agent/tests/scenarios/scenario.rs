@@ -47,7 +47,31 @@ pub(crate) struct Scenario {
     pub(crate) on_no_tool_call: Option<String>,
     /// What the user answers, one question after another: a text, `error: why`, or `hang`.
     pub(crate) user: Option<Vec<String>>,
+    /// Agents that are tools of this one or of each other.
+    #[serde(default)]
+    pub(crate) agents: BTreeMap<String, Subagent>,
     pub(crate) step: Vec<Step>,
+}
+
+/// An agent that is a tool of another.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Subagent {
+    /// The names of its tools. Default: none.
+    #[serde(default)]
+    pub(crate) tools: Vec<String>,
+    /// The agents that are its tools.
+    #[serde(default)]
+    pub(crate) agents: Vec<String>,
+    #[serde(default)]
+    pub(crate) rules: Vec<String>,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    /// What its model writes, one request after another.
+    #[serde(default)]
+    pub(crate) replies: Vec<String>,
+    /// The last message of each of its requests.
+    pub(crate) last_messages: Option<Vec<String>>,
 }
 
 /// Limits, as the agent's.

@@ -174,7 +174,7 @@ async fn answer(
     }
 }
 
-/// Writes the outcome as the last line (spec/agent.md, 8).
+/// Writes the outcome as the last line (spec/agent.md, 9).
 fn write_outcome(
     ended: &Result<Answer, AgentError>,
     configuration: &Configuration,

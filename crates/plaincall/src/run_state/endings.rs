@@ -29,7 +29,9 @@ impl RunState {
             entry.untrusted = untrusted;
         }
         let status = Status::from(outcome);
-        if status == Status::Ok && self.tool(call).is_some_and(|tool| tool.policy.finishes) {
+        let is_nested = (self.call(call)).is_some_and(|entry| entry.parent.is_some());
+        let finishes = self.tool(call).is_some_and(|tool| tool.policy.finishes);
+        if status == Status::Ok && finishes && !is_nested {
             self.finisher.get_or_insert(call);
         }
         self.set_result(call, status, output, error.map(Arc::from), None, at);

@@ -118,6 +118,11 @@ impl RunState {
         self.calls.len()
     }
 
+    /// Returns the indices of the calls of replies, in order of appearance.
+    pub(crate) fn written(&self) -> Vec<u32> {
+        self.written.iter().map(|call| call.get()).collect()
+    }
+
     pub(crate) fn has_unended(&self) -> bool {
         self.plan.counts().unended() > 0
     }

@@ -100,11 +100,21 @@ impl RunState {
         self.emit(|| RunEvent::Untrusted(received));
     }
 
-    /// Remembers that the model receives the result of a call with the next turn.
+    /// Remembers that the model receives the result of a call with the next turn. The tool that submitted a call receives its
+    /// result at once.
     pub(super) fn keep_for_next_turn(&mut self, call: CallIndex) {
         if let Some(untrusted) = &mut self.untrusted {
-            untrusted.pending_results.push(call);
             let entry = self.calls.get(call.index());
+            if let Some(nested) = entry.filter(|entry| entry.parent.is_some()) {
+                for text in nested.result.iter().flat_map(CallResult::untrusted_texts) {
+                    untrusted.observe(&text, || HeldReason::Result {
+                        call: call.get(),
+                        id: Arc::clone(&nested.id),
+                    });
+                }
+                return;
+            }
+            untrusted.pending_results.push(call);
             let submitted = entry.filter(|entry| entry.is_submitted);
             if let Some(result) = submitted.and_then(|entry| entry.result.as_ref()) {
                 untrusted.count(result);
@@ -166,7 +176,8 @@ impl RunState {
         let kept = entry.result.as_mut()?;
         let whole = kept.clone();
         // A result that no tool produced contains no untrusted text.
-        let untrusted = self.untrusted.as_ref().filter(|_| entry.attempts > 0);
+        let is_pending = entry.attempts > 0 && entry.parent.is_none();
+        let untrusted = self.untrusted.as_ref().filter(|_| is_pending);
         let is_kept =
             |text: &Untrusted<'_>| untrusted.is_some_and(|untrusted| untrusted.keeps(text));
         for text in [&mut kept.output, &mut kept.error] {

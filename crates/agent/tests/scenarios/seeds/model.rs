@@ -14,7 +14,11 @@ use super::tools::NAMES;
 use super::world::World;
 
 /// The model.
-pub(super) struct Chance(pub(super) Arc<World>);
+pub(super) struct Chance {
+    pub(super) world: Arc<World>,
+    /// Whether it is the model of a subagent, whose messages are not checked.
+    pub(super) is_nested: bool,
+}
 
 /// What happens in a reply.
 enum Step {
@@ -31,9 +35,9 @@ impl Model for Chance {
     }
 
     fn reply(&self, request: ModelRequest) -> Reply {
-        let world = Arc::clone(&self.0);
+        let world = Arc::clone(&self.world);
         let live = world.replies.one();
-        let number = world.ask(request.messages);
+        let number = (!self.is_nested).then(|| world.ask(request.messages));
         let (steps, is_whole) = steps(&world);
         let mut end = end(&world);
         if !is_whole && end.as_ref().is_ok_and(|end| end.stop == Stop::Natural) {
@@ -46,7 +50,9 @@ impl Model for Chance {
                 match step {
                     Step::Wait(pause) => sleep(pause).await,
                     Step::Text(text) => {
-                        world.write(number, &text);
+                        if let Some(number) = number {
+                            world.write(number, &text);
+                        }
                         out.text(text).await;
                     }
                     Step::Reasoning(text) => out.reasoning(text).await,
@@ -197,14 +203,15 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
     };
     world.wrote(&tag);
     let wrong = world.below(20);
+    let has_body = matches!(name, "write" | "helper" | "leader");
     let text = if dialect.syntax() == Some(Syntax::Emoji) {
         let raw_args = match wrong {
             0 => String::new(),
             1 => format!("{tag} five"),
-            _ if name == "write" => String::new(),
+            _ if has_body => String::new(),
             _ => tag.clone(),
         };
-        let body = if name == "write" { &*tag } else { "" };
+        let body = if has_body { &*tag } else { "" };
         render(
             &Call::Emoji {
                 name,
@@ -230,7 +237,8 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
             });
         }
         dependencies.retain(|dependency| !dependency.is_empty());
-        let mut arguments = vec![("tag", &*tag)];
+        let is_agent = matches!(name, "helper" | "leader");
+        let mut arguments = vec![(if is_agent { "task" } else { "tag" }, &*tag)];
         match wrong {
             0 => arguments.clear(),
             1 => arguments.push(("count", "five")),

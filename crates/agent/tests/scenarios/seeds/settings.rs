@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::plaincall::{Dialect, Policy, policy::Writes};
+use plaincall_agent::plaincall::{Dialect, Policy, Toolbox, policy::Writes};
 use plaincall_agent::{Agent, AgentLimits, OnNoToolCall};
 
 use super::LONGEST;
@@ -56,7 +56,28 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
         OnNoToolCall::AskUser => can_finish && has_user,
         _ => can_finish,
     };
-    let mut agent = Agent::builder(Chance(Arc::clone(world)))
+    let model = |is_nested| {
+        let world = Arc::clone(world);
+        Chance { world, is_nested }
+    };
+    let mut agent = Agent::builder(model(false));
+    if world.one_in(2) {
+        // Both work with some of the same tools, and one of them with the other.
+        let some = || tools.iter().filter(|_| !world.one_in(4)).cloned();
+        let helper = Agent::builder(model(true))
+            .tools(Toolbox::new(some()).unwrap())
+            .limits(self::limits(world));
+        let helper = helper.build().unwrap();
+        if world.one_in(2) {
+            let leader = Agent::builder(model(true))
+                .tools(Toolbox::new(some()).unwrap())
+                .limits(self::limits(world))
+                .subagent("helper", "Helps.", helper.clone());
+            agent = agent.subagent("leader", "Leads.", leader.build().unwrap());
+        }
+        agent = agent.subagent("helper", "Helps.", helper);
+    }
+    let mut agent = agent
         .tools(tools)
         .dialect(dialect)
         .limits(limits)

@@ -17,7 +17,8 @@ use super::world::World;
 
 /// The names of the tools that are there.
 pub(super) const NAMES: &[&str] = &[
-    "quick", "any", "any", "write", "retried", "alone", "stubborn", "finish",
+    "quick", "any", "any", "write", "retried", "alone", "stubborn", "finish", "helper", "helper",
+    "helper", "leader", "leader",
 ];
 
 /// How often a call of `retried` is started at most.

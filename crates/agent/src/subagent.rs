@@ -1,0 +1,370 @@
+//! Agents that are tools of other agents (`spec/agent.md` 8).
+//!
+//! A subagent has a conversation of its own. Its calls are submitted to the run of the conversation that the user sees, so
+//! that gate, rules, limits and log apply to all calls alike.
+
+use std::collections::HashMap;
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plaincall::call::{Parameter, ParameterKind, ToolSpec};
+use plaincall::events::{HeldReason, SubmittedArguments};
+use plaincall::gate::GateFuture;
+use plaincall::policy::Retry;
+use plaincall::tool::Failure;
+use plaincall::{
+    BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, Run, Status,
+    Submitted, Tool, Toolbox, Turn,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::agent::Agent;
+use crate::answer::{AgentError, AgentErrorKind};
+use crate::budget::Budget;
+use crate::conversation::Conversation;
+use crate::settings::Settings;
+
+/// How many agents may be nested: an agent, its subagents, and theirs.
+const DEEPEST: usize = 4;
+/// How many submissions may wait for the agent loop.
+const WAITING: usize = 16;
+/// The parameter of a subagent.
+const TASK: &str = "task";
+/// The tool that reads the results of its own conversation.
+const READ_RESULT: &str = "read_result";
+/// The timeout of calls in a subagent's conversation. The run in which they really run has the real timeouts.
+const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+
+/// A tool that is an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Subagent {
+    name: String,
+    agent: Agent,
+}
+
+/// A call of a subagent, on its way to the run.
+pub(crate) struct Submission {
+    parent: u32,
+    name: String,
+    arguments: SubmittedArguments,
+    budget: Arc<Budget>,
+    reply: oneshot::Sender<Submitted>,
+}
+
+/// What the subagents of a conversation share with it.
+#[derive(Debug)]
+pub(crate) struct Family {
+    /// The budget of the current question.
+    question: Mutex<Arc<Budget>>,
+    /// The budgets of the subagents that submitted calls, by the calls.
+    budgets: Mutex<HashMap<u32, Arc<Budget>>>,
+}
+
+/// The conversation's ends of the connection to its subagents.
+#[derive(Debug)]
+pub(crate) struct Submissions {
+    family: Arc<Family>,
+    receiver: mpsc::Receiver<Submission>,
+}
+
+/// A subagent's connection to the conversation.
+#[derive(Clone)]
+struct Link {
+    family: Arc<Family>,
+    sender: mpsc::Sender<Submission>,
+    dialect: Dialect,
+    gate: Arc<dyn Gate>,
+}
+
+/// The gate of a subagent's conversation. Only the text shows that a call may have been meant to end earlier, so the real gate
+/// decides about that here. About everything else it decides in the real run, which also finds echoes.
+struct SuspectsOnly(Arc<dyn Gate>);
+
+impl Gate for SuspectsOnly {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        match &request.held {
+            Some(HeldReason::EndMarker(_)) => self.0.decide(request),
+            _ => Box::pin(ready(Ok(Decision::Allow))),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Family {
+    /// Returns the budget of the agent that made a call.
+    fn budget_of(&self, call: u32) -> Arc<Budget> {
+        let submitted = lock(&self.budgets).get(&call).cloned();
+        submitted.unwrap_or_else(|| Arc::clone(&lock(&self.question)))
+    }
+}
+
+impl Submissions {
+    /// Starts a question.
+    pub(crate) fn begin(&self, budget: &Arc<Budget>) {
+        *lock(&self.family.question) = Arc::clone(budget);
+        lock(&self.family.budgets).clear();
+    }
+
+    /// Returns the next submission. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Submission> {
+        self.receiver.recv().await
+    }
+
+    /// Submits a call of a subagent.
+    pub(crate) fn submit(&self, submission: Submission, turn: &mut Turn<'_>) {
+        let Submission {
+            parent,
+            name,
+            arguments,
+            budget,
+            reply,
+        } = submission;
+        // The subagent was stopped, possibly in an earlier turn.
+        if reply.is_closed() {
+            return;
+        }
+        // If the call starts a subagent, that waits until its budget is known.
+        let mut budgets = lock(&self.family.budgets);
+        let submitted = turn.submit_from(parent, &name, arguments);
+        budgets.insert(submitted.call(), budget);
+        drop(budgets);
+        // If the subagent has ended meanwhile, this drops the call, which cancels it.
+        let _ = reply.send(submitted);
+    }
+}
+
+impl Subagent {
+    /// Creates the tool of an agent, which [`bound`] replaces for each conversation.
+    pub(crate) fn tool(name: &str, description: &str, agent: Agent) -> (Self, Tool) {
+        let tools = agent.tools().iter().map(|tool| tool.spec().effect);
+        let effect = tools.max_by_key(|effect| match effect {
+            Effect::Read => 0,
+            Effect::Idempotent => 1,
+            Effect::Write => 2,
+        });
+        let task = Parameter::new(TASK, ParameterKind::String);
+        let spec = ToolSpec::new(name)
+            .describe(description)
+            .parameter(task.describe("The whole task. The agent sees nothing else."))
+            .body(TASK)
+            .effect(effect.unwrap_or(Effect::Read));
+        let tool = Tool::raw(spec, |_, _| async {
+            Err("a subagent runs only in the conversation of an agent".into())
+        });
+        let time = agent.settings.limits.time;
+        let tool = tool.timeout(time.saturating_mul(2)).delegates();
+        let name = name.to_owned();
+        (Self { name, agent }, tool)
+    }
+
+    /// Returns the number of agents from this one to the deepest.
+    fn depth(&self) -> usize {
+        1 + depth(&self.agent.settings)
+    }
+}
+
+fn depth(settings: &Settings) -> usize {
+    let below = settings.subagents.iter().map(Subagent::depth);
+    below.max().unwrap_or_default()
+}
+
+/// Adds the tools of the subagents, which only they can call.
+///
+/// # Errors
+/// Returns an error if agents are nested too deeply, or if different tools have the same name.
+pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
+    if depth(settings) >= DEEPEST {
+        let problem = format!("agents are nested more than {DEEPEST} deep");
+        return Err(AgentErrorKind::Settings(problem));
+    }
+    let mut all = settings.tools.clone();
+    for own in settings.subagents.clone() {
+        for tool in own.agent.settings.run_tools.iter() {
+            let name = tool.name();
+            // It reads results of the subagent's own conversation.
+            if name == READ_RESULT {
+                continue;
+            }
+            let Some(other) = all.get(name) else {
+                let added = all.add(tool.clone().submitted_only());
+                added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
+                continue;
+            };
+            let agents = [settings.agent(name), own.agent.settings.agent(name)];
+            let is_same = match agents {
+                [Some(one), Some(other)] => Arc::ptr_eq(&one.settings, &other.settings),
+                [None, None] => tool.is_same(other),
+                _ => false,
+            };
+            if !is_same {
+                let agent = &own.name;
+                let problem = format!(
+                    "the tool `{name}` of the agent `{agent}` is not the `{name}` of the other agents; rename one of them"
+                );
+                return Err(AgentErrorKind::Settings(problem));
+            }
+        }
+    }
+    settings.run_tools = all;
+    Ok(())
+}
+
+impl Settings {
+    /// Returns the subagent with this name, at any depth.
+    fn agent(&self, name: &str) -> Option<&Agent> {
+        self.subagents.iter().find_map(|own| {
+            if own.name == name {
+                Some(&own.agent)
+            } else {
+                own.agent.settings.agent(name)
+            }
+        })
+    }
+}
+
+/// Returns the tools of a conversation's run, with subagents that are connected to it.
+///
+/// # Errors
+/// Returns an error if a tool is invalid, which [`add_tools`] has checked.
+pub(crate) fn bound(
+    settings: &Arc<Settings>,
+    dialect: &Dialect,
+) -> Result<(Toolbox, Option<Submissions>), AgentErrorKind> {
+    if settings.subagents.is_empty() {
+        return Ok((settings.run_tools.clone(), None));
+    }
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let family = Arc::new(Family {
+        question: Mutex::new(Budget::new(settings.limits, None)),
+        budgets: Mutex::default(),
+    });
+    let link = Link {
+        family: Arc::clone(&family),
+        sender,
+        dialect: dialect.clone(),
+        gate: settings.gate.clone().unwrap_or_else(|| Arc::new(ReadOnly)),
+    };
+    let tools = settings.run_tools.iter().map(|tool| {
+        let Some(agent) = settings.agent(tool.name()).cloned() else {
+            return tool.clone();
+        };
+        let link = link.clone();
+        tool.clone().with_code_of(move |arguments, context| {
+            let (agent, link) = (agent.clone(), link.clone());
+            let task = arguments.get(TASK).unwrap_or_default().to_owned();
+            async move { link.run(&agent, &task, &context).await }
+        })
+    });
+    let tools = Toolbox::new(tools);
+    let tools = tools.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
+    Ok((tools, Some(Submissions { family, receiver })))
+}
+
+impl Link {
+    /// Gives a subagent its task.
+    async fn run(&self, agent: &Agent, task: &str, context: &Context) -> Result<String, BoxError> {
+        let parent = self.family.budget_of(context.call());
+        let budget = Budget::new(agent.settings.limits, Some(parent));
+        let mut own = self.conversation(agent, context.call(), budget)?;
+        let answer = own.ask(task).await;
+        // An error of the cleanup does not change the answer.
+        let _ = own.close().await;
+        match answer {
+            Ok(answer) => Ok(answer.text),
+            Err(error) => {
+                let text = Some(&error.partial_text).filter(|text| !text.trim().is_empty());
+                Err(Box::new(Failure::new(error.to_string(), text.cloned())))
+            }
+        }
+    }
+
+    /// Starts the conversation of a subagent that the call `parent` runs.
+    fn conversation(
+        &self,
+        agent: &Agent,
+        parent: u32,
+        budget: Arc<Budget>,
+    ) -> Result<Conversation, AgentError> {
+        let settings = &agent.settings;
+        let tools = settings.tools.iter().map(|tool| {
+            if tool.name() == READ_RESULT {
+                return tool.clone();
+            }
+            let (link, budget) = (self.clone(), Arc::clone(&budget));
+            let name = tool.name().to_owned();
+            let proxy = tool.clone().with_code_of(move |arguments, _| {
+                let texts = arguments.iter();
+                let texts = texts.map(|one| (one.pointer.to_owned(), one.text.to_owned()));
+                let arguments: Vec<(String, String)> = texts.collect();
+                let (reply, submitted) = oneshot::channel();
+                let submission = Submission {
+                    parent,
+                    name: name.clone(),
+                    arguments: arguments.into(),
+                    budget: Arc::clone(&budget),
+                    reply,
+                };
+                let link = link.clone();
+                async move { link.submit(submission, submitted).await }
+            });
+            let proxy = proxy.timeout(NO_TIMEOUT).grace(Duration::ZERO);
+            match tool.policy().retry {
+                Some(_) => proxy.retry(Retry::attempts(1)),
+                None => proxy,
+            }
+        });
+        let tools = Toolbox::new(tools);
+        let tools = tools.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
+        let mut policy = settings.policy;
+        policy.concurrent = 0;
+        policy.turn_timeout = None;
+        let run = Run::builder(tools)
+            .rules(settings.rules.clone())
+            .policy(policy)
+            .gate(SuspectsOnly(Arc::clone(&self.gate)))
+            .dialect(self.dialect.clone())
+            .build()?;
+        let system = settings.system_message(&self.dialect)?;
+        let dialect = self.dialect.clone();
+        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system)?;
+        talk.budget = Some(budget);
+        Ok(talk)
+    }
+
+    async fn submit(
+        &self,
+        submission: Submission,
+        submitted: oneshot::Receiver<Submitted>,
+    ) -> Result<String, BoxError> {
+        let ended = "the conversation has ended";
+        self.sender.send(submission).await.map_err(|_| ended)?;
+        let call = submitted.await.map_err(|_| ended)?;
+        outcome(&call.await)
+    }
+}
+
+/// Returns the result of a submitted call as the result of a tool.
+fn outcome(result: &CallResult) -> Result<String, BoxError> {
+    let mut output = result.output.as_deref().map(str::to_owned);
+    if let Some(note) = &result.note {
+        let text = output.unwrap_or_default();
+        let line_end = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        output = Some(format!("{text}{line_end}[{note}]\n"));
+    }
+    if result.status == Status::Ok {
+        return Ok(output.unwrap_or_default());
+    }
+    let message = match &result.error {
+        Some(error) => error.to_string(),
+        None => format!("it ended as {}", result.status),
+    };
+    Err(Box::new(Failure::new(message, output)))
+}
