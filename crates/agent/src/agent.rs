@@ -12,6 +12,7 @@ use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool
 use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
+use crate::given::GivenMessage;
 use crate::limits::{AgentLimits, OnNoToolCall};
 #[cfg(feature = "mcp")]
 use crate::mcp::McpServers;
@@ -48,6 +49,8 @@ impl Agent {
                 directory_in: None,
                 retries: Retries::default(),
                 prompt: PromptOptions::new(),
+                transform: None,
+                observers: Vec::new(),
             },
             subagents: Vec::new(),
             #[cfg(feature = "mcp")]
@@ -84,6 +87,22 @@ impl Agent {
     /// Returns an error if there is no runtime, or the system provides no random numbers for a key.
     pub fn conversation(&self) -> Result<Conversation, AgentError> {
         self.start(self.settings.fresh_key()?.as_deref(), None)
+    }
+
+    /// Starts a conversation that begins with these messages, such as an example of a question, a call and its result. They
+    /// are part of no log.
+    ///
+    /// # Errors
+    /// See [`conversation`](Self::conversation).
+    pub fn conversation_from(
+        &self,
+        messages: impl IntoIterator<Item = GivenMessage>,
+    ) -> Result<Conversation, AgentError> {
+        let mut talk = self.conversation()?;
+        for message in messages {
+            talk.add_given(&message).map_err(AgentErrorKind::Dialect)?;
+        }
+        Ok(talk)
     }
 
     /// Starts a conversation on a new log, or resumes one from an existing log (`spec/log.md`, `spec/agent.md` 7). The agent
@@ -128,6 +147,14 @@ impl Agent {
             .environment(settings.environment.clone());
         if let Some(parent) = &settings.directory_in {
             run = run.directory_in(parent);
+        }
+        if let Some(transform) = &settings.transform {
+            let transform = Arc::clone(transform);
+            run = run.transform(move |tool, text| transform(tool, text));
+        }
+        for observer in &settings.observers {
+            let observer = Arc::clone(observer);
+            run = run.observer(move |event: &RunEvent| observer(event));
         }
         if let Some(gate) = &settings.gate {
             run = run.gate(Arc::clone(gate));
@@ -179,6 +206,23 @@ impl AgentBuilder {
     /// Sets the options of the prompt, such as the limit of the tools' examples of calls.
     pub fn prompt(mut self, options: PromptOptions) -> Self {
         self.settings.prompt = options;
+        self
+    }
+
+    /// Transforms outputs and errors of tools before other calls, observers, the log or the model get them. See
+    /// [`RunBuilder::transform`](plaincall::run::RunBuilder::transform).
+    pub fn transform(
+        mut self,
+        transform: impl Fn(&str, String) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.transform = Some(Arc::new(transform));
+        self
+    }
+
+    /// Adds an observer of the events of all conversations. Each conversation calls it on a thread of its own. See
+    /// [`Observer`](plaincall::Observer).
+    pub fn observer(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
+        self.settings.observers.push(Arc::new(observer));
         self
     }
 

@@ -44,6 +44,9 @@ pub struct Conversation {
     pub(crate) untrusted: EchoGuard,
     /// Whether an untrusted text mentions call formats.
     pub(crate) is_form_quotable: bool,
+    /// Whether the conversation was resumed, and the model has not replied since. Its messages without a reply may be asked
+    /// again.
+    pub(crate) is_resumed: bool,
     /// Bytes per token, learned from the usage that the server reports.
     pub(crate) bytes_per_token: f64,
     /// The calls of subagents, if the agent has any.
@@ -77,6 +80,7 @@ impl Conversation {
             recorded: 0,
             untrusted,
             is_form_quotable: false,
+            is_resumed: false,
             bytes_per_token: BYTES_PER_TOKEN,
             submissions: None,
             budget: None,
@@ -179,7 +183,7 @@ impl Conversation {
     }
 
     /// Adds untrusted text, optionally with a heading, and observes it for copies.
-    fn write_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
+    pub(crate) fn write_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
         self.observe(text);
         let text = Untrusted::new(text);
         self.run.observe_untrusted(name, &text);
@@ -199,6 +203,9 @@ impl Conversation {
     }
 
     pub(crate) fn add_message(&mut self, by: Author, text: Arc<str>) {
+        if self.is_resumed && self.history.has_unanswered(&text) {
+            return;
+        }
         self.run.record_message(by, Arc::clone(&text));
         self.history.add_message(text);
     }
@@ -209,6 +216,7 @@ impl Conversation {
         results: Vec<CallResult>,
     ) -> Result<(), DialectError> {
         self.recorded += 1;
+        self.is_resumed = false;
         for result in &results {
             for text in [&result.output, &result.error, &result.note]
                 .into_iter()

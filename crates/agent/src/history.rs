@@ -77,6 +77,16 @@ impl History {
         self.entries.push(Entry::Message(text));
     }
 
+    /// Returns `true` if a message with this text has no reply yet.
+    pub(crate) fn has_unanswered(&self, text: &str) -> bool {
+        let last = self.entries.iter().rev();
+        let messages = last.map_while(|entry| match entry {
+            Entry::Message(text) => Some(text),
+            Entry::Reply(_) | Entry::Results(_) => None,
+        });
+        messages.into_iter().any(|message| **message == *text)
+    }
+
     /// Adds a reply. An empty one is omitted: servers reject empty messages.
     pub(crate) fn reply(&mut self, text: String) {
         if !text.trim().is_empty() {

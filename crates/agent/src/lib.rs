@@ -47,6 +47,7 @@ pub mod builtin;
 mod conversation;
 mod event;
 mod flow;
+mod given;
 mod history;
 mod limits;
 #[cfg(feature = "mcp")]
@@ -63,6 +64,7 @@ pub use agent_loop::AgentStream;
 pub use answer::{AgentError, AgentErrorKind, Answer, Progress};
 pub use conversation::Conversation;
 pub use event::AgentEvent;
+pub use given::GivenMessage;
 pub use limits::{AgentLimits, OnNoToolCall};
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub use model::Key;

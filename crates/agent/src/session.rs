@@ -50,6 +50,7 @@ impl Conversation {
             }
             self.add_turn(text(&mut written), results.into_iter().collect())?;
         }
+        self.is_resumed = !past.is_empty();
         Ok(())
     }
 }

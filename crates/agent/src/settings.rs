@@ -11,7 +11,7 @@ use plaincall::call::{
     prompt::{Prompt, PromptOptions, prompt},
 };
 use plaincall::syntax::DialectError;
-use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
+use plaincall::{Dialect, Gate, Policy, Rules, RunEvent, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
 use crate::limits::{AgentLimits, OnNoToolCall};
@@ -43,7 +43,14 @@ pub(crate) struct Settings {
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
     pub(crate) prompt: PromptOptions,
+    pub(crate) transform: Option<Arc<Transform>>,
+    pub(crate) observers: Vec<Arc<Observe>>,
 }
+
+/// Transforms a text of a tool, given the name of the tool.
+type Transform = dyn Fn(&str, String) -> String + Send + Sync;
+/// Observes an event.
+type Observe = dyn Fn(&RunEvent) + Send + Sync;
 
 impl Settings {
     pub(crate) fn fresh_key(&self) -> Result<Option<String>, AgentErrorKind> {

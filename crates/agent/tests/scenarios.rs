@@ -12,6 +12,7 @@
 #![cfg(feature = "http")]
 
 mod agents;
+mod examples;
 mod live;
 mod neutral;
 mod order;

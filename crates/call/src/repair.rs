@@ -62,13 +62,34 @@ pub fn repair<'c>(
     tools: &(impl ToolLookup + ?Sized),
     dialect: &Dialect,
 ) -> Result<PromptText, DialectError> {
-    let mut message = Message::new(dialect)?;
+    write(Message::new(dialect)?, rejected, tools, dialect)
+}
+
+/// Writes the message of [`repair`] for a model that also gets the results of these calls, each with the text of the
+/// [`CallError`] as its error. It omits the problems that this text states.
+///
+/// # Errors
+/// Returns an error for an invalid dialect; never for a call.
+pub fn repair_after_results<'c>(
+    rejected: impl IntoIterator<Item = (&'c ToolCall, &'c CallError)>,
+    tools: &(impl ToolLookup + ?Sized),
+    dialect: &Dialect,
+) -> Result<PromptText, DialectError> {
+    write(Message::after_results(dialect)?, rejected, tools, dialect)
+}
+
+fn write<'c>(
+    mut message: Message,
+    rejected: impl IntoIterator<Item = (&'c ToolCall, &'c CallError)>,
+    tools: &(impl ToolLookup + ?Sized),
+    dialect: &Dialect,
+) -> Result<PromptText, DialectError> {
     for (place, (call, error)) in rejected.into_iter().enumerate() {
         if place == CALLS {
             message.more_calls();
             break;
         }
-        message.begin_call(place > 0);
+        message.begin_call(place > 0, error);
         describe(&mut message, call, error, tools, dialect)?;
     }
     Ok(message.finish())

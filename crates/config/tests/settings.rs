@@ -91,6 +91,15 @@ fn every_key_of_a_model() {
                 ..none()
             },
         ),
+        (
+            none(),
+            "syntax = 'emoji'\nself_closing = true",
+            Model {
+                syntax: Some(Syntax::Emoji),
+                self_closing: Some(true),
+                ..none()
+            },
+        ),
         (begun(true), "in_reasoning = false", begun(false)),
         (
             unclosed(Unclosed::Run),
@@ -193,6 +202,11 @@ fn problems_of_models() {
             "[models.a]\nreasoning = false\nin_reasoning = true",
             (3, 1),
             "set it to the two markers",
+        ),
+        (
+            "[models.a]\nself_closing = true",
+            (2, 1),
+            "requires `syntax` to be `emoji`",
         ),
         (
             "[models.a]\nrepair_rounds = -1",

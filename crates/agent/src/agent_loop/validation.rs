@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plaincall::call::{
     CallError, ModelText, PromptText, PromptTextBuilder, Untrusted,
-    repair::{repair, repair_reply},
+    repair::{repair_after_results, repair_reply},
 };
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Status, Stop, Tool, events::Author};
@@ -251,7 +251,7 @@ impl AgentRun<'_> {
             (is_wanted && !is_in_result).then_some((call, error))
         });
         // The dialect was checked when the agent was built.
-        let message = repair(rejected, self.talk.tools(), &self.talk.dialect);
+        let message = repair_after_results(rejected, self.talk.tools(), &self.talk.dialect);
         message.map(PromptText::into_text).unwrap_or_default()
     }
 

@@ -154,3 +154,44 @@ async fn a_resumed_session_sends_the_same_messages() {
         assert_eq!(talk.turns(), 2);
     }
 }
+
+/// The process dies after the question, in both syntaxes. Asked again, the model reads it once; a later one is new.
+#[tokio::test]
+async fn a_question_without_a_reply_is_not_repeated() {
+    for dialect in [Dialect::block(), Dialect::emoji()] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let build = |model: Scripted| {
+            let builder = Agent::builder(model).dialect(dialect.clone());
+            builder.build().unwrap()
+        };
+        // The model has no reply.
+        let agent = build(Scripted::new(Vec::<String>::new()));
+        let log = Log::create(&path).unwrap();
+        let mut talk = agent.session(log, json!(null)).await.unwrap();
+        talk.attach("a.txt", "a document");
+        talk.ask("What is it?").await.unwrap_err();
+        talk.close().await.unwrap();
+
+        let again = build(Scripted::new(["A text.", "Still a text."]));
+        let log = Log::resume(&path).unwrap();
+        let mut talk = again.session(log, json!(null)).await.unwrap();
+        let before = talk.messages();
+        talk.attach("a.txt", "a document");
+        talk.ask("What is it?").await.unwrap();
+        let messages = talk.messages();
+        assert_eq!(messages.len(), before.len() + 1);
+        assert_eq!(messages[0], before[0]);
+        assert_eq!(messages[0].text.matches("What is it?").count(), 1);
+        talk.ask("What is it?").await.unwrap();
+        assert_eq!(talk.messages().len(), before.len() + 3);
+        talk.close().await.unwrap();
+
+        // And the log contains it twice: once for each reply.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let asked = text
+            .lines()
+            .filter(|line| line.contains("\"event\":\"message\"") && line.contains("What is it?"));
+        assert_eq!(asked.count(), 2);
+    }
+}

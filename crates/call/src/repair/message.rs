@@ -6,6 +6,7 @@ use std::slice;
 use plaincall_syntax::{Dialect, DialectError, NearMiss, ceil_char_boundary, floor_char_boundary};
 
 use crate::call::ToolCall;
+use crate::call_error::CallError;
 use crate::history::results::{fence_around, fence_character, word_of};
 use crate::nearest::shortened;
 use crate::repair::example::Example;
@@ -29,6 +30,10 @@ pub(super) struct Message {
     text: PromptTextBuilder,
     fence: char,
     problems: usize,
+    /// Whether the model also gets the results of the calls.
+    is_after_results: bool,
+    /// The error that the result of the current call states.
+    reported: String,
 }
 
 impl Message {
@@ -37,11 +42,24 @@ impl Message {
             text: PromptTextBuilder::new(slice::from_ref(dialect))?,
             fence: fence_character(dialect)?,
             problems: 0,
+            is_after_results: false,
+            reported: String::new(),
+        })
+    }
+
+    pub(super) fn after_results(dialect: &Dialect) -> Result<Self, DialectError> {
+        let is_after_results = true;
+        Self::new(dialect).map(|message| Self {
+            is_after_results,
+            ..message
         })
     }
 
     /// Begins the part about a call; `follows` adds a separator.
-    pub(super) fn begin_call(&mut self, follows: bool) {
+    pub(super) fn begin_call(&mut self, follows: bool, error: &CallError) {
+        if self.is_after_results {
+            self.reported = error.to_string();
+        }
         if follows {
             self.text.trusted("\n");
         }
@@ -101,6 +119,9 @@ impl Message {
 
     /// Writes an error, with its pointer if the sentence does not name it.
     pub(super) fn problem(&mut self, pointer: &str, sentence: &str) {
+        if self.is_reported(pointer, sentence) {
+            return;
+        }
         self.begin_problem();
         let mut line = String::new();
         if !pointer.is_empty() && !sentence.contains(pointer) {
@@ -112,7 +133,17 @@ impl Message {
         self.text.trusted("\n");
     }
 
+    /// Returns `true` if the result of the call states the error.
+    fn is_reported(&self, pointer: &str, sentence: &str) -> bool {
+        self.reported.contains(sentence)
+            && self.is_after_results
+            && (pointer.is_empty() || sentence.contains(pointer))
+    }
+
     pub(super) fn own_problem(&mut self, sentence: &str) {
+        if self.is_reported("", sentence) {
+            return;
+        }
         self.begin_problem();
         self.write(&format!("- {sentence}\n"));
     }

@@ -25,6 +25,10 @@ pub(crate) struct TeachingOptions {
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) arg_prefix: Option<String>,
 
+    /// Accept ` /]` as the end of an emoji call without a body.
+    #[arg(long)]
+    pub(crate) self_closing: bool,
+
     /// Add a random key to the markers of each conversation, so that untrusted text cannot contain a valid call.
     #[arg(long)]
     pub(crate) keyed: bool,
@@ -38,6 +42,7 @@ impl TeachingOptions {
             start_prefix: self.start_prefix.clone(),
             end_prefix: self.end_prefix.clone(),
             arg_prefix: self.arg_prefix.clone(),
+            self_closing: self.self_closing.then_some(true),
             keyed: self.keyed.then_some(true),
             ..Model::default()
         };

@@ -71,6 +71,9 @@ pub struct Model {
     /// The argument marker of the block syntax.
     pub arg_prefix: Option<String>,
 
+    /// Whether ` /]` ends a call of the emoji syntax without a body. Default: `false`.
+    pub self_closing: Option<bool>,
+
     /// The two markers around the reasoning at the beginning of a reply, or `false` for none. Default:
     /// `["<think>","</think>"]`.
     pub reasoning: Option<Reasoning>,
@@ -152,6 +155,10 @@ impl Model {
             Syntax::Block => Dialect::block(),
             Syntax::Emoji => Dialect::emoji(),
         };
+        let dialect = match self.self_closing {
+            Some(true) => dialect.self_closing(),
+            _ => dialect,
+        };
         with_markers(
             dialect,
             [&self.start_prefix, &self.end_prefix, &self.arg_prefix],
@@ -193,6 +200,10 @@ impl Model {
             );
             return Some((key, message));
         }
+        if self.self_closing == Some(true) && self.syntax != Some(Syntax::Emoji) {
+            let message = "`self_closing` requires `syntax` to be `emoji`";
+            return Some(("self_closing", message.to_owned()));
+        }
         if self.in_reasoning == Some(true) && self.reasoning().is_none() {
             let message = "`in_reasoning` requires `reasoning`: set it to the two markers";
             return Some(("in_reasoning", message.to_owned()));
@@ -212,6 +223,8 @@ impl Model {
             start_prefix: self.start_prefix.clone(),
             end_prefix: self.end_prefix.clone(),
             arg_prefix: self.arg_prefix.clone(),
+            // Sessions that were saved without it mean the same.
+            self_closing: self.self_closing.filter(|is_accepted| *is_accepted),
             ..Self::default()
         }
     }
@@ -220,6 +233,7 @@ impl Model {
     pub fn taught_as(self, teaching: &Self) -> Self {
         let mut bare = self;
         (bare.start_prefix, bare.end_prefix, bare.arg_prefix) = (None, None, None);
+        bare.self_closing = None;
         teaching.clone().over(&bare)
     }
 
@@ -235,6 +249,9 @@ impl Model {
             start_prefix: marker(self.start_prefix, &base.start_prefix),
             end_prefix: marker(self.end_prefix, &base.end_prefix),
             arg_prefix: marker(self.arg_prefix, &base.arg_prefix),
+            self_closing: self
+                .self_closing
+                .or_else(|| base.self_closing.filter(|_| !has_own)),
             reasoning: self.reasoning.or_else(|| base.reasoning.clone()),
             in_reasoning: self.in_reasoning.or(base.in_reasoning),
             unclosed: self.unclosed.or(base.unclosed),

@@ -96,7 +96,7 @@ pub(crate) struct ServeOptions {
     /// A TOML file with settings for individual models, which override the options below.
     ///
     /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
-    /// `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and
+    /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and
     /// `developer_role`. `*` in a name matches any characters. A name without `*` takes precedence over all others,
     /// then the name with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
