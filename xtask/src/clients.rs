@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{command, node, step, target};
+use crate::{command, node, python, step, target};
 
 /// The programs that use a Python client.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -75,8 +75,9 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let program = command("release")?.join("plaincall");
     let clients = root.join("crates/gateway/clients");
     let installed = target().join("clients");
-    let openai = python(&clients, "requirements.txt", &installed.join("python"))?;
-    let agents = python(&clients, "agents.txt", &installed.join("agents"))?;
+    let python = |list, folder| python::install(&clients.join(list), &installed.join(folder));
+    let openai = python("requirements.txt", "python")?.join("python");
+    let agents = python("agents.txt", "agents")?.join("python");
     let programs = [&NODE[..], &["task.mjs"]].concat();
     node::install("clients of Node", &clients, &programs, &installed)?;
 
@@ -113,18 +114,4 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let mut command = Command::new(&openai);
     command.arg("-B").arg(clients.join(CONVERSATIONS));
     step(CONVERSATIONS, command.arg(&program).arg(COUNT))
-}
-
-/// Installs packages of Python, and returns the Python that knows them.
-fn python(clients: &Path, requirements: &str, folder: &Path) -> Result<PathBuf, String> {
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(folder);
-        step("Python", &mut make)?;
-    }
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
-    step(requirements, pip.arg(clients.join(requirements)))?;
-    Ok(python)
 }

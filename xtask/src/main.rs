@@ -7,7 +7,9 @@
 mod clients;
 mod deny;
 mod departures;
+mod dist;
 mod fuzz;
+mod installed;
 mod instructions;
 mod interface;
 mod links;
@@ -20,6 +22,7 @@ mod passed;
 mod peers;
 mod pictures;
 mod promises;
+mod python;
 mod readme;
 mod repository_lints;
 mod site;
@@ -31,15 +34,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The profile for measurements.
+/// The profile for measurements and releases.
 const DIST: &str = "dist";
+/// The profile of `cargo install`, which builds faster.
+const QUICK: &str = "release";
 
 const USAGE: &str = "\
 cargo xtask TASK
 
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
-  test --all    all tests, documents, site, interface, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
+  test --all    all tests, documents, site, interface, single features, the oldest Rust, deny, installed, clients, mcp, soak
+                and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published OpenAI clients against the gateway; installs them (needs Python, Node and a network)
@@ -59,6 +65,10 @@ cargo xtask TASK
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
+  dist          build what a release publishes into target/dist: an archive and a Python wheel for x86-64 Linux, and their
+                checksums: [PROFILE]; installs maturin and zig (needs Python and a network)
+  installed     build it, install each file in a clean environment, and run the first example: [PROFILE] (default: release,
+                which is faster; needs Python and a network)
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
@@ -92,6 +102,10 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] if rest.first() != Some(&"peers") => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
+        ["dist"] => dist::run(DIST),
+        ["dist", profile] => dist::run(profile),
+        ["installed"] => installed::test(QUICK),
+        ["installed", profile] => installed::test(profile),
         ["docs"] => docs(),
         ["pictures"] => pictures::record(&root()),
         ["site"] => site::build(&root()),
@@ -164,7 +178,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 11] = [
+    let groups: [(&str, Group); 12] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -172,6 +186,7 @@ fn test_all() -> Result<(), String> {
         ("features", features),
         ("oldest Rust", oldest_rust::check),
         ("deny", || deny::check(&root())),
+        ("installed", || installed::test(QUICK)),
         ("clients", || clients::test(&root())),
         ("mcp", || mcp::test(&root())),
         ("soak", || soak("24")),

@@ -1,0 +1,22 @@
+//! Packages for Python, installed into the build folder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::step;
+
+/// Installs the packages that `requirements` lists into `folder`, and returns the folder of its programs.
+pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let programs = std::path::absolute(folder.join("bin"))
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    let python = programs.join("python");
+    if !python.exists() {
+        let mut make = Command::new("python3");
+        step("Python", make.args(["-m", "venv"]).arg(folder))?;
+    }
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+    let title = format!("Python packages of {}", requirements.display());
+    step(&title, pip.arg(requirements))?;
+    Ok(programs)
+}
