@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, CommandFactory as _};
 use clap_mangen::generate_to;
 
-use crate::commands::command;
+use crate::commands::Cli;
 use crate::status::{Failure, Outcome, Status, print_note};
 
 /// Write the man pages: one for `plaincall`, and one for each command.
@@ -21,7 +21,9 @@ pub(crate) struct ManOptions {
 
 pub(crate) fn man(options: &ManOptions) -> Outcome {
     let directory = &options.directory;
-    let written = fs::create_dir_all(directory).and_then(|()| generate_to(command(), directory));
+    // Not `command()`, whose built commands have `help` commands.
+    let written =
+        fs::create_dir_all(directory).and_then(|()| generate_to(Cli::command(), directory));
     let shown = directory.display();
     written.map_err(|error| Failure::Runtime(format!("cannot write to {shown}: {error}")))?;
     print_note(&format!("the man pages are in {shown}"));
