@@ -11,15 +11,17 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 12_000),
+    // 200 more than before: given messages, transforms and observers, answers that match a schema.
+    ("agent", 12_220),
     // 400 more than before: examples of calls in the prompt.
     // 40 more: argument trees that need no hash for few arguments. 20 more: repair messages without what the
-    // results state.
-    ("call", 16_110),
+    // results state. 210 more: answers that match a schema.
+    ("call", 16_350),
     // 800 more than before: the table, the page, the record and the recommendation of `plaincall probe`.
     // Also wrapped notes, and the number of calls that do not fit into the live view.
     // 1,100 more: the lists of models, local model servers, a client of `serve`, completions, man pages, `--quiet`.
-    ("cli", 19_590),
+    // 50 more: `ask --schema`.
+    ("cli", 19_640),
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     ("config", 3_260),
     // 121 more than before: routing and CORS, in place of axum, tower and tower-http.

@@ -9,6 +9,9 @@ use plaincall::call::prompt::{PromptOptions, SkippedExample};
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
@@ -65,6 +68,21 @@ impl Agent {
     pub async fn ask(&self, question: impl AsRef<str>) -> Result<Answer, AgentError> {
         let mut talk = self.conversation()?;
         let answer = talk.ask(question).await;
+        // An error of the cleanup does not change the answer.
+        let _ = talk.close().await;
+        answer
+    }
+
+    /// Asks a question whose answer is JSON, in a new conversation. See [`Conversation::ask_as`].
+    ///
+    /// # Errors
+    /// See [`Conversation::ask_as`].
+    pub async fn ask_as<T: DeserializeOwned + JsonSchema>(
+        &self,
+        question: impl AsRef<str>,
+    ) -> Result<T, AgentError> {
+        let mut talk = self.conversation()?;
+        let answer = talk.ask_as(question).await;
         // An error of the cleanup does not change the answer.
         let _ = talk.close().await;
         answer

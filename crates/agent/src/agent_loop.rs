@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use plaincall::Stop;
+use plaincall::call::answer::AnswerSchema;
 use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +34,7 @@ pub struct AgentStream<'c> {
 
 impl<'c> AgentStream<'c> {
     /// Without a question, the model continues.
-    pub(crate) fn new(talk: &'c mut Conversation, question: Option<String>) -> Self {
+    pub(crate) fn new(talk: &'c mut Conversation, question: Option<Question>) -> Self {
         Self::of(
             |out, cancel| async move { AgentRun::new(talk, out, cancel).ended(question).await },
         )
@@ -43,7 +44,7 @@ impl<'c> AgentStream<'c> {
     pub(crate) fn alone(mut talk: Conversation, question: String) -> Self {
         Self::of(|out, cancel| async move {
             let work = AgentRun::new(&mut talk, out, cancel);
-            let ended = work.ended(Some(question)).await;
+            let ended = work.ended(Some((question, None))).await;
             // An error of the cleanup does not change the answer.
             let _ = talk.close().await;
             ended
@@ -91,6 +92,9 @@ impl Stream for AgentStream<'_> {
     }
 }
 
+/// A question, and the schema of its answer.
+type Question = (String, Option<AnswerSchema>);
+
 /// The state of a running question.
 struct AgentRun<'c> {
     talk: &'c mut Conversation,
@@ -102,6 +106,8 @@ struct AgentRun<'c> {
     /// The number of turns in a row with rejected calls and none that succeeded.
     wrong: u32,
     reminders: u32,
+    /// The number of answers that do not match the schema.
+    mismatches: u32,
     /// The number of replies in a row that a length limit truncated.
     truncated: u32,
     failures: Failures,
@@ -125,6 +131,7 @@ impl<'c> AgentRun<'c> {
             partial_text: String::new(),
             wrong: 0,
             reminders: 0,
+            mismatches: 0,
             truncated: 0,
             failures: Failures::default(),
         }
@@ -135,7 +142,7 @@ impl<'c> AgentRun<'c> {
         let _ = self.out.send(event).await;
     }
 
-    async fn ended(mut self, question: Option<String>) -> Result<Answer, AgentError> {
+    async fn ended(mut self, question: Option<Question>) -> Result<Answer, AgentError> {
         let ended = self.answer(question).await;
         ended.map_err(|kind| AgentError {
             kind,
@@ -144,10 +151,11 @@ impl<'c> AgentRun<'c> {
         })
     }
 
-    async fn answer(&mut self, question: Option<String>) -> Result<Answer, AgentErrorKind> {
+    async fn answer(&mut self, question: Option<Question>) -> Result<Answer, AgentErrorKind> {
         self.catch_up().await?;
-        if let Some(question) = question {
+        if let Some((question, schema)) = question {
             self.talk.add_question(&question);
+            self.talk.set_answer_schema(schema);
         } else if !self.talk.history.awaits_reply() {
             // Servers reject a conversation that ends with the model's message, or continue that message.
             self.send_message("Continue.\n".to_owned()).await;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plaincall::call::ArgumentError;
 use plaincall::syntax::DialectError;
 use plaincall::{RunError, result::StatusCounts};
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,8 @@ pub enum AgentErrorKind {
     TooLong,
     /// The reply ended for a reason that is not a natural end, and may be incomplete.
     Ended(Finish),
+    /// The answers did not match the schema, after repair messages. Contains the problems of the last one.
+    Schema(Vec<ArgumentError>),
     /// The settings contradict each other.
     Settings(String),
     /// The user could not be asked.
@@ -153,6 +156,13 @@ impl fmt::Display for AgentError {
                 ),
                 None => "the model's reply ended without a reason and may be incomplete",
             },
+            Kind::Schema(problems) => {
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                &format!(
+                    "the model's answer does not match the schema: {}",
+                    problems.join("; ")
+                )
+            }
             Kind::Settings(problem) => problem,
             Kind::User(error) => &format!("the user could not be asked: {error}"),
         };

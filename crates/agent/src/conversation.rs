@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::{PromptTextBuilder, Untrusted, untrusted::EchoGuard};
+use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema, untrusted::EchoGuard};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
     CallResult, Dialect, Run, RunEvents, Toolbox,
@@ -12,8 +12,11 @@ use plaincall::{
     run::{CloseError, RemovedFiles},
 };
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use crate::agent_loop::AgentStream;
-use crate::answer::{AgentError, Answer};
+use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::budget::Budget;
 use crate::history::History;
 use crate::limits::AgentLimits;
@@ -38,6 +41,8 @@ pub struct Conversation {
     /// Documents for the next question, by name. They are added when the previous turn has ended.
     attached: Vec<(String, String)>,
     pub(crate) opened: u32,
+    /// The schema of the answer to the current question.
+    pub(crate) answer_schema: Option<AnswerSchema>,
     /// The number of turns in the history.
     pub(crate) recorded: u32,
     /// Knows the calls in untrusted texts, so that no repair message requests a copy of one.
@@ -77,6 +82,7 @@ impl Conversation {
             dialect,
             attached: Vec::new(),
             opened: 0,
+            answer_schema: None,
             recorded: 0,
             untrusted,
             is_form_quotable: false,
@@ -95,10 +101,38 @@ impl Conversation {
         self.stream(question).answer().await
     }
 
+    /// Asks the next question, whose answer is JSON for a type. The model gets the type's JSON Schema. An answer that does not
+    /// match gets a repair message, at most [`repairs`](AgentLimits::repairs) times.
+    ///
+    /// # Errors
+    /// See [`ask`](Self::ask). Also returns an error if the type has an invalid schema, and
+    /// [`AgentErrorKind::Schema`](crate::AgentErrorKind::Schema) if the answers do not match.
+    pub async fn ask_as<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        question: impl AsRef<str>,
+    ) -> Result<T, AgentError> {
+        let schema = AnswerSchema::of::<T>();
+        let schema = schema.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
+        let answer = self.stream_as(question, schema.clone()).answer().await?;
+        let value = schema.read_as(&answer.text);
+        value.map_err(|problems| AgentErrorKind::Schema(problems).into())
+    }
+
+    /// Asks the next question and streams the events. The text of the answer is JSON that matches the schema; see
+    /// [`ask_as`](Self::ask_as).
+    pub fn stream_as(
+        &mut self,
+        question: impl AsRef<str>,
+        schema: AnswerSchema,
+    ) -> AgentStream<'_> {
+        let question = question.as_ref().to_owned();
+        AgentStream::new(self, Some((question, Some(schema))))
+    }
+
     /// Asks the next question and streams the events. Nothing runs until the stream is polled; dropping it cancels
     /// everything.
     pub fn stream(&mut self, question: impl AsRef<str>) -> AgentStream<'_> {
-        AgentStream::new(self, Some(question.as_ref().to_owned()))
+        AgentStream::new(self, Some((question.as_ref().to_owned(), None)))
     }
 
     /// Lets the model continue without a new question: after a limit, a server failure, or in a resumed session.
@@ -180,6 +214,16 @@ impl Conversation {
         } else {
             self.write_untrusted("the user", None, text);
         }
+    }
+
+    /// Sets the schema of the next answer, and adds its text to the question.
+    pub(crate) fn set_answer_schema(&mut self, schema: Option<AnswerSchema>) {
+        // The dialect was checked when the agent was built.
+        let text = schema.as_ref().and_then(|it| it.prompt(&self.dialect).ok());
+        if let Some(text) = text {
+            self.add_message(Author::Program, text.into_text().into());
+        }
+        self.answer_schema = schema;
     }
 
     /// Adds untrusted text, optionally with a heading, and observes it for copies.

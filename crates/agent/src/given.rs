@@ -55,7 +55,7 @@ impl Conversation {
             })
         });
         let parts: Vec<TurnPart<'_>> = [text].into_iter().chain(calls).collect();
-        let toolbox = self.run.toolbox();
+        let toolbox = self.tools();
         let find = |name: &str| toolbox.find(name).map(|(_, tool)| tool);
         let written = history(&parts, &self.dialect, find)?.into_text();
         self.history.reply(written);

@@ -24,6 +24,7 @@ mod seeds;
 mod sessions;
 mod shared_state;
 mod slow_log;
+mod typed;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::scenarios::play::play;
 use crate::scenarios::scenario::{File, Scenario};
 
 const FILES: &[(&str, &str)] = &[
+    ("answers", include_str!("scenarios/answers.toml")),
     ("calls", include_str!("scenarios/calls.toml")),
     ("faults", include_str!("scenarios/faults.toml")),
     ("cut", include_str!("scenarios/cut.toml")),

@@ -38,7 +38,7 @@
 //! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
 //!   [`Arguments`] holds the text of each value and converts it to the requested type.
 //! - Messages to the model: [`prompt`] writes the system prompt, [`history`] earlier turns and results, and [`repair`] a
-//!   message about invalid calls.
+//!   message about invalid calls. `answer` (feature `jsonschema`) describes and checks answers in JSON.
 //! - Safety: [`Untrusted`] text enters a prompt only through [`PromptTextBuilder`], which escapes it.
 //!   [`untrusted::EchoGuard`] detects a call that the model copied from such text.
 //!
@@ -49,6 +49,8 @@
 //!
 //! The project's `spec/` folder contains the rules.
 
+#[cfg(feature = "jsonschema")]
+pub mod answer;
 mod argument_error;
 mod arguments;
 mod bind;

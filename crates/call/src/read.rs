@@ -41,6 +41,12 @@ impl Arguments {
     }
 }
 
+/// Converts JSON to a type, with the pointer of a value that does not match.
+#[cfg(all(feature = "jsonschema", feature = "schemars"))]
+pub(crate) fn from_json<T: DeserializeOwned>(value: &Value) -> Result<T> {
+    T::deserialize(Reader::Json(value))
+}
+
 /// The location in the arguments that is being read.
 #[derive(Clone, Copy)]
 enum Reader<'a> {

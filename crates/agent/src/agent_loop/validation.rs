@@ -80,7 +80,7 @@ impl AgentRun<'_> {
             return Err(end);
         }
         if let Some((name, output)) = &turned.read.finished {
-            return Ok(Some(self.answered(output, Some(name), &turned.finish)));
+            return self.accept(output, Some(name), &turned.finish).await;
         }
         if turned.results.is_empty() {
             return self.handle_no_tool_call(&turned).await;
@@ -162,7 +162,10 @@ impl AgentRun<'_> {
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
-        let near = self.near_miss(turned);
+        let schema = self.talk.answer_schema.as_ref();
+        // Valid JSON is the answer, even if a part of it looks like a call.
+        let is_valid = schema.is_some_and(|schema| schema.read(&turned.read.text).is_ok());
+        let near = self.near_miss(turned).filter(|_| !is_valid);
         if let Some((message, NearMissOf::Marker)) = near {
             self.wrong += 1;
             if self.wrong > self.limits.repairs {
@@ -203,8 +206,34 @@ impl AgentRun<'_> {
                 self.talk.add_question(&answer);
                 Ok(None)
             }
-            _ => Ok(Some(self.answered(text, None, &turned.finish))),
+            _ => self.accept(text, None, &turned.finish).await,
         }
+    }
+
+    /// Returns the answer, unless it does not match the schema.
+    async fn accept(
+        &mut self,
+        text: &str,
+        by: Option<&Arc<str>>,
+        finish: &Finish,
+    ) -> Result<Option<Answer>, AgentErrorKind> {
+        let Some(schema) = &self.talk.answer_schema else {
+            return Ok(Some(self.answered(text, by, finish)));
+        };
+        let problems = match schema.read(text) {
+            Ok(json) => return Ok(Some(self.answered(json, by, finish))),
+            Err(problems) => problems,
+        };
+        self.mismatches += 1;
+        // A finishing tool has ended the run, so nothing can be repaired.
+        if by.is_some() || self.mismatches > self.limits.repairs {
+            return Err(AgentErrorKind::Schema(problems));
+        }
+        let message = schema.repair(&problems, &self.talk.dialect);
+        let message = message.map_err(AgentErrorKind::Dialect)?;
+        self.budget.count(|used| used.repairs += 1);
+        self.send_message(message.into_text()).await;
+        Ok(None)
     }
 
     async fn remind(&mut self, text: &str) -> Result<Option<Answer>, AgentErrorKind> {

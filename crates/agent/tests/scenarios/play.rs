@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_agent::model::{Message, Role};
+use plaincall_agent::plaincall::call::answer::AnswerSchema;
 use plaincall_agent::plaincall::{CallResult, RunEvent, RunEvents, Toolbox};
 use plaincall_agent::{AgentError, AgentEvent, Answer, Conversation};
 use plaincall_testkit::model_server::ModelServer;
@@ -251,6 +252,9 @@ impl Played {
         let asked = self.seen + nth as usize;
         let mut asking = if step.resume {
             self.talk.resume()
+        } else if let Some(schema) = &step.schema {
+            let schema = AnswerSchema::new(schema.clone()).unwrap();
+            self.talk.stream_as(question, schema)
         } else {
             self.talk.stream(question)
         };

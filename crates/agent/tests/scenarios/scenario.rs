@@ -108,6 +108,8 @@ pub(crate) struct Policies {
 pub(crate) struct Step {
     #[serde(default)]
     pub(crate) ask: String,
+    /// The JSON Schema of the answer.
+    pub(crate) schema: Option<serde_json::Value>,
     /// The model continues without a question.
     #[serde(default)]
     pub(crate) resume: bool,

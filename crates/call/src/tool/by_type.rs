@@ -62,18 +62,12 @@ impl ToolSpec {
     /// - Values in a flattened field, an untagged enum or an internally tagged one are parsed before the type sees
     ///   them: they cannot be maps with numeric keys or 128-bit numbers, and an error of the type names the whole value.
     pub fn of<T: JsonSchema>(name: impl Into<String>) -> Self {
-        let settings = SchemaSettings::draft2020_12()
-            .with(|settings| settings.meta_schema = None)
-            .with_transform(RecursiveTransform(tidy));
-        let mut schema = settings.into_generator().into_root_schema_for::<T>();
-        // The name of the type is for its source only.
-        let title = schema.remove("title");
+        let (mut schema, type_name) = generated::<T>();
         let mut spec = Self::new(name);
         if let Some(Value::String(description)) = schema.remove("description") {
             spec.description = description;
         }
-        let name = title.as_ref().and_then(Value::as_str);
-        name_root(&mut schema, name.unwrap_or("Arguments"));
+        name_root(&mut schema, &type_name);
         let mut schema = Schema::new(schema.to_value());
         let (kinds, is_open) = {
             let reader = schema.reader();
@@ -90,6 +84,28 @@ impl ToolSpec {
         let parameters = schema.parameters().unwrap_or_default();
         spec.with_schema(schema, parameters)
     }
+}
+
+impl Schema {
+    /// Creates the schema of a type.
+    #[cfg(feature = "jsonschema")]
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        let (mut schema, name) = generated::<T>();
+        name_root(&mut schema, &name);
+        Self::new(schema.to_value())
+    }
+}
+
+/// Returns the schema and the name of a type.
+fn generated<T: JsonSchema>() -> (schemars::Schema, String) {
+    let settings = SchemaSettings::draft2020_12()
+        .with(|settings| settings.meta_schema = None)
+        .with_transform(RecursiveTransform(tidy));
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // The name of the type is for its source only.
+    let title = schema.remove("title");
+    let name = title.as_ref().and_then(Value::as_str);
+    (schema, name.unwrap_or("Arguments").to_owned())
 }
 
 /// Gives a recursive type a name among the definitions, as its parts have.

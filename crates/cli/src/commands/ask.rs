@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use plaincall::call::{answer::AnswerSchema, json::parse};
 use plaincall_agent::{AgentError, AgentErrorKind, Answer};
 use rustix::fs::FileType;
 use serde_json::json;
@@ -52,6 +53,13 @@ pub(crate) struct AskOptions {
     #[arg(long, short, value_name = "FILE")]
     file: Vec<PathBuf>,
 
+    /// A file with a JSON Schema that the answer must match. Standard output has only the JSON of the answer.
+    ///
+    /// An answer that does not match gets a repair message, at most `--max-repairs` times. Then the command fails with
+    /// the problems of the last answer.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
     /// Print the events of the run as JSON instead of the answer, one object per line.
     ///
     /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage`, or with `"event":
@@ -78,6 +86,7 @@ struct Input {
     question: String,
     /// Name and text of each document.
     documents: Vec<(String, String)>,
+    schema: Option<AnswerSchema>,
 }
 
 pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
@@ -104,6 +113,7 @@ async fn answer(
         session: &options.session,
         is_record: options.json,
         is_verbose: options.verbose,
+        has_schema: input.schema.is_some(),
         color,
     };
     let (built, mut interrupts) = match build(&setup, configuration, environment).await? {
@@ -120,12 +130,11 @@ async fn answer(
     for (name, text) in &input.documents {
         conversation.attach(name, text);
     }
-    let ended = play(
-        conversation.stream(&input.question),
-        &mut displays,
-        &mut interrupts,
-    )
-    .await;
+    let stream = match &input.schema {
+        Some(schema) => conversation.stream_as(&input.question, schema.clone()),
+        None => conversation.stream(&input.question),
+    };
+    let ended = play(stream, &mut displays, &mut interrupts).await;
     let (ended, interrupt) = match ended {
         Ended::Aborted(interrupt) => {
             return Ok((Status::Interrupted(interrupt.status()), Some(displays)));
@@ -228,10 +237,20 @@ fn input(options: &AskOptions) -> Result<Input, Failure> {
             "missing question: pass it as an argument or on standard input".to_owned(),
         ));
     }
+    let schema = options.schema.as_deref().map(answer_schema).transpose()?;
     Ok(Input {
         question,
         documents,
+        schema,
     })
+}
+
+/// Reads the file of `--schema`.
+fn answer_schema(path: &Path) -> Result<AnswerSchema, Failure> {
+    let (name, text) = tools_file::read(path)?;
+    let invalid = |reason: String| Failure::Configuration(format!("{name}: {reason}"));
+    let schema = parse(&text).map_err(|error| invalid(format!("invalid JSON: {error}")))?;
+    AnswerSchema::new(schema).map_err(|error| invalid(error.to_string()))
 }
 
 /// Returns whether standard input is a pipe or a file, and not a terminal, a socket or `/dev/null`.

@@ -84,6 +84,7 @@ async fn conversation(
     environment: &Environment,
 ) -> Outcome {
     let setup = Setup {
+        has_schema: false,
         agent: &options.agent,
         session: &options.session,
         is_record: false,

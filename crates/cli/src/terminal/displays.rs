@@ -70,6 +70,8 @@ pub(crate) enum Content {
         is_verbose: bool,
         /// Whether the model has tools.
         has_tools: bool,
+        /// Whether the answer must match a schema. Then standard output has nothing else, not even on a terminal.
+        has_schema: bool,
     },
 }
 
@@ -132,8 +134,16 @@ impl Displays {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let is_shared = match content {
             Content::Run { .. } => true,
-            Content::Answers { is_record, .. } => {
-                !is_record && !is_quiet() && stdout.is_terminal() && stderr.is_terminal()
+            Content::Answers {
+                is_record,
+                has_schema,
+                ..
+            } => {
+                !is_record
+                    && !has_schema
+                    && !is_quiet()
+                    && stdout.is_terminal()
+                    && stderr.is_terminal()
             }
         };
         let (target, is_terminal, choice, measure) = if is_shared {
@@ -181,8 +191,13 @@ impl Displays {
         };
         let output: Option<Box<dyn Display>> = match content {
             Content::Answers { is_record, .. } if is_record => Some(record()),
-            Content::Answers { has_tools, .. } if !is_shared => {
-                Some(Box::new(AnswerText::new(!has_tools, stdout.is_terminal())))
+            Content::Answers {
+                has_tools,
+                has_schema,
+                ..
+            } if !is_shared => {
+                let is_streamed = !has_tools && !has_schema;
+                Some(Box::new(AnswerText::new(is_streamed, stdout.is_terminal())))
             }
             _ => None,
         };

@@ -27,6 +27,8 @@ pub(crate) struct Setup<'w> {
     /// Whether to print events as JSON instead of answers.
     pub(crate) is_record: bool,
     pub(crate) is_verbose: bool,
+    /// Whether the answer must match a schema.
+    pub(crate) has_schema: bool,
     pub(crate) color: Color,
 }
 
@@ -96,6 +98,7 @@ async fn build_with(
         is_record: setup.is_record,
         is_verbose: setup.is_verbose,
         has_tools: !toolbox.is_empty(),
+        has_schema: setup.has_schema,
     };
     let displays = Displays::new(content, Instant::now(), setup.color, environment)?;
     displays.prompter.open();
@@ -210,6 +213,7 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
         AgentErrorKind::Empty => "empty",
         AgentErrorKind::TooLong => "too_long",
         AgentErrorKind::Ended(_) => "ended",
+        AgentErrorKind::Schema(_) => "schema",
         AgentErrorKind::Settings(_) => "settings",
         AgentErrorKind::User(_) => "user",
         _ => "other",

@@ -412,3 +412,64 @@ fn how_to_continue_after_a_broken_connection() {
     }
     serving.join().unwrap();
 }
+
+#[test]
+fn an_answer_matches_a_schema() {
+    let read = call("read", &[("name", "apples")]);
+    let wrong = r#"{"count": "x", "names": [1]}"#;
+    let right = "```json\n{\n  \"count\": 12345678901234567890, \"names\": []\n}\n```\n";
+    let json = "{\n  \"count\": 12345678901234567890, \"names\": []\n}\n";
+    let schema = r#"{
+        "type": "object",
+        "properties": {"count": {"type": "integer"}, "names": {"items": {"type": "string"}}},
+        "required": ["count", "names"]
+    }"#;
+    let check = |replies: &[&str], options: &[&str], status: i32, stdout: &str, stderr: &str| {
+        let scene = scene(replies);
+        fs::write(scene.path("schema.json"), schema).unwrap();
+        fs::write(scene.path("wrong.json"), "{\n  \"type\": \"objekt\"\n}").unwrap();
+        fs::write(scene.path("bad.json"), "{\n  \"type\"\n}").unwrap();
+        let ended = run(
+            &scene,
+            &[&["ask", "How many?", "--model", MODEL], options].concat(),
+        );
+        assert_eq!(ended.status, Some(status), "{options:?}: {ended:?}");
+        assert_eq!(ended.stdout, stdout, "{options:?}: {ended:?}");
+        assert!(ended.stderr.contains(stderr), "{options:?}: {ended:?}");
+    };
+    let with_schema = ["--schema", "schema.json"];
+    let with_tools = ["--schema", "schema.json", "--tools", "tools.toml"];
+    let problems = "error: the model's answer does not match the schema: `count`: expected an integer, found `x`; `names/0`: expected a string, found `1`\n";
+    check(&[right], &with_schema, 0, json, "1 turn");
+    check(
+        &[wrong, right],
+        &with_schema,
+        0,
+        json,
+        "message to the model: Your answer",
+    );
+    check(
+        &[&read, wrong, right],
+        &with_tools,
+        0,
+        json,
+        "3 turns - 1 call",
+    );
+    let few = [&with_schema[..], &["--max-repairs", "1"]].concat();
+    check(&[wrong, wrong], &few, 1, "", problems);
+    check(
+        &[right],
+        &["--schema", "wrong.json"],
+        2,
+        "",
+        "wrong.json: at /type: it must be one of",
+    );
+    check(
+        &[right],
+        &["--schema", "bad.json"],
+        2,
+        "",
+        "bad.json: invalid JSON: expected `:`",
+    );
+    check(&[right], &["--schema", "none.json"], 1, "", "none.json");
+}
