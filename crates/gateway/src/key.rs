@@ -24,12 +24,13 @@ const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// assert_eq!(format!("{secret:?}"), "Secret(…)");
 /// ```
 #[derive(Clone)]
-pub struct Secret(Vec<u8>);
+pub struct Secret(Option<Hmac<Sha256>>);
 
 impl Secret {
     /// Creates a secret of any length. Use 32 random bytes.
-    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into())
+    pub fn new(bytes: impl AsRef<[u8]>) -> Self {
+        // HMAC accepts keys of any length, so there is no error.
+        Self(Hmac::new_from_slice(bytes.as_ref()).ok())
     }
 
     /// Creates a secret of 32 random bytes from the system.
@@ -44,13 +45,12 @@ impl Secret {
 
     /// Derives a secret for another purpose, which reveals nothing about this one or the fields.
     pub fn derive(&self, fields: &[&[u8]]) -> Self {
-        Self(self.digest(fields).to_vec())
+        Self::new(self.digest(fields))
     }
 
     /// Returns the HMAC of the fields.
     pub(crate) fn digest(&self, fields: &[&[u8]]) -> [u8; 32] {
-        // HMAC accepts keys of any length, so the error cannot occur.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
+        let Some(mut mac) = self.0.clone() else {
             return [0; 32];
         };
         for field in fields {
