@@ -98,9 +98,9 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/agent/tests/models/recorded.rs", "says"),
     // The key of the OpenAI API, and texts of replies.
     ("crates/gateway/src/reply.rs", "refusal"),
-    ("crates/gateway/src/sink.rs", "refusal"),
-    ("crates/gateway/src/sink/complete.rs", "refusal"),
-    ("crates/gateway/src/sink/streamed.rs", "refusal"),
+    ("crates/gateway/src/api/encoder.rs", "refusal"),
+    ("crates/gateway/src/api/chat/complete.rs", "refusal"),
+    ("crates/gateway/src/api/chat/streamed.rs", "refusal"),
     ("crates/gateway/src/translate/client_texts.rs", "refusal"),
     ("crates/gateway/src/translate/conversation.rs", "refusal"),
     ("crates/wire/src/anthropic/response.rs", "refusal"),

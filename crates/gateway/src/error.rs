@@ -83,6 +83,12 @@ impl GatewayError {
         Self::upstream(format!("{message}: {error}")).log(format!("{message}{at}"))
     }
 
+    /// The body of the request cannot be parsed: 400.
+    pub(crate) fn unreadable_request(error: &ReadError) -> Self {
+        let message = format!("the request body cannot be parsed: {error}");
+        Self::invalid_request(message, Some(&*error.path).filter(|path| !path.is_empty()))
+    }
+
     /// The request is invalid: 400.
     pub fn invalid_request(message: impl Into<String>, param: Option<&str>) -> Self {
         let error = ErrorObject::new("invalid_request_error", message.into());
@@ -94,7 +100,6 @@ impl GatewayError {
     }
 
     /// Changes the status.
-    #[cfg(feature = "server")]
     pub(crate) fn status(mut self, status: u16) -> Self {
         self.status = status;
         self

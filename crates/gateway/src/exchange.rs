@@ -4,27 +4,28 @@ use plaincall_wire::SurrogateJoiner;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
+use crate::api::chat::streamed::StreamedResponse;
+use crate::api::encoder::Encoder;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::reply::{Flow, Next, Reply};
-use crate::sink::streamed::StreamedResponse;
 
 /// Converts the event stream of the model server to that of the client.
 ///
 /// For any input, even if it is truncated, the output ends with one terminal event: `[DONE]` or an error.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct Exchange<E = StreamedResponse> {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
-    pub(crate) reply: Reply<StreamedResponse>,
+    pub(crate) reply: Reply<E>,
     /// The result, once the stream has reported its end.
     end: Option<Result<(), GatewayError>>,
 }
 
-impl Exchange {
+impl<E: Encoder> Exchange<E> {
     /// Creates an exchange that feeds a reply from a stream within these limits.
-    pub fn new(reply: Reply<StreamedResponse>, limits: Limits) -> Self {
+    pub fn new(reply: Reply<E>, limits: Limits) -> Self {
         Self {
             limits,
             decoder: Decoder::new().limits(limits),
@@ -79,15 +80,18 @@ impl Exchange {
     fn write_end(&mut self, next: Next) -> Next {
         match &next {
             Next::Done => self.reply.out.done(),
-            Next::Failed(error) => self.reply.out.error(&error.body),
+            Next::Failed(error) => self.reply.out.error(error),
             Next::Repair(_) => {}
         }
         next
     }
 
     /// Takes a complete answer, from a server that does not stream.
-    pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
-        let next = self.reply.whole(completion);
+    pub fn whole(&mut self, completion: ChatCompletion<'_>) -> Next {
+        let next = self.reply.whole(&completion);
+        if next == Next::Done {
+            self.reply.out.answer(completion);
+        }
         self.write_end(next)
     }
 
@@ -101,11 +105,10 @@ impl Exchange {
         self.reply.out.has_begun()
     }
 
-    /// Returns an empty chunk if a call or a repair round keeps the client waiting.
-    #[cfg(feature = "server")]
-    pub(crate) fn empty_delta(&self) -> Option<Vec<u8>> {
+    /// Returns an event without content if a call or a repair round keeps the client waiting.
+    pub fn keep_alive(&self) -> Option<Vec<u8>> {
         let is_holding = self.has_begun() && self.reply.is_holding();
-        is_holding.then(|| self.reply.out.empty_delta())
+        is_holding.then(|| self.reply.out.keep_alive())
     }
 
     /// Returns the counters so far.
@@ -118,7 +121,7 @@ impl Exchange {
 fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,
-    reply: &mut Reply<StreamedResponse>,
+    reply: &mut Reply<impl Encoder>,
 ) -> Option<Result<(), GatewayError>> {
     if event.name.as_deref() == Some("error") {
         let error = read_error(event.data.as_bytes());

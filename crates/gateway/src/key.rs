@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+#[cfg(feature = "server")]
 use std::io;
 #[cfg(feature = "server")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,10 +34,11 @@ impl Secret {
         Self(Hmac::new_from_slice(bytes.as_ref()).ok())
     }
 
-    /// Creates a secret of 32 random bytes from the system.
+    /// Creates a secret of 32 random bytes from the system (feature `server`).
     ///
     /// # Errors
     /// Returns an error if the system provides no random bytes.
+    #[cfg(feature = "server")]
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;

@@ -8,6 +8,8 @@
 //!   requests.
 //! - [`ModelSettings`] configures how a model is prompted and its replies are parsed.
 
+mod adapter;
+mod api;
 mod compiled;
 mod counts;
 mod error;
@@ -18,7 +20,6 @@ mod reply;
 #[cfg(feature = "server")]
 pub mod server;
 mod settings;
-mod sink;
 mod tool_cache;
 mod tools;
 mod translate;
@@ -26,17 +27,20 @@ mod translate;
 pub mod translation {
     //! The core of the gateway, without I/O.
     //!
+    //! - [`Adapter`] converts requests and replies as bytes.
     //! - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
     //! - [`Reply`] converts the model's reply to a [`StreamedResponse`] or a [`CompleteResponse`].
     //! - [`Exchange`] does the same with the bytes of event streams.
 
+    pub use crate::adapter::{Adapter, Ask, AskEnd, Asked, Host};
+    pub use crate::api::ClientApi;
+    pub use crate::api::chat::complete::CompleteResponse;
+    pub use crate::api::chat::streamed::StreamedResponse;
+    pub use crate::api::encoder::{Encoder, ResponseSink};
     pub use crate::exchange::Exchange;
     pub use crate::reply::plan::ReplyPlan;
     pub use crate::reply::round::RepairRound;
     pub use crate::reply::{Flow, Next, Reply};
-    pub use crate::sink::ResponseSink;
-    pub use crate::sink::complete::CompleteResponse;
-    pub use crate::sink::streamed::StreamedResponse;
     pub use crate::tool_cache::ToolCache;
     pub use crate::tools::OfferedTools;
     pub use crate::translate::{Caller, Translation, translate};

@@ -24,6 +24,7 @@ use plaincall_wire::openai::{
     api_finish_reason, is_length_limited, is_natural_end, read_error,
 };
 
+use crate::api::encoder::ResponseSink;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::{CallIds, Secret};
@@ -32,7 +33,6 @@ use crate::reply::plan::ReplyPlan;
 use crate::reply::repair::{RepairReason, invalid_call_mark, without_call};
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
-use crate::sink::ResponseSink;
 use crate::tools::Choice;
 
 /// Converts a model's reply and writes it to a [`ResponseSink`] in pieces.
@@ -42,7 +42,7 @@ use crate::tools::Choice;
 ///
 /// ```
 /// use plaincall_gateway::{ModelSettings, Secret};
-/// use plaincall_gateway::translation::{Caller, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
+/// use plaincall_gateway::translation::{Caller, Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
@@ -287,7 +287,6 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     /// Returns whether a call or a repair round keeps the client waiting.
-    #[cfg(feature = "server")]
     pub(crate) fn is_holding(&self) -> bool {
         !self.is_settled() && (matches!(self.round.open, Some(Opened::Held)) || self.repairs > 0)
     }

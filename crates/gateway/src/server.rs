@@ -41,6 +41,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
+use crate::adapter::Adapter;
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::key::Fresh;
 use crate::server::auth::Keys;
@@ -53,13 +55,10 @@ pub use crate::server::replay::Replay;
 pub use crate::server::report::{Contents, Observer, Report};
 pub use crate::server::upstream::Upstream;
 use crate::server::upstream::{Connection, HttpServer};
-use crate::tool_cache::ToolCache;
 pub use plaincall_wire::ReplayError;
 
 /// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
-
-const CHAT: &str = "/v1/chat/completions";
 
 pub(crate) struct Shared {
     config: GatewayConfig,
@@ -67,7 +66,7 @@ pub(crate) struct Shared {
     fresh: Fresh,
     connection: Connection,
     metrics: Metrics,
-    offers: ToolCache,
+    adapter: Adapter,
     /// One permit for each concurrent request.
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
@@ -132,7 +131,9 @@ impl Gateway {
             fresh,
             connection: Connection::new(&config, is_stopped.subscribe())?,
             metrics: Metrics::default(),
-            offers: ToolCache::new(),
+            adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
+                .models(config.models.clone())
+                .stream_limits(config.limits.stream),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
@@ -245,7 +246,7 @@ impl Shared {
 async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let path = request.uri().path();
     let (allowed, forwarded) = match path {
-        CHAT => ("POST", None),
+        _ if ClientApi::of_path(path).is_some() => ("POST", None),
         "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
         _ => match passthrough::route(path) {
             Some((allowed, path)) => (allowed, Some(path)),
@@ -269,7 +270,10 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
             let retries = shared.connection.server().map_or(0, HttpServer::retried);
             response::metrics(&shared.metrics.text(shared.active(), retries))
         }
-        _ => chat::chat(shared, request).await,
+        (path, _) => match ClientApi::of_path(path) {
+            Some(api) => chat::chat(shared, api, request).await,
+            None => unknown_path(shared, request).await,
+        },
     }
 }
 
@@ -287,14 +291,15 @@ async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response 
 fn nearest(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
     let path = format!("/v1/{rest}");
-    (path == CHAT || passthrough::route(&path).is_some()).then_some(path)
+    (ClientApi::of_path(&path).is_some() || passthrough::route(&path).is_some()).then_some(path)
 }
 
 async fn reject(shared: &Arc<Shared>, status: u16, request: Request<Body>, hint: &str) -> Response {
     let (method, path) = (request.method(), request.uri().path());
+    let asked = ClientApi::paths();
     let paths = passthrough::paths();
     let message = format!(
-        "unknown endpoint {method} {path}{hint}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and forwards {paths}"
+        "unknown endpoint {method} {path}{hint}. The gateway serves POST {asked}, GET /health, /ready and /metrics, and forwards {paths}"
     );
     let error = GatewayError::invalid_request(message, None).status(status);
     request::reject_unknown_path(shared, request, &error.log(WRONG_ADDRESS)).await

@@ -123,3 +123,43 @@ impl ModelSettings {
         }
     }
 }
+
+/// Returns the settings for a model.
+pub(crate) fn settings_for<'s>(
+    models: &'s [(String, ModelSettings)],
+    other_models: &'s ModelSettings,
+    model: &str,
+) -> &'s ModelSettings {
+    let weight = |name: &str| {
+        if name.contains('*') {
+            name.chars().filter(|c| *c != '*').count()
+        } else {
+            usize::MAX
+        }
+    };
+    // `max_by_key` returns the last maximum, and the first name takes precedence.
+    let named = models.iter().rev();
+    let matching = named.filter(|(name, _)| matches(name, model));
+    let best = matching.max_by_key(|(name, _)| weight(name));
+    best.map_or(other_models, |(_, settings)| settings)
+}
+
+/// Returns whether a name matches a pattern. Takes time proportional to the product of both lengths.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut name) = name.strip_prefix(begin) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    // The first occurrence of a part leaves the most text for the others.
+    for part in parts {
+        let Some((_, after)) = name.split_once(part) else {
+            return false;
+        };
+        name = after;
+    }
+    name.ends_with(end)
+}

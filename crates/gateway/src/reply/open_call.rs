@@ -3,7 +3,7 @@
 use plaincall_call::{Arguments, Limits, ToolCall, ToolSpec, json::JsonStream};
 use plaincall_syntax::Event;
 
-use crate::sink::ResponseSink;
+use crate::api::encoder::ResponseSink;
 
 /// The handling of a call that the model is writing.
 #[derive(Debug)]

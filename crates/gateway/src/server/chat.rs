@@ -1,33 +1,28 @@
-//! `POST /v1/chat/completions`.
+//! Requests whose replies may have calls: the `POST` endpoints of each API.
 
 mod prepare;
 mod streamed;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use http::HeaderMap;
-use http::Request;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use http::request::Parts;
-use plaincall_wire::openai::ChatCompletion;
+use http::{HeaderMap, Request};
 
-use crate::counts::Counts;
+use crate::adapter::{AskEnd, Asked};
+use crate::api::ClientApi;
 use crate::error::GatewayError;
-use crate::key::Secret;
-use crate::reply::{Next, Reply};
 use crate::server::body::{Body, Response};
-use crate::server::chat::prepare::{Ask, Task, prepared};
+use crate::server::chat::prepare::{Task, prepared};
 use crate::server::chat::streamed::{Run, stream};
 use crate::server::forward::forward;
 use crate::server::report::RequestGuard;
 use crate::server::request::{AcceptedRequest, reject, with_request};
-use crate::server::{CHAT, Shared, response};
-use crate::sink::complete::CompleteResponse;
+use crate::server::{Shared, response};
 
-pub(super) async fn chat(shared: &Arc<Shared>, request: Request<Body>) -> Response {
-    let handle = |accepted| handle(shared, accepted);
-    with_request(shared, CHAT, request, check_encoding, handle).await
+pub(super) async fn chat(shared: &Arc<Shared>, api: ClientApi, request: Request<Body>) -> Response {
+    let handle = |accepted| handle(shared, api, accepted);
+    with_request(shared, api.path(), request, check_encoding, handle).await
 }
 
 /// Rejects encoded bodies.
@@ -44,18 +39,18 @@ fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
     Err(error)
 }
 
-async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
+async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest) -> Response {
     let AcceptedRequest {
         body,
         upstream_headers,
         mut guard,
         ..
     } = accepted;
-    let prepared = prepared(shared, body, &guard.caller).await;
+    let prepared = prepared(shared, api, body, &guard.caller).await;
     guard.report.model = prepared.model;
     guard.report.is_streamed = prepared.is_streamed;
-    let ask = match prepared.task {
-        Task::Translate(ask) => ask,
+    let mut asked = match prepared.task {
+        Task::Translate(asked) => asked,
         Task::Forward(body) => {
             guard.model_request(&body);
             return match shared.connection.complete(body, &upstream_headers).await {
@@ -66,12 +61,12 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
         Task::Reject(error) => return reject(guard, &error),
     };
     guard.report.is_translated = true;
-    let offer = Arc::clone(&ask.plan.offer);
-    guard.report.counts = Counts::of_changed(offer.changed());
+    guard.report.counts = asked.counts();
+    let changed = response::changed_tools(asked.changed_tools());
     let response = if prepared.is_streamed {
-        stream(Run::new(Arc::clone(shared), ask, upstream_headers, guard)).await
+        stream(Run::new(Arc::clone(shared), asked, upstream_headers, guard)).await
     } else {
-        match complete(shared, ask, &upstream_headers, &mut guard).await {
+        match complete(shared, &mut asked, &upstream_headers, &mut guard).await {
             Ok(response) => {
                 guard.end(200, None);
                 response
@@ -79,58 +74,36 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
             Err(error) => reject(guard, &error),
         }
     };
-    response::with_changed_tools(response, offer.changed())
+    response::with_headers(response, changed)
 }
 
-/// Requests replies until one is complete, and returns it as JSON.
+/// Requests replies until one is complete, and returns it.
 async fn complete(
     shared: &Shared,
-    mut ask: Ask,
+    asked: &mut Asked,
     upstream_headers: &HeaderMap,
     guard: &mut RequestGuard,
 ) -> Result<Response, GatewayError> {
-    let seed = shared.fresh.seed();
-    let answer = CompleteResponse::new(answer_id(&seed), now());
-    let mut reply = Reply::new(*ask.plan, seed, answer);
     loop {
-        guard.model_request(&ask.body);
-        let answer = shared
-            .connection
-            .complete(ask.body, upstream_headers)
-            .await?;
+        let body = asked.take_body();
+        guard.model_request(&body);
+        let answer = shared.connection.complete(body, upstream_headers).await?;
         let mut answer = answer.readable()?;
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);
         guard.first_piece();
-        let completion: ChatCompletion<'_> =
-            plaincall_wire::read(&bytes).map_err(|error| GatewayError::unreadable(&error))?;
-        let next = reply.whole(&completion);
-        guard.report.counts = reply.counts();
-        match next {
-            Next::Done => {
-                let json = plaincall_wire::write(&reply.into_sink().into_completion(completion));
-                guard.client_reply(json.as_bytes());
-                return Ok(response::with_headers(
-                    response::json(200, json),
-                    answer.headers,
-                ));
+        asked.feed(&bytes);
+        let end = asked.end(None);
+        guard.report.counts = asked.counts();
+        match end {
+            AskEnd::Done => {
+                let body = asked.take();
+                guard.client_reply(&body);
+                let response = response::with(200, response::JSON, Body::from(body));
+                return Ok(response::with_headers(response, answer.headers));
             }
-            Next::Repair(round) => {
-                round.add_to(&mut ask.request);
-                ask.body = plaincall_wire::write_bytes(&ask.request);
-            }
-            Next::Failed(error) => return Err(error),
+            AskEnd::Again => {}
+            AskEnd::Refused(error) => return Err(error),
         }
     }
-}
-
-/// Returns an id for a response, in case the model server sends none.
-fn answer_id(seed: &Secret) -> String {
-    format!("chatcmpl-{}", seed.word(&[b"answer"]))
-}
-
-/// Returns the seconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| time.as_secs())
 }

@@ -15,7 +15,7 @@ use crate::key::Secret;
 use crate::server::origins;
 use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
-use crate::settings::ModelSettings;
+use crate::settings::{ModelSettings, settings_for};
 
 /// The range for the limit of request heads: the minimum of `hyper`, and the most that keeps the buffers for a slow client below
 /// 64 KiB.
@@ -269,40 +269,6 @@ impl GatewayConfig {
 
     /// Returns the settings for a model.
     pub fn settings_for(&self, model: &str) -> &ModelSettings {
-        let weight = |name: &str| {
-            if name.contains('*') {
-                name.chars().filter(|c| *c != '*').count()
-            } else {
-                usize::MAX
-            }
-        };
-        // `max_by_key` returns the last maximum, and the first name takes precedence.
-        let matching = self
-            .models
-            .iter()
-            .rev()
-            .filter(|(name, _)| matches(name, model));
-        let best = matching.max_by_key(|(name, _)| weight(name));
-        best.map_or(&self.other_models, |(_, settings)| settings)
+        settings_for(&self.models, &self.other_models, model)
     }
-}
-
-/// Returns whether a name matches a pattern. Takes time proportional to the product of both lengths.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((begin, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut name) = name.strip_prefix(begin) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    // The first occurrence of a part leaves the most text for the others.
-    for part in parts {
-        let Some((_, after)) = name.split_once(part) else {
-            return false;
-        };
-        name = after;
-    }
-    name.ends_with(end)
 }

@@ -16,9 +16,10 @@ use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
 use crate::server::pipe::PIECE;
 use crate::server::response;
 
-/// Removes the gateway's key from a response and filters its body ([`BodyFilter`]). The body holds the request's permit until
+/// Removes the gateway's key from a response to this path and filters its body ([`BodyFilter`]). The body holds the request's permit until
 /// it has been read or dropped.
 pub(super) async fn filtered(
+    path: &str,
     mut response: Response,
     key: Option<&str>,
     permit: Arc<OwnedSemaphorePermit>,
@@ -51,7 +52,10 @@ pub(super) async fn filtered(
         && let Some(mut filter) = filter.take()
     {
         let Ok(whole) = body.collect().await else {
-            return response::error(&GatewayError::upstream("the response could not be created"));
+            return response::error(
+                path,
+                &GatewayError::upstream("the response could not be created"),
+            );
         };
         let mut bytes = filter.feed(&whole.to_bytes());
         bytes.extend(filter.finish());

@@ -11,12 +11,12 @@ use hyper::body::Frame;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Usage};
 use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 
+use crate::api::chat::complete::CompleteResponse;
+use crate::api::chat::streamed::StreamedResponse;
+use crate::api::encoder::{Encoder as _, ResponseSink as _};
 use crate::server::body::{Body, Response};
 use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::response::{self, EVENT_STREAM, JSON};
-use crate::sink::ResponseSink as _;
-use crate::sink::complete::CompleteResponse;
-use crate::sink::streamed::StreamedResponse;
 
 /// The length of the pieces of a streamed reply, in bytes.
 const PIECE: usize = 12;

@@ -62,7 +62,7 @@ pub(super) async fn with_request<F: Future<Output = Response>>(
                 guard,
             };
             let response = handle(accepted).await;
-            filtered(response, shared.config.upstream.key(), permit).await
+            filtered(path, response, shared.config.upstream.key(), permit).await
         }
         Err(error) => {
             // Reading on after a timeout would be of no use.
@@ -122,7 +122,7 @@ pub(super) async fn reject_unknown_path(
 
 pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {
     guard.end(error.status, Some(error));
-    response::error(error)
+    response::error(guard.report.path, error)
 }
 
 /// Reads and drops the body of a rejected request for a short time, up to twice the size limit: many clients read the response

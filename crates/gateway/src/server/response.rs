@@ -6,8 +6,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use plaincall_call::definitions::ChangedTool;
-use plaincall_wire::openai::ErrorBody;
 
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
 
@@ -27,10 +27,11 @@ const MAX_TOOLS: usize = 1024;
 /// The characters to escape in its JSON pointers.
 const ESCAPED: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');
 
-/// Adds the header that lists the tools that were loosened or dropped.
-pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]) -> Response {
+/// Returns the header that lists the tools that were loosened or dropped, if there are any.
+pub(super) fn changed_tools(changed: &[ChangedTool]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
     if changed.is_empty() {
-        return response;
+        return headers;
     }
     let mut value = String::new();
     for (index, tool) in changed.iter().enumerate() {
@@ -44,9 +45,9 @@ pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]
         let _ = write!(value, "{comma}{change} {at}");
     }
     if let Ok(value) = HeaderValue::from_str(&value) {
-        response.headers_mut().insert(TOOLS, value);
+        headers.insert(TOOLS, value);
     }
-    response
+    headers
 }
 
 pub(super) fn metrics(text: &str) -> Response {
@@ -61,10 +62,11 @@ pub(super) fn json(status: u16, json: String) -> Response {
     with(status, JSON, Body::from(json))
 }
 
-/// Creates an error response.
-pub(super) fn error(error: &GatewayError) -> Response {
-    let body = ErrorBody::new((*error.body).clone());
-    let mut response = json(error.status, plaincall_wire::write(&body));
+/// Creates an error response in the format of the API that is requested at this path.
+pub(super) fn error(path: &str, error: &GatewayError) -> Response {
+    let api = ClientApi::of_path(path).unwrap_or(ClientApi::Chat);
+    let body = Body::from(api.error_body(error));
+    let mut response = with(error.status, JSON, body);
     if error.is_final() {
         let no = HeaderValue::from_static("false");
         response.headers_mut().insert(SHOULD_RETRY, no);

@@ -209,7 +209,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
         } else if arrived.is_json {
             let read = |body: &Vec<u8>, exchange: &mut Exchange| {
                 let completion: ChatCompletion<'_> = plaincall_wire::read(body).ok()?;
-                Some(exchange.whole(&completion))
+                Some(exchange.whole(completion))
             };
             let next = match arrived.whole() {
                 Ok(body) => read(&body, &mut exchange),

@@ -1,6 +1,6 @@
 //! Replies with an invalid call or none: the responses for clients and the repair messages.
 
-use plaincall_gateway::translation::{Reply, StreamedResponse};
+use plaincall_gateway::translation::{Encoder as _, Reply, StreamedResponse};
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_gateway::translation::{Exchange, Flow, Next, Reply, StreamedResponse};
+use plaincall_gateway::translation::{Encoder as _, Exchange, Flow, Next, Reply, StreamedResponse};
 use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::read_answer;

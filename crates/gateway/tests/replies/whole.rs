@@ -1,6 +1,8 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::translation::{CompleteResponse, Next, Reply, StreamedResponse};
+use plaincall_gateway::translation::{
+    CompleteResponse, Encoder as _, Next, Reply, StreamedResponse,
+};
 use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
 use plaincall_wire::sse::Decoder;

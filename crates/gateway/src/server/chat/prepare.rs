@@ -1,23 +1,20 @@
 //! Prepares a request before it is sent to the model server.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject};
+use plaincall_wire::openai::ErrorObject;
 
+use crate::adapter::{Ask, Asked, Host, Prepared};
+use crate::api::ClientApi;
 use crate::error::GatewayError;
-use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
 use crate::server::request::overloaded;
-use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
 const MAX_MODEL: usize = 128;
 /// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
 const MAX_INLINE: usize = 256 << 10;
-
-/// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
-/// with a hundred fields each stay far below this limit.
-const MAX_VALUES: usize = 250_000;
 
 pub(super) struct PreparedRequest {
     pub(super) model: String,
@@ -28,22 +25,19 @@ pub(super) struct PreparedRequest {
 pub(super) enum Task {
     /// Forwards the body unchanged.
     Forward(Vec<u8>),
-    Translate(Ask),
+    Translate(Box<Asked>),
     Reject(GatewayError),
 }
 
-/// A request translated to plain text.
-pub(super) struct Ask {
-    pub(super) body: Vec<u8>,
-    /// The request, if a repair round may need it.
-    pub(super) request: Box<ChatCompletionRequest<'static>>,
-    pub(super) plan: Box<ReplyPlan>,
-}
-
 /// Prepares the request with this body, from the caller with this key, without blocking other requests.
-pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) -> PreparedRequest {
+pub(super) async fn prepared(
+    shared: &Arc<Shared>,
+    api: ClientApi,
+    body: Vec<u8>,
+    caller: &str,
+) -> PreparedRequest {
     if body.len() <= MAX_INLINE {
-        return prepare(shared, body, caller);
+        return prepare(shared, api, body, caller);
     }
     let wait = shared.config.timeouts.body;
     let permit = Arc::clone(&shared.long_bodies).acquire_owned();
@@ -54,7 +48,7 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
     let shared = Arc::clone(shared);
     let caller = caller.to_owned();
     let preparing = tokio::task::spawn_blocking(move || {
-        let prepared = prepare(&shared, body, &caller);
+        let prepared = prepare(&shared, api, body, &caller);
         // Holds the permit to the end, even if the client disconnects.
         drop(permit);
         prepared
@@ -76,80 +70,31 @@ fn rejected(error: GatewayError) -> PreparedRequest {
     }
 }
 
-fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> PreparedRequest {
-    if let Err(error) = check_values(&body) {
-        return rejected(error);
-    }
-    let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
-        Ok(request) => request,
-        Err(error) => {
-            let message = format!("the request body cannot be parsed: {error}");
-            let param = Some(&*error.path).filter(|path| !path.is_empty());
-            return rejected(GatewayError::invalid_request(message, param));
-        }
+fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> PreparedRequest {
+    let host = Host {
+        caller,
+        seed: shared.fresh.seed(),
+        now: now(),
     };
-    let model = request.model.as_deref().unwrap_or_default();
-    let settings = shared.config.settings_for(model);
-    let is_streamed = request.is_streamed();
-    let longest = model.floor_char_boundary(MAX_MODEL);
-    let model = model.get(..longest).unwrap_or_default().to_owned();
-    let caller = Caller {
-        secret: &shared.config.secret,
-        key: caller,
-    };
-    let task = match translate(request, settings, caller, &shared.offers) {
-        Ok(Translation::Changed { upstream, plan }) => {
-            let body = plaincall_wire::write_bytes(&upstream);
-            let request = if plan.may_repair() {
-                upstream.into_owned()
-            } else {
-                ChatCompletionRequest::default()
-            };
-            Task::Translate(Ask {
-                body,
-                request: Box::new(request),
-                plan,
-            })
-        }
-        Ok(Translation::Unchanged(_)) => Task::Forward(body),
-        Err(error) => Task::Reject(error),
-    };
+    let Prepared {
+        mut model,
+        is_streamed,
+        ask,
+    } = shared.adapter.prepare(api, &body, host);
+    model.truncate(model.floor_char_boundary(MAX_MODEL));
     PreparedRequest {
         model,
         is_streamed,
-        task,
+        task: match ask {
+            Ask::Asked(asked) => Task::Translate(asked),
+            Ask::Unchanged => Task::Forward(body),
+            Ask::Refused(error) => Task::Reject(error),
+        },
     }
 }
 
-/// Checks the number of JSON values in a request body. Invalid JSON is detected later.
-fn check_values(body: &[u8]) -> Result<(), GatewayError> {
-    if values(body, MAX_VALUES) <= MAX_VALUES {
-        return Ok(());
-    }
-    let message = format!("the request body has more than {MAX_VALUES} JSON values");
-    Err(GatewayError::invalid_request(message, None))
-}
-
-/// Counts objects, lists and commas outside strings, up to one more than `most`.
-fn values(body: &[u8], most: usize) -> usize {
-    // Each value has at least one byte.
-    if body.len() <= most {
-        return 0;
-    }
-    let (mut values, mut is_in_string, mut is_escaped) = (0, false, false);
-    for byte in body {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_in_string,
-            b'"' => is_in_string = !is_in_string,
-            b'{' | b'[' | b',' if !is_in_string => {
-                values += 1;
-                if values > most {
-                    break;
-                }
-            }
-            _ => {}
-        }
-    }
-    values
+/// Returns the seconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| time.as_secs())
 }

@@ -6,22 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::adapter::{AskEnd, Asked};
 use crate::error::GatewayError;
-use crate::exchange::Exchange;
-use crate::reply::{Flow, Next, Reply};
+use crate::reply::Flow;
 use crate::server::body::{Body, Response};
-use crate::server::chat::prepare::Ask;
-use crate::server::chat::{answer_id, now};
 use crate::server::pipe::{BodySender, pipe};
 use crate::server::report::RequestGuard;
 use crate::server::upstream::Answer;
 use crate::server::{Shared, response};
-use crate::sink::streamed::StreamedResponse;
 
 const LATE: Late = Late {
     wait: Duration::from_secs(5),
@@ -30,11 +26,10 @@ const LATE: Late = Late {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
-    /// The request, if a repair round may need it.
-    request: ChatCompletionRequest<'static>,
-    body: Option<Vec<u8>>,
+    asked: Box<Asked>,
+    /// Whether the request must be sent next.
+    is_asking: bool,
     upstream_headers: HeaderMap,
-    exchange: Exchange,
     answer: Option<Answer>,
     /// What may still arrive, once the reply has ended.
     late: Option<Late>,
@@ -72,19 +67,14 @@ impl Late {
 impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
-        ask: Ask,
+        asked: Box<Asked>,
         upstream_headers: HeaderMap,
         guard: RequestGuard,
     ) -> Self {
-        let seed = shared.fresh.seed();
-        let answer = StreamedResponse::new(answer_id(&seed), now(), ask.plan.includes_usage());
-        let reply = Reply::new(*ask.plan, seed, answer);
-        let limits = shared.config.limits.stream;
         Self {
-            exchange: Exchange::new(reply, limits),
             shared,
-            request: *ask.request,
-            body: Some(ask.body),
+            asked,
+            is_asking: true,
             upstream_headers,
             answer: None,
             late: None,
@@ -102,14 +92,11 @@ impl Run {
         if let Err(error) = self.step().await {
             self.conclude(Some(error));
         }
-        self.guard.report.counts = self.exchange.counts();
-        if self.body.is_none() && !self.exchange.reply.may_ask_again() {
-            self.request = ChatCompletionRequest::default();
-            if !self.exchange.reply.keeps_texts() {
-                self.guard.body_permit = None;
-            }
+        self.guard.report.counts = self.asked.counts();
+        if !self.is_asking && !self.asked.free() {
+            self.guard.body_permit = None;
         }
-        let bytes = self.exchange.take();
+        let bytes = self.asked.take();
         if !bytes.is_empty() {
             self.guard.first_piece();
             self.guard.client_reply(&bytes);
@@ -118,7 +105,8 @@ impl Run {
     }
 
     async fn step(&mut self) -> Result<(), GatewayError> {
-        if let Some(body) = self.body.take() {
+        if std::mem::take(&mut self.is_asking) {
+            let body = self.asked.take_body();
             self.guard.model_request(&body);
             let answer = self
                 .shared
@@ -128,14 +116,13 @@ impl Run {
             let mut answer = answer.readable()?;
             // The latest answer has the current rate limits.
             self.headers = std::mem::take(&mut answer.headers);
+            // Some servers do not stream.
+            self.asked.begin_answer(!answer.is_json());
             if answer.is_json() {
-                // A server that does not stream.
                 let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
-                let completion: ChatCompletion<'_> = plaincall_wire::read(&body)
-                    .map_err(|error| GatewayError::unreadable(&error))?;
-                let next = self.exchange.whole(&completion);
-                self.follow(next);
+                self.asked.feed(&body);
+                self.conclude(None);
             } else {
                 self.answer = Some(answer);
             }
@@ -151,7 +138,7 @@ impl Run {
         let has_ended = match piece {
             Some(piece) => {
                 self.guard.model_reply(&piece);
-                match self.exchange.feed(&piece) {
+                match self.asked.feed(&piece) {
                     Flow::Continue => false,
                     Flow::Stop => true,
                     Flow::UsageOnly => {
@@ -172,18 +159,10 @@ impl Run {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
-        let next = self.exchange.end(broken);
-        self.follow(next);
-    }
-
-    fn follow(&mut self, next: Next) {
-        match next {
-            Next::Done => self.ended = Some(Ok(())),
-            Next::Failed(error) => self.ended = Some(Err(error)),
-            Next::Repair(round) => {
-                round.add_to(&mut self.request);
-                self.body = Some(plaincall_wire::write_bytes(&self.request));
-            }
+        match self.asked.end(broken) {
+            AskEnd::Done => self.ended = Some(Ok(())),
+            AskEnd::Refused(error) => self.ended = Some(Err(error)),
+            AskEnd::Again => self.is_asking = true,
         }
     }
 
@@ -203,11 +182,15 @@ type Head = Result<HeaderMap, GatewayError>;
 pub(super) async fn stream(run: Run) -> Response {
     let (head, is_started) = oneshot::channel();
     let (sender, body) = pipe(run.shared.config.timeouts.idle);
+    let path = run.guard.report.path;
     tokio::spawn(fill(run, head, sender));
     match is_started.await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
-        Ok(Err(error)) => response::error(&error),
-        Err(_) => response::error(&GatewayError::upstream("the response could not be created")),
+        Ok(Err(error)) => response::error(path, &error),
+        Err(_) => response::error(
+            path,
+            &GatewayError::upstream("the response could not be created"),
+        ),
     }
 }
 
@@ -220,7 +203,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     encode_comment("keep-alive", &mut comment);
     loop {
         // Some clients time out unless they receive chunks; a comment is not enough for them.
-        let heartbeat = run.exchange.empty_delta();
+        let heartbeat = run.asked.keep_alive();
         let heartbeat = heartbeat.unwrap_or_else(|| comment.clone());
         let piece = {
             let mut next = pin!(run.next());
@@ -246,7 +229,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
             continue;
         }
         if let Some(head) = head.take() {
-            if let (Some(Err(error)), false) = (&run.ended, run.exchange.has_begun()) {
+            if let (Some(Err(error)), false) = (&run.ended, run.asked.has_begun()) {
                 let status = error.status;
                 // A client that disconnects at this moment does not receive the error.
                 if head.send(Err(error.clone())).is_ok() {

@@ -3,7 +3,8 @@
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage};
 
-use crate::sink::ResponseSink;
+use crate::api::encoder::{Encoder, ResponseSink};
+use crate::error::GatewayError;
 
 /// Collects a reply into one response.
 #[derive(Debug, Default)]
@@ -19,6 +20,7 @@ pub struct CompleteResponse {
     calls: Vec<(String, String, String)>,
     finish_reason: Option<String>,
     usage: Option<Usage<'static>>,
+    bytes: Vec<u8>,
 }
 
 impl CompleteResponse {
@@ -107,5 +109,28 @@ impl ResponseSink for CompleteResponse {
 
     fn usage(&mut self, usage: &Usage<'_>) {
         self.usage = Some(usage.clone().into_owned());
+    }
+}
+
+impl Encoder for CompleteResponse {
+    fn has_begun(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    fn answer(&mut self, completion: ChatCompletion<'_>) {
+        let completion = std::mem::take(self).into_completion(completion);
+        self.bytes = plaincall_wire::write_bytes(&completion);
+    }
+
+    fn done(&mut self) {}
+
+    fn error(&mut self, _error: &GatewayError) {}
+
+    fn keep_alive(&self) -> Vec<u8> {
+        Vec::new()
     }
 }

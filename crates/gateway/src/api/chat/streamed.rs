@@ -1,11 +1,11 @@
 //! A reply as an event stream.
 
 use plaincall_wire::openai::{
-    ChatCompletionChunk, ChunkHead, ChunkWriter, ErrorObject, ReasoningField, Usage, done_event,
-    error_event,
+    ChatCompletionChunk, ChunkHead, ChunkWriter, ReasoningField, Usage, done_event, error_event,
 };
 
-use crate::sink::ResponseSink;
+use crate::api::encoder::{Encoder, ResponseSink};
+use crate::error::GatewayError;
 
 /// The longest id or model name that is repeated in each chunk, in bytes.
 const MAX_NAME: usize = 1024;
@@ -35,34 +35,6 @@ impl StreamedResponse {
             has_begun: false,
             bytes: Vec::new(),
         }
-    }
-
-    /// Returns whether output has been produced, so that the status can no longer change.
-    pub fn has_begun(&self) -> bool {
-        self.has_begun
-    }
-
-    /// Takes the bytes that can be sent now.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-
-    /// Returns an empty chunk.
-    #[cfg(feature = "server")]
-    pub(crate) fn empty_delta(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.writer.empty(&mut bytes);
-        bytes
-    }
-
-    /// Ends the stream.
-    pub fn done(&mut self) {
-        done_event(&mut self.bytes);
-    }
-
-    /// Ends the stream with an error.
-    pub fn error(&mut self, error: &ErrorObject<'_>) {
-        error_event(error, &mut self.bytes);
     }
 
     /// Writes the first chunk with the id and names of this one.
@@ -133,5 +105,29 @@ impl ResponseSink for StreamedResponse {
         if self.includes_usage {
             self.write(|writer, out| writer.usage(usage, out));
         }
+    }
+}
+
+impl Encoder for StreamedResponse {
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    fn done(&mut self) {
+        done_event(&mut self.bytes);
+    }
+
+    fn error(&mut self, error: &GatewayError) {
+        error_event(&error.body, &mut self.bytes);
+    }
+
+    fn keep_alive(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.writer.empty(&mut bytes);
+        bytes
     }
 }

@@ -1,0 +1,329 @@
+//! The gateway as a function of bytes, without I/O.
+
+use std::sync::Arc;
+
+use plaincall_call::definitions::ChangedTool;
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
+use plaincall_wire::sse::Limits;
+
+use crate::api::encoder::Encoder;
+use crate::api::{ClientApi, ClientRequest};
+use crate::counts::Counts;
+use crate::error::GatewayError;
+use crate::exchange::Exchange;
+use crate::key::Secret;
+use crate::reply::{Flow, Next, Reply};
+use crate::settings::{ModelSettings, settings_for};
+use crate::tool_cache::ToolCache;
+use crate::tools::OfferedTools;
+use crate::translate::{Caller, Translation, translate};
+
+/// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
+/// with a hundred fields each stay far below this limit.
+const MAX_VALUES: usize = 250_000;
+/// The maximum size of a model server's answer that is not streamed, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Converts requests of clients to plain text, and replies back, as bytes: for programs with their own server.
+///
+/// It does no I/O and reads no clock. [`Gateway`](crate::Gateway) is this adapter with a server.
+///
+/// ```
+/// use plaincall_gateway::{ModelSettings, Secret};
+/// use plaincall_gateway::translation::{Adapter, Ask, AskEnd, Host};
+///
+/// let adapter = Adapter::new(Secret::new(*b"the same secret in all instances"), ModelSettings::default());
+/// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
+///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
+/// let host = Host { caller: "", seed: Secret::new("random bytes"), now: 1_800_000_000 };
+/// let Ask::Asked(mut asked) = adapter.ask("/v1/chat/completions", body, host) else { panic!("it offers a tool") };
+///
+/// // Send `asked.body()` to the model server's `/v1/chat/completions`, and feed its answer.
+/// asked.feed(br#"{"choices":[{"message":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"},"finish_reason":"stop"}]}"#);
+/// assert_eq!(asked.end(None), AskEnd::Done);
+/// let response: serde_json::Value = serde_json::from_slice(&asked.take())?;
+/// assert_eq!(response["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"a":5}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Adapter {
+    secret: Secret,
+    models: Vec<(String, ModelSettings)>,
+    other_models: ModelSettings,
+    stream_limits: Limits,
+    tools: ToolCache,
+}
+
+/// What the host of an [`Adapter`] provides for a request.
+#[derive(Clone, Debug)]
+pub struct Host<'h> {
+    /// The client's API key, or another text that is the same for all its requests.
+    pub caller: &'h str,
+    /// At least 16 random bytes, used for this request only.
+    pub seed: Secret,
+    /// The time in seconds since 1970.
+    pub now: u64,
+}
+
+/// The result of [`Adapter::ask`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Ask {
+    /// The request has no tools and no calls. Forward it and its answer unchanged.
+    Unchanged,
+    /// The request was converted.
+    Asked(Box<Asked>),
+    /// The request is rejected. [`ClientApi::error_body`] returns the body of the response.
+    Refused(GatewayError),
+}
+
+/// The request and the step that follows, with the properties of the client's request for logs.
+#[derive(Debug)]
+#[cfg_attr(
+    not(feature = "server"),
+    expect(dead_code, reason = "only the server has a log")
+)]
+pub(crate) struct Prepared {
+    /// The requested model.
+    pub(crate) model: String,
+    pub(crate) is_streamed: bool,
+    pub(crate) ask: Ask,
+}
+
+/// A converted request whose reply is being read.
+#[derive(Debug)]
+pub struct Asked {
+    offer: Arc<OfferedTools>,
+    body: Vec<u8>,
+    /// The request, if a repair round may need it.
+    request: ChatCompletionRequest<'static>,
+    exchange: Exchange<Box<dyn Encoder + Send>>,
+    /// Whether the model server's answer is an event stream.
+    is_stream: bool,
+    /// The answer, if it is not.
+    answer: Vec<u8>,
+}
+
+/// The next step after an answer of the model server has ended.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AskEnd {
+    /// The reply is complete.
+    Done,
+    /// The model is asked to repair its reply: send [`Asked::body`], and feed the answer.
+    Again,
+    /// The reply ends with an error. If nothing has been sent, respond with its status and [`ClientApi::error_body`].
+    /// Otherwise its event is in [`Asked::take`].
+    Refused(GatewayError),
+}
+
+impl Adapter {
+    /// Creates an adapter. Instances that serve the same conversations need the same secret.
+    pub fn new(secret: Secret, other_models: ModelSettings) -> Self {
+        Self {
+            secret,
+            models: Vec::new(),
+            other_models,
+            stream_limits: Limits::default(),
+            tools: ToolCache::new(),
+        }
+    }
+
+    /// Sets the settings for models by name. `*` matches any characters. A name without `*` takes precedence, then the
+    /// one with the most other characters.
+    #[must_use]
+    pub fn models(mut self, models: Vec<(String, ModelSettings)>) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// Sets the maximum sizes of a line and an event in the model server's stream.
+    #[must_use]
+    pub fn stream_limits(mut self, limits: Limits) -> Self {
+        self.stream_limits = limits;
+        self
+    }
+
+    /// Converts a client's request (`spec/gateway.md` 1). The path selects the API.
+    pub fn ask(&self, path: &str, body: &[u8], host: Host<'_>) -> Ask {
+        let Some(api) = ClientApi::of_path(path) else {
+            let message = format!("unknown path {path}");
+            return Ask::Refused(GatewayError::invalid_request(message, None).status(404));
+        };
+        self.prepare(api, body, host).ask
+    }
+
+    pub(crate) fn prepare(&self, api: ClientApi, body: &[u8], host: Host<'_>) -> Prepared {
+        let read = check_values(body).and_then(|()| api.read(body));
+        match read {
+            Ok(request) => {
+                let model = request.chat.model.as_deref().unwrap_or_default();
+                Prepared {
+                    model: model.to_owned(),
+                    is_streamed: request.chat.is_streamed(),
+                    ask: self.convert(request, host).unwrap_or_else(Ask::Refused),
+                }
+            }
+            Err(error) => Prepared {
+                model: String::new(),
+                is_streamed: false,
+                ask: Ask::Refused(error),
+            },
+        }
+    }
+
+    fn convert(&self, request: ClientRequest<'_>, host: Host<'_>) -> Result<Ask, GatewayError> {
+        let ClientRequest { chat, notes } = request;
+        let is_stream = chat.is_streamed();
+        let model = chat.model.as_deref().unwrap_or_default();
+        let settings = settings_for(&self.models, &self.other_models, model);
+        let caller = Caller {
+            secret: &self.secret,
+            key: host.caller,
+        };
+        let (upstream, plan) = match translate(chat, settings, caller, &self.tools)? {
+            Translation::Changed { upstream, plan } => (upstream, plan),
+            Translation::Unchanged(_) => return Ok(Ask::Unchanged),
+        };
+        let word = host.seed.word(&[b"answer"]);
+        let encoder = notes.encoder(&word, host.now);
+        let body = plaincall_wire::write_bytes(&upstream);
+        let request = if plan.may_repair() {
+            upstream.into_owned()
+        } else {
+            ChatCompletionRequest::default()
+        };
+        let offer = Arc::clone(&plan.offer);
+        let reply = Reply::new(*plan, host.seed, encoder);
+        Ok(Ask::Asked(Box::new(Asked {
+            offer,
+            body,
+            request,
+            exchange: Exchange::new(reply, self.stream_limits),
+            is_stream,
+            answer: Vec::new(),
+        })))
+    }
+}
+
+impl Asked {
+    /// Returns the body of the next request to the model server.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Takes the body of the next request to the model server.
+    #[cfg(feature = "server")]
+    pub(crate) fn take_body(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.body)
+    }
+
+    /// Returns the tools that could not be offered unchanged.
+    pub fn changed_tools(&self) -> &[ChangedTool] {
+        self.offer.changed()
+    }
+
+    /// States whether the model server's answer is an event stream. Default: if the request asks for one.
+    pub fn begin_answer(&mut self, is_stream: bool) {
+        self.is_stream = is_stream;
+    }
+
+    /// Feeds the next bytes of the model server's answer. Returns whether to read on.
+    pub fn feed(&mut self, bytes: &[u8]) -> Flow {
+        if self.is_stream {
+            return self.exchange.feed(bytes);
+        }
+        if self.answer.len() + bytes.len() > MAX_ANSWER {
+            return Flow::Stop;
+        }
+        self.answer.extend_from_slice(bytes);
+        Flow::Continue
+    }
+
+    /// Ends the model server's answer, with an error if there was one.
+    pub fn end(&mut self, error: Option<GatewayError>) -> AskEnd {
+        let answer = std::mem::take(&mut self.answer);
+        let next = if self.is_stream || error.is_some() {
+            self.exchange.end(error)
+        } else {
+            match plaincall_wire::read::<ChatCompletion<'_>>(&answer) {
+                Ok(completion) => self.exchange.whole(completion),
+                Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),
+            }
+        };
+        match next {
+            Next::Done => AskEnd::Done,
+            Next::Failed(error) => AskEnd::Refused(error),
+            Next::Repair(round) => {
+                round.add_to(&mut self.request);
+                self.body = plaincall_wire::write_bytes(&self.request);
+                AskEnd::Again
+            }
+        }
+    }
+
+    /// Takes the bytes that can be sent to the client now.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.exchange.take()
+    }
+
+    /// Returns whether output has been produced, so that the status can no longer change.
+    pub fn has_begun(&self) -> bool {
+        self.exchange.has_begun()
+    }
+
+    /// Returns an event without content if a call or a repair round keeps the client waiting. Send it after a few
+    /// seconds of silence.
+    pub fn keep_alive(&self) -> Option<Vec<u8>> {
+        self.exchange.keep_alive()
+    }
+
+    /// Returns the counters so far.
+    pub fn counts(&self) -> Counts {
+        self.exchange.counts()
+    }
+
+    /// Frees what only a repair round would need, once there can be none. Returns whether texts of the request are
+    /// still kept.
+    #[cfg(feature = "server")]
+    pub(crate) fn free(&mut self) -> bool {
+        if self.exchange.reply.may_ask_again() {
+            return true;
+        }
+        self.request = ChatCompletionRequest::default();
+        self.exchange.reply.keeps_texts()
+    }
+}
+
+/// Checks the number of JSON values in a request body. Invalid JSON is detected later.
+fn check_values(body: &[u8]) -> Result<(), GatewayError> {
+    if values(body, MAX_VALUES) <= MAX_VALUES {
+        return Ok(());
+    }
+    let message = format!("the request body has more than {MAX_VALUES} JSON values");
+    Err(GatewayError::invalid_request(message, None))
+}
+
+/// Counts objects, lists and commas outside strings, up to one more than `most`.
+fn values(body: &[u8], most: usize) -> usize {
+    // Each value has at least one byte.
+    if body.len() <= most {
+        return 0;
+    }
+    let (mut values, mut is_in_string, mut is_escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_string,
+            b'"' => is_in_string = !is_in_string,
+            b'{' | b'[' | b',' if !is_in_string => {
+                values += 1;
+                if values > most {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    values
+}

@@ -1,0 +1,122 @@
+//! Where a reply is written, in each API: to a stream, or to a complete response.
+
+use std::fmt;
+
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField, Usage};
+
+use crate::error::GatewayError;
+
+/// Receives the parts of a reply in the order in which the client gets them.
+pub trait ResponseSink {
+    /// The first chunk of the model server has arrived.
+    fn begin(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
+
+    /// A chunk has arrived. Its unknown fields are sent with the next part.
+    fn carry(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
+
+    /// Appends a piece of the text.
+    fn content(&mut self, text: &str);
+
+    /// Appends a piece of the reasoning.
+    fn reasoning(&mut self, name: ReasoningField, text: &str);
+
+    /// Appends a piece of the text in which the model declines to answer (`refusal` in the API).
+    fn refusal(&mut self, text: &str);
+
+    /// Begins a call: its index from 0, its id and the name of the tool.
+    fn call(&mut self, index: u64, id: &str, name: &str);
+
+    /// Appends a piece of the JSON text of a call's arguments.
+    fn arguments(&mut self, index: u64, piece: &str);
+
+    /// Ends the reply with a finish reason.
+    fn finish(&mut self, reason: &str);
+
+    /// Reports the token usage, including repair rounds.
+    fn usage(&mut self, usage: &Usage<'_>);
+}
+
+/// Writes a reply in the format of an API.
+pub trait Encoder: ResponseSink + fmt::Debug {
+    /// Returns whether output has been produced, so that the status can no longer change.
+    fn has_begun(&self) -> bool;
+
+    /// Takes the bytes that can be sent now.
+    fn take(&mut self) -> Vec<u8>;
+
+    /// Takes the model server's complete answer, after all parts of the reply and before [`done`](Self::done).
+    fn answer(&mut self, _completion: ChatCompletion<'_>) {}
+
+    /// Ends the reply.
+    fn done(&mut self);
+
+    /// Ends the reply with an error.
+    fn error(&mut self, error: &GatewayError);
+
+    /// Returns an event without content, for clients that time out unless they receive events.
+    fn keep_alive(&self) -> Vec<u8>;
+}
+
+impl<T: ResponseSink + ?Sized> ResponseSink for Box<T> {
+    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
+        (**self).begin(chunk);
+    }
+
+    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
+        (**self).carry(chunk);
+    }
+
+    fn content(&mut self, text: &str) {
+        (**self).content(text);
+    }
+
+    fn reasoning(&mut self, name: ReasoningField, text: &str) {
+        (**self).reasoning(name, text);
+    }
+
+    fn refusal(&mut self, text: &str) {
+        (**self).refusal(text);
+    }
+
+    fn call(&mut self, index: u64, id: &str, name: &str) {
+        (**self).call(index, id, name);
+    }
+
+    fn arguments(&mut self, index: u64, piece: &str) {
+        (**self).arguments(index, piece);
+    }
+
+    fn finish(&mut self, reason: &str) {
+        (**self).finish(reason);
+    }
+
+    fn usage(&mut self, usage: &Usage<'_>) {
+        (**self).usage(usage);
+    }
+}
+
+impl<T: Encoder + ?Sized> Encoder for Box<T> {
+    fn has_begun(&self) -> bool {
+        (**self).has_begun()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        (**self).take()
+    }
+
+    fn answer(&mut self, completion: ChatCompletion<'_>) {
+        (**self).answer(completion);
+    }
+
+    fn done(&mut self) {
+        (**self).done();
+    }
+
+    fn error(&mut self, error: &GatewayError) {
+        (**self).error(error);
+    }
+
+    fn keep_alive(&self) -> Vec<u8> {
+        (**self).keep_alive()
+    }
+}
