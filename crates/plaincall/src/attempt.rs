@@ -23,7 +23,7 @@ pub(crate) struct Attempt {
     pub(crate) timeout: Duration,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) parent: Parent,
-    pub(crate) attempt: u32,
+    pub(crate) number: u32,
 }
 
 /// Transforms a text of a tool, given the name of the tool ([`RunBuilder::transform`](crate::RunBuilder::transform)).
@@ -54,7 +54,7 @@ impl Attempt {
         let name = Arc::clone(&self.context.name);
         let observed = Arc::clone(&self.context.observed);
         // The transform runs within the span, so if it panics, the call fails.
-        let mut span = ToolSpan::new(&self.parent, &self.context, self.attempt);
+        let mut span = ToolSpan::new(&self.parent, &self.context, self.number);
         let mut ended = self.run_tool(started, token, &mut span).await;
         let mut untrusted = Observed::take(&observed);
         if let Some(transform) = transform {

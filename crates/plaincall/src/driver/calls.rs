@@ -220,7 +220,7 @@ impl Driver {
             timeout: time_limit,
             transform: self.config.transform.clone(),
             parent: self.config.parent.clone(),
-            attempt: entry.attempts,
+            number: entry.attempts,
         };
         let token = cancellation.clone();
         let mut started = Instant::now();
