@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plaincall::call::prompt::{PromptOptions, SkippedExample};
 use plaincall::syntax::DialectError;
-use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
+use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, RunEvent, Tool, Toolbox};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -128,7 +128,8 @@ impl Agent {
     /// the log's first line.
     ///
     /// An interrupted turn is ended first: its calls are cancelled, and the gate is asked for the outcome of those that may
-    /// have changed something ([`Gate::recover`]). Nothing is started.
+    /// have changed something ([`Gate::recover`]). Nothing is started. If subagents were interrupted,
+    /// [`resume`](Conversation::resume) lets them continue before the turn is ended.
     ///
     /// # Errors
     /// See [`conversation`](Self::conversation). Also returns an error if the log does not match the agent.
@@ -159,20 +160,10 @@ impl Agent {
             None => settings.dialect.clone(),
         };
         let (tools, submissions) = subagent::bound(settings, &dialect)?;
-        let mut run = Run::builder(tools)
-            .rules(settings.rules.clone())
-            .policy(settings.policy)
-            .environment(settings.environment.clone());
+        let run = settings.run(tools).policy(settings.policy);
+        let mut run = run.environment(settings.environment.clone());
         if let Some(parent) = &settings.directory_in {
             run = run.directory_in(parent);
-        }
-        if let Some(transform) = &settings.transform {
-            let transform = Arc::clone(transform);
-            run = run.transform(move |tool, text| transform(tool, text));
-        }
-        for observer in &settings.observers {
-            let observer = Arc::clone(observer);
-            run = run.observer(move |event: &RunEvent| observer(event));
         }
         if let Some(gate) = &settings.gate {
             run = run.gate(Arc::clone(gate));
@@ -253,7 +244,8 @@ impl AgentBuilder {
     /// Adds another agent as a tool, with one parameter, `task`. Its model reads the task and nothing else of the conversation;
     /// its answer is the result.
     ///
-    /// Rules, gate, policy and log of this agent apply to the subagent's calls, and its own rules in addition. They are calls of
+    /// Rules, gate, policy and log of this agent apply to the subagent's calls, and its own rules, transform and observers in
+    /// addition. They are calls of
     /// the same run, with the call of the subagent as parent. The limits of a question apply to both together, and the
     /// subagent's own limits to each task. A subagent uses the dialect of this agent; its gate and its environment are not used.
     /// Agents can be nested 4 deep.

@@ -16,7 +16,7 @@ use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_loop::turn::{Bounds, Turned};
+use crate::agent_loop::turn::{Bounds, NextTurn, Turned};
 use crate::agent_loop::validation::Failures;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::budget::Budget;
@@ -118,9 +118,6 @@ impl<'c> AgentRun<'c> {
         let limits = talk.limits;
         let budget = talk.budget.clone();
         let budget = budget.unwrap_or_else(|| Budget::new(limits, None));
-        if let Some(submissions) = &talk.submissions {
-            submissions.begin(&budget);
-        }
         let deadline = budget.deadline;
         Self {
             talk,
@@ -152,7 +149,10 @@ impl<'c> AgentRun<'c> {
     }
 
     async fn answer(&mut self, question: Option<Question>) -> Result<Answer, AgentErrorKind> {
-        self.catch_up().await?;
+        self.catch_up(question.is_none()).await?;
+        if let Some(submissions) = &self.talk.submissions {
+            submissions.begin(&self.budget);
+        }
         if let Some((question, schema)) = question {
             self.talk.add_question(&question);
             self.talk.set_answer_schema(schema);
@@ -171,7 +171,7 @@ impl<'c> AgentRun<'c> {
                     return Err(kind);
                 }
             };
-            let turned = self.turn(reply).await?;
+            let turned = self.turn(NextTurn::Begun(reply)).await?;
             self.count(&turned, sent);
             self.emit(AgentEvent::TurnEnd {
                 turn: number,
@@ -185,8 +185,21 @@ impl<'c> AgentRun<'c> {
         }
     }
 
-    /// Records the end of a turn that was dropped.
-    async fn catch_up(&mut self) -> Result<(), AgentErrorKind> {
+    /// Records the end of a turn that was dropped or interrupted. Interrupted subagents continue first, or are cancelled.
+    async fn catch_up(&mut self, continues: bool) -> Result<(), AgentErrorKind> {
+        if let Some(submitted) = self.talk.interrupted.take() {
+            let turned = self.turn(NextTurn::Interrupted {
+                submitted,
+                continues,
+            });
+            let turned = turned.await?;
+            if let Some(failure) = turned.results.log_failure() {
+                return Err(AgentErrorKind::Log(failure.into()));
+            }
+            if let Some(end) = turned.end {
+                return Err(end);
+            }
+        }
         if self.talk.recorded < self.talk.opened {
             let results = select! {
                 biased;

@@ -1,5 +1,6 @@
 //! Conversations.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub struct Conversation {
     pub(crate) bytes_per_token: f64,
     /// The calls of subagents, if the agent has any.
     pub(crate) submissions: Option<Submissions>,
+    /// The calls of subagents in a turn that a crash interrupted, if the subagents may continue.
+    pub(crate) interrupted: Option<HashSet<u32>>,
     /// The budget of its only question, if it is the conversation of a subagent.
     pub(crate) budget: Option<Arc<Budget>>,
 }
@@ -89,6 +92,7 @@ impl Conversation {
             is_resumed: false,
             bytes_per_token: BYTES_PER_TOKEN,
             submissions: None,
+            interrupted: None,
             budget: None,
         })
     }
@@ -135,7 +139,8 @@ impl Conversation {
         AgentStream::new(self, Some((question.as_ref().to_owned(), None)))
     }
 
-    /// Lets the model continue without a new question: after a limit, a server failure, or in a resumed session.
+    /// Lets the model continue without a new question: after a limit, a server failure, or in a resumed session. Interrupted
+    /// subagents continue too; a new question cancels them.
     pub fn resume(&mut self) -> AgentStream<'_> {
         AgentStream::new(self, None)
     }

@@ -10,7 +10,7 @@ use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
 
 impl Conversation {
-    /// Rebuilds the history from the log, and ends an interrupted turn.
+    /// Rebuilds the history from the log, and ends an interrupted turn, unless subagents may continue in it.
     pub(crate) async fn replay(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
         let mut written = Vec::new();
         let mut results: Vec<CallResult> = Vec::new();
@@ -44,6 +44,15 @@ impl Conversation {
             }
         }
         if self.recorded < self.opened {
+            let unfinished = self.run.unfinished();
+            let continuing = unfinished.map_or_else(Vec::new, |last| last.continuing.clone());
+            if let Some(submissions) = self.submissions.as_ref().filter(|_| !continuing.is_empty())
+            {
+                submissions.read(past, &continuing);
+                self.written = text(&mut written);
+                self.interrupted = Some(submitted);
+                return Ok(());
+            }
             let results = self.run.resume_turn().finish(Stop::Broken).await;
             if let Some(failure) = results.log_failure() {
                 return Err(AgentErrorKind::Log(failure.into()).into());

@@ -10,8 +10,9 @@ use plaincall::call::{
     PromptTextBuilder, Trusted,
     prompt::{Prompt, PromptOptions, prompt},
 };
+use plaincall::run::RunBuilder;
 use plaincall::syntax::DialectError;
-use plaincall::{Dialect, Gate, Policy, Rules, RunEvent, Tool, Toolbox};
+use plaincall::{Dialect, Gate, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
 use crate::limits::{AgentLimits, OnNoToolCall};
@@ -68,6 +69,20 @@ impl Settings {
             key.extend(drawn.take(missing).map(|&byte| char::from(byte)));
         }
         Ok(Some(key))
+    }
+
+    /// Returns a builder of a run with these tools, and with the rules, the transform and the observers.
+    pub(crate) fn run(&self, tools: Toolbox) -> RunBuilder {
+        let mut run = Run::builder(tools).rules(self.rules.clone());
+        if let Some(transform) = &self.transform {
+            let transform = Arc::clone(transform);
+            run = run.transform(move |tool, text| transform(tool, text));
+        }
+        for observer in &self.observers {
+            let observer = Arc::clone(observer);
+            run = run.observer(move |event: &RunEvent| observer(event));
+        }
+        run
     }
 
     /// The prompt with the tools; `None` without tools.

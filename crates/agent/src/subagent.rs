@@ -3,6 +3,8 @@
 //! A subagent has a conversation of its own. Its calls are submitted to the run of the conversation that the user sees, so
 //! that gate, rules, limits and log apply to all calls alike.
 
+mod past;
+
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +16,22 @@ use plaincall::gate::GateFuture;
 use plaincall::policy::Retry;
 use plaincall::tool::Failure;
 use plaincall::{
-    BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, Run, Status,
-    Submitted, Tool, Toolbox, Turn,
+    BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, RunEvent,
+    Status, Stop, Submitted, Tool, Toolbox, Turn,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::agent::Agent;
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
+use crate::model::Retrying;
 use crate::settings::Settings;
+use crate::subagent::past::{Past, RecordedModel};
 
 /// How many agents may be nested: an agent, its subagents, and theirs.
 const DEEPEST: usize = 4;
-/// How many submissions may wait for the agent loop.
+/// How many messages may wait for the agent loop.
 const WAITING: usize = 16;
 /// The parameter of a subagent.
 const TASK: &str = "task";
@@ -43,7 +47,19 @@ pub(crate) struct Subagent {
     agent: Agent,
 }
 
-/// A call of a subagent, on its way to the run.
+/// A message of a subagent to the conversation.
+pub(crate) enum Message {
+    /// A call, on its way to the run.
+    Call(Submission),
+    /// A part of a reply, for the log.
+    Text {
+        call: u32,
+        text: String,
+        stop: Option<Stop>,
+    },
+}
+
+/// A call of a subagent.
 pub(crate) struct Submission {
     parent: u32,
     name: String,
@@ -53,26 +69,35 @@ pub(crate) struct Submission {
 }
 
 /// What the subagents of a conversation share with it.
-#[derive(Debug)]
-pub(crate) struct Family {
+#[derive(Debug, Default)]
+struct Family {
+    state: Mutex<FamilyState>,
+    /// Notifies of changes that a subagent may wait for.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct FamilyState {
     /// The budget of the current question.
-    question: Mutex<Arc<Budget>>,
-    /// The budgets of the subagents that submitted calls, by the calls.
-    budgets: Mutex<HashMap<u32, Arc<Budget>>>,
+    question: Option<Arc<Budget>>,
+    /// The budgets of the subagents that submitted calls, by the calls. `None` until the subagent continues after a crash.
+    budgets: HashMap<u32, Option<Arc<Budget>>>,
+    /// The interrupted subagents in the log, by their calls.
+    past: HashMap<u32, Past>,
 }
 
 /// The conversation's ends of the connection to its subagents.
 #[derive(Debug)]
 pub(crate) struct Submissions {
     family: Arc<Family>,
-    receiver: mpsc::Receiver<Submission>,
+    receiver: mpsc::Receiver<Message>,
 }
 
 /// A subagent's connection to the conversation.
 #[derive(Clone)]
 struct Link {
     family: Arc<Family>,
-    sender: mpsc::Sender<Submission>,
+    sender: mpsc::Sender<Message>,
     dialect: Dialect,
     gate: Arc<dyn Gate>,
 }
@@ -96,26 +121,80 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Family {
     /// Returns the budget of the agent that made a call.
-    fn budget_of(&self, call: u32) -> Arc<Budget> {
-        let submitted = lock(&self.budgets).get(&call).cloned();
-        submitted.unwrap_or_else(|| Arc::clone(&lock(&self.question)))
+    async fn budget_of(&self, call: u32) -> Arc<Budget> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            let known = {
+                let state = lock(&self.state);
+                let submitted = state.budgets.get(&call).cloned();
+                submitted.unwrap_or_else(|| state.question.clone())
+            };
+            if let Some(budget) = known {
+                return budget;
+            }
+            // It cannot fail, because the sender is here.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Returns a call that the subagent submitted before a crash.
+    fn take_past(&self, submission: &Submission) -> Option<Submitted> {
+        let mut state = lock(&self.state);
+        let past = state.past.get_mut(&submission.parent)?;
+        let submitted = past.take(&submission.name, &submission.arguments)?;
+        let budget = Some(Arc::clone(&submission.budget));
+        state.budgets.insert(submitted.call(), budget);
+        drop(state);
+        self.changed.send_replace(());
+        Some(submitted)
     }
 }
 
 impl Submissions {
     /// Starts a question.
     pub(crate) fn begin(&self, budget: &Arc<Budget>) {
-        *lock(&self.family.question) = Arc::clone(budget);
-        lock(&self.family.budgets).clear();
+        *lock(&self.family.state) = FamilyState {
+            question: Some(Arc::clone(budget)),
+            ..FamilyState::default()
+        };
     }
 
-    /// Returns the next submission. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<Submission> {
+    /// Reads the conversations of interrupted subagents from the log. They wait for [`resume`](Self::resume).
+    pub(crate) fn read(&self, events: &[RunEvent], calls: &[u32]) {
+        let past = Past::read(events, calls);
+        let nested = past.values().flat_map(Past::calls);
+        let mut state = lock(&self.family.state);
+        state.budgets = nested.map(|call| (call, None)).collect();
+        state.past = past;
+    }
+
+    /// Lets the interrupted subagents continue.
+    pub(crate) fn resume(&self, budget: &Arc<Budget>, submitted: Vec<Submitted>) {
+        let submitted = submitted.into_iter();
+        let mut submitted = submitted.map(|one| (one.call(), one)).collect();
+        let mut state = lock(&self.family.state);
+        for past in state.past.values_mut() {
+            past.attach(&mut submitted);
+        }
+        state.question = Some(Arc::clone(budget));
+        drop(state);
+        self.family.changed.send_replace(());
+    }
+
+    /// Returns the next message. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Message> {
         self.receiver.recv().await
     }
 
-    /// Submits a call of a subagent.
-    pub(crate) fn submit(&self, submission: Submission, turn: &mut Turn<'_>) {
+    /// Handles a message of a subagent.
+    pub(crate) fn handle(&self, message: Message, turn: &mut Turn<'_>) {
+        match message {
+            Message::Call(submission) => self.submit(submission, turn),
+            Message::Text { call, text, stop } => turn.record_subagent_text(call, &text, stop),
+        }
+    }
+
+    fn submit(&self, submission: Submission, turn: &mut Turn<'_>) {
         let Submission {
             parent,
             name,
@@ -128,10 +207,10 @@ impl Submissions {
             return;
         }
         // If the call starts a subagent, that waits until its budget is known.
-        let mut budgets = lock(&self.family.budgets);
+        let mut state = lock(&self.family.state);
         let submitted = turn.submit_from(parent, &name, arguments);
-        budgets.insert(submitted.call(), budget);
-        drop(budgets);
+        state.budgets.insert(submitted.call(), Some(budget));
+        drop(state);
         // If the subagent has ended meanwhile, this drops the call, which cancels it.
         let _ = reply.send(submitted);
     }
@@ -238,10 +317,7 @@ pub(crate) fn bound(
         return Ok((settings.run_tools.clone(), None));
     }
     let (sender, receiver) = mpsc::channel(WAITING);
-    let family = Arc::new(Family {
-        question: Mutex::new(Budget::new(settings.limits, None)),
-        budgets: Mutex::default(),
-    });
+    let family = Arc::<Family>::default();
     let link = Link {
         family: Arc::clone(&family),
         sender,
@@ -267,7 +343,7 @@ pub(crate) fn bound(
 impl Link {
     /// Gives a subagent its task.
     async fn run(&self, agent: &Agent, task: &str, context: &Context) -> Result<String, BoxError> {
-        let parent = self.family.budget_of(context.call());
+        let parent = self.family.budget_of(context.call()).await;
         let budget = Budget::new(agent.settings.limits, Some(parent));
         let mut own = self.conversation(agent, context.call(), budget)?;
         let answer = own.ask(task).await;
@@ -322,8 +398,7 @@ impl Link {
         let mut policy = settings.policy;
         policy.concurrent = 0;
         policy.turn_timeout = None;
-        let run = Run::builder(tools)
-            .rules(settings.rules.clone())
+        let run = (settings.run(tools))
             .policy(policy)
             .gate(SuspectsOnly(Arc::clone(&self.gate)))
             .dialect(self.dialect.clone())
@@ -332,6 +407,8 @@ impl Link {
         let dialect = self.dialect.clone();
         let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system)?;
         talk.budget = Some(budget);
+        let model = RecordedModel::new(Arc::clone(&settings.model), self.clone(), parent);
+        talk.model = Retrying::new(Arc::new(model), settings.retries);
         Ok(talk)
     }
 
@@ -340,8 +417,16 @@ impl Link {
         submission: Submission,
         submitted: oneshot::Receiver<Submitted>,
     ) -> Result<String, BoxError> {
+        while let Some(past) = self.family.take_past(&submission) {
+            let result = past.await;
+            // What the crash cancelled is submitted again.
+            if result.status != Status::Cancelled {
+                return outcome(&result);
+            }
+        }
         let ended = "the conversation has ended";
-        self.sender.send(submission).await.map_err(|_| ended)?;
+        let message = Message::Call(submission);
+        self.sender.send(message).await.map_err(|_| ended)?;
         let call = submitted.await.map_err(|_| ended)?;
         outcome(&call.await)
     }

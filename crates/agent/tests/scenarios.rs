@@ -13,6 +13,7 @@
 
 mod agents;
 mod examples;
+mod killed;
 mod live;
 mod neutral;
 mod order;

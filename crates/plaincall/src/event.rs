@@ -46,6 +46,8 @@ pub enum RunEvent {
     Admitted(Admission),
     /// The tool started.
     Start(Started),
+    /// A part of a subagent's reply arrived, or the reply ended.
+    SubagentText(SubagentText),
     /// The tool failed and will be retried after a delay.
     BackOff(BackOff),
     /// The delay is over.
@@ -268,6 +270,16 @@ events! {
         pub attempt: u32,
     }
 
+    /// A part of a reply in the conversation that a call runs.
+    struct SubagentText of a call {
+        /// Its text.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        pub text: Arc<str>,
+        /// How the reply ended, if this is its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Stop>,
+    }
+
     /// A failed tool that will be retried.
     struct BackOff of a call {
         /// The error.
@@ -320,6 +332,7 @@ impl RunEvent {
             Self::Retry(event) => Some(event.call),
             Self::Admitted(event) => Some(event.call),
             Self::Start(event) => Some(event.call),
+            Self::SubagentText(event) => Some(event.call),
             Self::BackOff(event) => Some(event.call),
             Self::Result(event) => Some(event.call),
             Self::Cancel(event) => event.call,
@@ -343,6 +356,7 @@ impl RunEvent {
             Self::Retry(event) => event.at,
             Self::Admitted(event) => event.at,
             Self::Start(event) => event.at,
+            Self::SubagentText(event) => event.at,
             Self::BackOff(event) => event.at,
             Self::Result(event) => event.times.ended,
             Self::Cancel(event) => event.at,

@@ -30,6 +30,8 @@ pub struct Unfinished {
     pub stop: Option<Stop>,
     /// Whether all calls of the turn have ended too.
     pub(crate) has_ended: bool,
+    /// The interrupted calls of tools that [delegate](crate::Tool::delegates). They start again.
+    pub continuing: Vec<u32>,
     /// The calls that were submitted in the turn, with their names.
     pub(crate) submitted: Vec<(u32, Arc<str>)>,
 }
@@ -114,7 +116,9 @@ pub(crate) fn replay(
     // The driver derives its commands from the states of the calls.
     replay.run_state.commands.clear();
     let mut replayed = replay.replayed;
+    let unstarted = replayed.unstarted();
     if let Some(last) = &mut replayed.last_turn {
+        last.continuing = replay.run_state.continuing(&unstarted);
         last.has_ended = replay
             .run_state
             .last_turn()
@@ -183,6 +187,11 @@ impl Replay<'_> {
                 self.apply(Input::EndReply { stop, items }, end.at);
             }
             RunEvent::Admitted(admission) => self.admit(admission)?,
+            RunEvent::SubagentText(part) => {
+                let call = CallIndex::new(part.call);
+                let (text, stop) = (Arc::clone(&part.text), part.stop);
+                self.apply(Input::SubagentText { call, text, stop }, part.at);
+            }
             RunEvent::BackOff(back_off) => {
                 let call = CallIndex::new(back_off.call);
                 let (error, wait) = (Arc::clone(&back_off.error), back_off.wait);
@@ -380,6 +389,9 @@ fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
             a.call == b.call && a.arguments == b.arguments
         }
         (RunEvent::Start(a), RunEvent::Start(b)) => a.call == b.call && a.attempt == b.attempt,
+        (RunEvent::SubagentText(a), RunEvent::SubagentText(b)) => {
+            a.call == b.call && a.text == b.text && a.stop == b.stop
+        }
         (RunEvent::BackOff(a), RunEvent::BackOff(b)) => a.call == b.call,
         (RunEvent::Result(a), RunEvent::Result(b)) => a.call == b.call && a.status == b.status,
         (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.call == b.call && a.reason == b.reason,
@@ -408,6 +420,7 @@ fn describe(event: &RunEvent) -> String {
         RunEvent::Retry(event) => of(event.call, &event.id, "is retried"),
         RunEvent::Admitted(event) => of(event.call, &event.id, "is admitted"),
         RunEvent::Start(event) => of(event.call, &event.id, "is started"),
+        RunEvent::SubagentText(event) => of(event.call, &event.id, "writes"),
         RunEvent::BackOff(event) => of(event.call, &event.id, "backs off"),
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
         RunEvent::ReplyEnd(_) => "the reply ends".to_owned(),

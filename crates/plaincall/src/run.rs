@@ -330,8 +330,8 @@ impl RunBuilder {
         self
     }
 
-    /// Cancels the unfinished calls of a resumed run instead of continuing them. The gate is still asked about interrupted
-    /// calls that may have changed something.
+    /// Cancels the unfinished calls of a resumed run instead of continuing them, except interrupted calls of tools that
+    /// [delegate](crate::Tool::delegates). The gate is still asked about interrupted calls that may have changed something.
     pub fn cancel_unfinished(mut self) -> Self {
         self.cancels_unfinished = true;
         self

@@ -22,7 +22,7 @@ use plaincall_syntax::Syntax;
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{
     Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Completed, Delta, Message, ReplyEnd,
-    RunEvent, Started, TurnBegin,
+    RunEvent, Started, SubagentText, TurnBegin,
 };
 use crate::held::HeldReason;
 use crate::policy::{self, Policy, Writes};
@@ -218,6 +218,20 @@ impl RunState {
                 let _ = self.plan.deny(call, reason);
             }
             Input::Ended { call, ended } => self.ended(call, ended, at),
+            Input::SubagentText { call, text, stop } => {
+                if self.state(call) == Some(State::Running) {
+                    self.emit_for(call, at, |CallRef { call, id, name, at }| {
+                        RunEvent::SubagentText(SubagentText {
+                            call,
+                            id,
+                            name,
+                            text,
+                            stop,
+                            at,
+                        })
+                    });
+                }
+            }
             Input::BackOff { call, error, wait } => self.back_off(call, error, wait, at),
             Input::Retry { call } => {
                 // An interrupted call still holds its slot.

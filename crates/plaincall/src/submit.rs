@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plaincall_call::Stop;
 use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
@@ -95,6 +96,14 @@ impl Turn<'_> {
         };
         self.run.send(Message::Submit(input, reply));
         submitted
+    }
+
+    /// Records a part of a reply in the conversation that the call runs, so that a resumed run can continue it
+    /// (`spec/log.md`, `subagent_text`). No effect if the call is not running.
+    pub fn record_subagent_text(&mut self, call: u32, text: &str, stop: Option<Stop>) {
+        let (call, text) = (CallIndex::new(call), text.into());
+        let input = Input::SubagentText { call, text, stop };
+        self.run.send(Message::Input(input));
     }
 
     /// Returns the submitted calls of a [resumed](crate::Run::resume_turn) turn, in order. This includes calls that have ended.

@@ -45,6 +45,17 @@ pub(super) struct Read {
     pub(super) finished: Option<(Arc<str>, Arc<str>)>,
 }
 
+/// The turn to read.
+pub(super) enum NextTurn {
+    /// A reply that has begun.
+    Begun(Begun),
+    /// A turn that a crash interrupted, with the calls of subagents in it. They continue or are cancelled.
+    Interrupted {
+        submitted: HashSet<u32>,
+        continues: bool,
+    },
+}
+
 impl Turned {
     /// The call with this index, if it was fully parsed.
     pub(super) fn call(&self, index: u32) -> Option<&ToolCall> {
@@ -182,7 +193,7 @@ impl Bounds {
 
 impl AgentRun<'_> {
     /// Reads a reply and runs its calls. They are cancelled at the deadline, and if the reply fails midway.
-    pub(super) async fn turn(&mut self, begun: Begun) -> Result<Turned, AgentErrorKind> {
+    pub(super) async fn turn(&mut self, next: NextTurn) -> Result<Turned, AgentErrorKind> {
         let calls_left = self.budget.calls_left();
         let Conversation {
             run,
@@ -192,17 +203,38 @@ impl AgentRun<'_> {
             submissions,
             ..
         } = &mut *self.talk;
-        *opened += 1;
-        let mut turn = run.turn_of(calls_left);
-        // Dropped when reading ends, because it holds the request to the server.
-        let mut reading = Some(PacedReply::new(begun));
         let mut read = Read::default();
         let mut usage = None;
         let (mut finish, mut end) = (None, None);
+        // Dropped when reading ends, because it holds the request to the server.
+        let mut reading = None;
+        let mut turn = match next {
+            NextTurn::Begun(begun) => {
+                *opened += 1;
+                reading = Some(PacedReply::new(begun));
+                run.turn_of(calls_left)
+            }
+            NextTurn::Interrupted {
+                submitted,
+                continues,
+            } => {
+                read.submitted = submitted;
+                finish = Some(Finish::new(Stop::Broken));
+                let mut turn = run.resume_turn();
+                match submissions {
+                    Some(submissions) if continues => {
+                        submissions.resume(&self.budget, turn.submitted());
+                    }
+                    _ => turn.cancel(),
+                }
+                turn.end(Stop::Broken);
+                turn
+            }
+        };
         let mut is_over = false;
         loop {
             let next = async { reading.as_mut()?.next().await };
-            let submission = async { submissions.as_mut()?.next().await };
+            let message = async { submissions.as_mut()?.next().await };
             let ended: Result<Finish, AgentErrorKind> = select! {
                 biased;
                 kind = self.bounds.over(), if !is_over => {
@@ -220,9 +252,9 @@ impl AgentRun<'_> {
                     }
                     continue;
                 }
-                Some(submission) = submission => {
+                Some(message) = message => {
                     if let Some(submissions) = submissions {
-                        submissions.submit(submission, &mut turn);
+                        submissions.handle(message, &mut turn);
                     }
                     continue;
                 }

@@ -47,7 +47,7 @@ pub(crate) fn lines(trace: &Trace, layout: Layout, glyphs: &Glyphs) -> Vec<Line>
         let text = format!("resumed at {}", time(*at));
         lines.push(Line::of(NOTICE, &text));
     }
-    for (index, turn) in trace.turns.iter().enumerate() {
+    for turn in &trace.turns {
         lines.push(Line::new());
         if trace.turns.len() > 1 {
             let mut line = Line::of(BOLD, &format!("Turn {}", turn.number.saturating_add(1)));
@@ -59,7 +59,7 @@ pub(crate) fn lines(trace: &Trace, layout: Layout, glyphs: &Glyphs) -> Vec<Line>
         lines.extend(messages(turn, layout));
         lines.extend(reply(trace, turn, layout, glyphs));
         lines.push(Line::new());
-        lines.extend(calls(trace, index, turn, layout, glyphs));
+        lines.extend(calls(trace, turn, layout, glyphs));
     }
     for problem in &trace.problems {
         lines.push(Line::new());
@@ -149,7 +149,7 @@ fn call_marker(call: &Call, glyphs: &Glyphs) -> Line {
 }
 
 /// Formats the outcomes of a turn's calls, and the timeline.
-fn calls(trace: &Trace, index: usize, turn: &Turn, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
+fn calls(trace: &Trace, turn: &Turn, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let table = &turn.table;
     // In a conversation, turns without calls are common.
     if table.calls().is_empty() && trace.turns.iter().any(|turn| !turn.messages.is_empty()) {
@@ -161,7 +161,11 @@ fn calls(trace: &Trace, index: usize, turn: &Turn, layout: Layout, glyphs: &Glyp
     }
     let columns = Columns::of(table.calls(), layout.chart_width());
     let mut lines = vec![Line::of(BOLD, "Calls")];
-    for (call, entry) in trace.calls_of(index).zip(table.calls()) {
+    let first = turn.first_call as usize;
+    for at in table.order() {
+        let Some((call, entry)) = trace.calls.get(first + at).zip(table.calls().get(at)) else {
+            continue;
+        };
         let mut line = columns.call_prefix(entry, glyphs);
         if let Some(result) = entry.result() {
             line.append(&outcome(result));
@@ -206,6 +210,9 @@ fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
             let label = format!("attempt {}", attempt.number);
             details.line(&label, &attempt_line(attempt, call));
         }
+    }
+    for reply in &call.replies {
+        details.text("writes", without_line_end(reply), DIM);
     }
     if let Some(error) = &call.error {
         let style = match call.status {

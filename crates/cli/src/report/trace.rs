@@ -70,6 +70,17 @@ pub(crate) struct Call {
     pub(crate) turn: usize,
     pub(crate) effect: Option<Effect>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// The call that submitted it.
+    pub(crate) parent: Option<u32>,
+    /// The replies of a subagent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) replies: Vec<String>,
+    /// Whether the last of them has not ended.
+    #[serde(skip)]
+    is_replying: bool,
+    /// Whether its tool only waits for calls that it submits.
+    #[serde(skip)]
+    delegates: bool,
     /// The source of a call that was never completed.
     pub(crate) source: Option<String>,
     /// The arguments of a completed call.
@@ -159,7 +170,11 @@ impl CallState {
 }
 
 /// Returns what `--resume` does with a call without an end.
-fn resume(state: CallState, effect: Option<Effect>, is_cancelled: bool) -> &'static str {
+fn resume(call: &Call, is_cancelled: bool) -> &'static str {
+    let (state, effect) = (call.state, call.effect);
+    if call.delegates && state == CallState::Running && !is_cancelled {
+        return "continues it; its calls that ended do not run again";
+    }
     let is_unknown =
         state == CallState::Running && !matches!(effect, Some(Effect::Read | Effect::Idempotent));
     if is_cancelled && !is_unknown {
@@ -191,10 +206,6 @@ impl Trace {
         }
         trace.finish(dialect);
         trace
-    }
-
-    pub(crate) fn calls_of(&self, turn: usize) -> impl Iterator<Item = &Call> {
-        self.calls.iter().filter(move |call| call.turn == turn)
     }
 
     fn apply(&mut self, event: &RunEvent, messages: &mut Vec<Message>) {
@@ -241,10 +252,14 @@ impl Trace {
         match event {
             RunEvent::Text(delta) => turn.deltas.push(Delta::Source(delta.source.clone())),
             RunEvent::Call(appeared) => {
-                turn.deltas.push(Delta::Call(Box::new(appeared.clone())));
+                if appeared.submitted.is_none() {
+                    turn.deltas.push(Delta::Call(Box::new(appeared.clone())));
+                }
                 self.add_call(appeared);
             }
-            RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),
+            RunEvent::Cancel(cancel) if cancel.call.is_none() => {
+                turn.cancel = Some(cancel.clone());
+            }
             RunEvent::ReplyEnd(end) => {
                 turn.over_ms = Some(ms(end.at));
                 turn.stop = Some(end.stop);
@@ -280,7 +295,9 @@ impl Trace {
             name: Arc::clone(&appeared.name),
             turn: self.turns.len().saturating_sub(1),
             effect: tool.map(|tool| tool.effect),
+            delegates: tool.is_some_and(|tool| tool.policy.delegates),
             dependencies: ids.map(|id| Dependency { id, call: None }).collect(),
+            parent: appeared.parent,
             appeared_ms: ms(appeared.at),
             ..Call::default()
         });
@@ -297,12 +314,14 @@ impl Trace {
     fn finish(&mut self, dialect: &Dialect) {
         self.interrupt_attempts();
         for turn in &mut self.turns {
-            let read = transcript::read(&take(&mut turn.deltas), turn.first_call, dialect);
+            let read = transcript::read(&take(&mut turn.deltas), dialect);
             turn.segments = read.segments;
             turn.is_exact = read.is_exact;
             let first = turn.first_call as usize;
-            for (call, source) in self.calls.iter_mut().skip(first).zip(read.sources) {
-                call.source = call.arguments.is_none().then_some(source);
+            for (number, source) in read.sources {
+                if let Some(call) = self.calls.get_mut(number as usize) {
+                    call.source = call.arguments.is_none().then_some(source);
+                }
             }
             let mut cause = None;
             for index in critical_path(&turn.table) {
@@ -317,7 +336,7 @@ impl Trace {
             let is_cancelled = turn.is_some_and(|turn| turn.cancel.is_some());
             call.open = Some(Open {
                 state: call.state,
-                resume: resume(call.state, call.effect, is_cancelled),
+                resume: resume(call, is_cancelled),
             });
         }
         resolve_dependencies(self);
@@ -345,12 +364,22 @@ impl Call {
                 self.state = CallState::Admitted;
             }
             RunEvent::Start(start) => {
+                self.is_replying = false;
                 self.attempts.push(Attempt {
                     number: start.attempt,
                     started_ms: ms(start.at),
                     ..Attempt::default()
                 });
                 self.state = CallState::Running;
+            }
+            RunEvent::SubagentText(part) => {
+                if !self.is_replying {
+                    self.replies.push(String::new());
+                }
+                if let Some(reply) = self.replies.last_mut() {
+                    reply.push_str(&part.text);
+                }
+                self.is_replying = part.stop.is_none();
             }
             RunEvent::BackOff(back_off) => {
                 if let Some(attempt) = self.attempts.last_mut() {

@@ -29,25 +29,25 @@ pub(crate) enum Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) segments: Vec<Segment>,
-    /// The source of each call, if the calls were found in the text.
-    pub(crate) sources: Vec<String>,
+    /// The sources of the calls, by number, if the calls were found in the text.
+    pub(crate) sources: Vec<(u32, String)>,
     pub(crate) is_exact: bool,
 }
 
-/// Parses a reply whose first call has this number. If the calls differ from those in the log, the dialect was a
-/// different one; the text is then returned as it arrived.
-pub(crate) fn read(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Transcript {
-    exact(deltas, first_call, dialect).unwrap_or_else(|| as_arrived(deltas, first_call))
+/// Parses a reply. If the calls differ from those in the log, the dialect was a different one; the text is then returned as
+/// it arrived.
+pub(crate) fn read(deltas: &[Delta], dialect: &Dialect) -> Transcript {
+    exact(deltas, dialect).unwrap_or_else(|| as_arrived(deltas))
 }
 
-fn exact(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcript> {
+fn exact(deltas: &[Delta], dialect: &Dialect) -> Option<Transcript> {
     let mut parser = ByteParser::new(dialect).ok()?;
     let logged = deltas.iter().filter_map(|delta| match delta {
         Delta::Call(call) => Some(&**call),
         Delta::Source(_) => None,
     });
     let mut reader = Reader {
-        logged: (first_call..).zip(logged).collect(),
+        logged: logged.collect(),
         position: Position::Text,
         transcript: Transcript::default(),
     };
@@ -67,17 +67,15 @@ fn exact(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcr
 }
 
 /// Returns text and calls in the order of the log.
-fn as_arrived(deltas: &[Delta], first_call: u32) -> Transcript {
+fn as_arrived(deltas: &[Delta]) -> Transcript {
     let mut transcript = Transcript::default();
     let mut bytes = Vec::new();
-    let mut next = first_call;
     for delta in deltas {
         match delta {
             Delta::Source(source) => bytes.extend_from_slice(source.as_bytes()),
-            Delta::Call(_) => {
+            Delta::Call(call) => {
                 transcript.text(&String::from_utf8_lossy(&std::mem::take(&mut bytes)));
-                transcript.segments.push(Segment::Call { call: next });
-                next = next.saturating_add(1);
+                transcript.segments.push(Segment::Call { call: call.call });
             }
         }
     }
@@ -104,8 +102,8 @@ impl Transcript {
 
 /// Parses a reply and compares its calls with the log.
 struct Reader<'r> {
-    /// Logged calls that were not found yet, with their numbers.
-    logged: VecDeque<(u32, &'r Appeared)>,
+    /// Logged calls that were not found yet.
+    logged: VecDeque<&'r Appeared>,
     position: Position,
     transcript: Transcript,
 }
@@ -131,7 +129,7 @@ impl Reader<'_> {
         }
         match self.position {
             Position::Call => {
-                if let Some(source) = self.transcript.sources.last_mut() {
+                if let Some((_, source)) = self.transcript.sources.last_mut() {
                     source.push_str(event.source());
                 }
             }
@@ -145,7 +143,7 @@ impl Reader<'_> {
     }
 
     fn begin_call(&mut self, header: &Header<'_>) -> Option<()> {
-        let Some((number, call)) = self.logged.pop_front() else {
+        let Some(call) = self.logged.pop_front() else {
             self.position = Position::Unknown;
             return Some(());
         };
@@ -153,9 +151,9 @@ impl Reader<'_> {
         if header.name() != &*call.name || !is_same_id {
             return None;
         }
-        let segment = Segment::Call { call: number };
+        let segment = Segment::Call { call: call.call };
         self.transcript.segments.push(segment);
-        self.transcript.sources.push(String::new());
+        self.transcript.sources.push((call.call, String::new()));
         self.position = Position::Call;
         Some(())
     }

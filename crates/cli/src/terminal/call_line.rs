@@ -126,11 +126,11 @@ fn call_line(
     width: Option<usize>,
     glyphs: &Glyphs,
 ) -> Line {
-    let mut line = Line::of(style, &format!("{mark} "));
+    let mut line = Line::of(style, &format!("{}{mark} ", "  ".repeat(call.depth)));
     let prefixes = ["gadget_", "call_"].into_iter();
     let mut numbers = prefixes.filter_map(|prefix| call.id.strip_prefix(prefix));
     let is_number = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
-    let is_automatic = call.id.is_empty() || numbers.any(is_number);
+    let is_automatic = call.id.is_empty() || call.depth > 0 || numbers.any(is_number);
     if is_automatic {
         line.push(BOLD, &call.name);
     } else {

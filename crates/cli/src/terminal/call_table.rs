@@ -1,6 +1,8 @@
 //! The state of each call, from the events of a run.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,8 @@ pub(crate) struct CallTable {
     first: HashMap<Arc<str>, usize>,
     /// When the reply ended, since the beginning of the run.
     reply_end: Option<Duration>,
+    /// Whether a call was submitted by another.
+    is_nested: bool,
 }
 
 /// A call and its state.
@@ -33,6 +37,10 @@ pub(crate) struct Call {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) dependencies: Arc<[String]>,
+    /// The index of the call that submitted it, in this table.
+    parent: Option<usize>,
+    /// The number of calls above it.
+    pub(crate) depth: usize,
     pub(crate) state: State,
     /// The times of the states that the call has reached.
     pub(crate) times: Times,
@@ -106,9 +114,18 @@ impl CallTable {
         self.last = self.last.max(event.at());
         if let RunEvent::Call(appeared) = event {
             let id = &appeared.id;
+            let parent = appeared.parent.map(|parent| self.index(parent));
+            let above = parent.and_then(|parent| self.calls.get(parent));
+            let (parent, depth) = (
+                parent.filter(|_| above.is_some()),
+                above.map(|it| it.depth + 1),
+            );
+            self.is_nested |= parent.is_some();
             if let Some(call) = self.begin(appeared.call, id, &appeared.name) {
                 // The parsed text does not contain generated ids.
                 call.id = Arc::clone(id);
+                call.parent = parent;
+                call.depth = depth.unwrap_or_default();
                 call.dependencies = Arc::clone(&appeared.dependencies);
                 call.times.appeared = appeared.at;
                 let index = self.index(appeared.call);
@@ -161,6 +178,26 @@ impl CallTable {
         &self.calls
     }
 
+    /// Returns the indexes of the calls in the order in which they are shown: each call before those that it submitted.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.calls.len()).collect();
+        if self.is_nested {
+            order.sort_by_cached_key(|index| {
+                let parent = |index: &usize| self.calls.get(*index)?.parent;
+                let mut path: Vec<usize> = successors(Some(*index), parent).collect();
+                path.reverse();
+                path
+            });
+        }
+        order
+    }
+
+    /// Returns the calls in the order in which they are shown.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Call> {
+        let order = self.order().into_iter();
+        order.filter_map(|index| self.calls.get(index))
+    }
+
     /// Returns the call that a dependency refers to, if it has appeared.
     pub(crate) fn find_dependency(&self, id: &str) -> Option<(usize, &Call)> {
         let index = *self.first.get(id)?;
@@ -176,11 +213,19 @@ impl CallTable {
 
     /// Returns the calls that have not ended.
     pub(crate) fn open(&self) -> impl Iterator<Item = &Call> {
-        self.calls.iter().filter(|call| call.result().is_none())
+        self.in_order().filter(|call| call.result().is_none())
     }
 }
 
 impl Call {
+    /// Returns its name below the name of the call that submitted it, or the id of a call that the model wrote.
+    pub(crate) fn label(&self) -> Cow<'_, str> {
+        match self.depth {
+            0 => (&*self.id).into(),
+            depth => format!("{}{}", "  ".repeat(depth), self.name).into(),
+        }
+    }
+
     pub(crate) fn result(&self) -> Option<&CallResult> {
         match &self.state {
             State::Ended(result) => Some(result),

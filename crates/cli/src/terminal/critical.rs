@@ -51,6 +51,8 @@ pub(crate) fn critical_path(table: &CallTable) -> Vec<usize> {
         } else {
             let freed_slot = ran()
                 .filter(|(other, _)| *other != index)
+                // A call that another submitted holds no slot that its parent waits for.
+                .filter(|(other, _)| calls.get(*other).is_some_and(|it| it.depth <= call.depth))
                 .filter(|(_, ended)| *ended <= started && started.saturating_sub(*ended) <= MAX_GAP)
                 .max_by_key(|(_, ended)| *ended);
             freed_slot.or(cause)

@@ -58,7 +58,7 @@ impl Columns {
     pub(crate) fn of<'a>(calls: impl IntoIterator<Item = &'a Call>, width: usize) -> Self {
         let (mut id, mut name) = (0, 0);
         for call in calls {
-            id = id.max(Line::of(PLAIN, &call.id).width());
+            id = id.max(Line::of(PLAIN, &call.label()).width());
             name = name.max(Line::of(PLAIN, &call.name).width());
         }
         // In a narrow terminal, state and id are more important than the name.
@@ -86,7 +86,7 @@ impl Columns {
             None => Line::of(palette::NOTICE, glyphs.ellipsis),
         };
         line.pad_to(2);
-        line.append(&Line::of(BOLD, &call.id).truncate(self.id, glyphs.ellipsis));
+        line.append(&Line::of(BOLD, &call.label()).truncate(self.id, glyphs.ellipsis));
         line.pad_to(2 + self.id + 2);
         if self.name > 0 {
             line.append(&Line::of(CALL, &call.name).truncate(self.name, glyphs.ellipsis));
@@ -114,7 +114,7 @@ pub(crate) fn results(table: &CallTable, layout: Layout, glyphs: &Glyphs) -> Vec
     }
     let mut lines = vec![Line::of(BOLD, "Results")];
     let columns = Columns::of(calls, layout.chart_width());
-    for call in calls {
+    for call in table.in_order() {
         if let Some(result) = call.result() {
             lines.extend(result_lines(call, result, columns, layout, glyphs));
             if let Some(note) = &result.note {

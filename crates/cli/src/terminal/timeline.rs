@@ -59,10 +59,12 @@ impl Scale {
 
 /// Returns the timeline of the first `max` calls in a terminal of `width` columns.
 pub(crate) fn timeline(table: &CallTable, max: usize, width: usize, glyphs: &Glyphs) -> Vec<Line> {
-    let calls = table.calls();
-    let calls = calls.get(..max).unwrap_or(calls);
+    let calls = table.order().into_iter().take(max);
+    let calls = calls.filter_map(|index| Some((index, table.calls().get(index)?)));
+    let calls: Vec<(usize, &Call)> = calls.collect();
     let width = width.min(MAX_WIDTH);
-    let ids = calls.iter().map(|call| Line::of(PLAIN, &call.id).width());
+    let ids = calls.iter();
+    let ids = ids.map(|(_, call)| Line::of(PLAIN, &call.label()).width());
     let label = ids.max().unwrap_or(0).min(width / 3).max(4);
     let columns = width.saturating_sub(label + 2 + TIME_WIDTH);
     if calls.is_empty() || columns < MIN_COLUMNS {
@@ -81,13 +83,14 @@ pub(crate) fn timeline(table: &CallTable, max: usize, width: usize, glyphs: &Gly
             *flag = true;
         }
     }
-    for (call, is_critical) in calls.iter().zip(is_critical) {
+    for (index, call) in calls {
+        let is_critical = is_critical.get(index).is_some_and(|it| *it);
         let (style, time_style) = if is_critical {
             (BOLD, BOLD)
         } else {
             (PLAIN, DIM)
         };
-        let mut line = Line::of(style, &call.id).truncate(label, glyphs.ellipsis);
+        let mut line = Line::of(style, &call.label()).truncate(label, glyphs.ellipsis);
         line.pad_to(label + 2);
         for (style, c) in bar(call, is_critical, scale, reply_end, glyphs) {
             line.push_character(style, c);

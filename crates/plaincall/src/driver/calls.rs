@@ -387,13 +387,21 @@ impl Driver {
         for event in replayed.pending {
             self.publish(event);
         }
+        let continuing = self.run_state.continuing(&unstarted);
+        let ends = |call: &CallIndex| !continuing.contains(&call.get());
         if self.config.cancels_unfinished && self.run_state.has_unended() {
-            self.apply(Input::Cancel {
-                reason: "the conversation was interrupted".into(),
-                timed_out: false,
-            });
+            let reason: Arc<str> = "the conversation was interrupted".into();
+            if continuing.is_empty() {
+                let timed_out = false;
+                self.apply(Input::Cancel { reason, timed_out });
+            } else {
+                for call in self.run_state.unended().into_iter().filter(ends) {
+                    let reason = Arc::clone(&reason);
+                    self.apply(Input::CancelCall { call, reason });
+                }
+            }
         }
-        for call in self.run_state.children() {
+        for call in self.run_state.children().into_iter().filter(ends) {
             let reason = "its parent call was interrupted".into();
             self.apply(Input::CancelCall { call, reason });
         }
@@ -507,7 +515,11 @@ impl Driver {
 
     /// Ends a call as `unknown`.
     pub(super) fn end_as_unknown(&mut self, call: CallIndex, error: Option<&BoxError>) {
-        if !self.run_state.is_followed(call) {
+        // A parent that delegates continues with this outcome.
+        let parent = self.run_state.call(call).and_then(|entry| entry.parent);
+        let parent = parent.and_then(|parent| self.run_state.tool(CallIndex::new(parent)));
+        let is_awaited = parent.is_some_and(|tool| tool.policy.delegates);
+        if !is_awaited && !self.run_state.is_followed(call) {
             self.unresolved.insert(call.get());
         }
         let ended = Ended::unknown(error);

@@ -128,7 +128,7 @@ impl Record {
 const STARTS: [&str; 2] = ["start", "damaged_end"];
 
 /// All other kinds of events after the first.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "admitted",
     "back_off",
     "call",
@@ -139,6 +139,7 @@ const OTHERS: [&str; 15] = [
     "result",
     "resumed",
     "retry",
+    "subagent_text",
     "text",
     "turn",
     "turn_end",

@@ -59,6 +59,12 @@ pub(crate) enum Input {
         call: CallIndex,
         ended: Ended,
     },
+    /// A part of a reply arrives in the conversation that a running call runs.
+    SubagentText {
+        call: CallIndex,
+        text: Arc<str>,
+        stop: Option<Stop>,
+    },
     /// A running call failed and will be retried.
     BackOff {
         call: CallIndex,

@@ -138,18 +138,45 @@ impl RunState {
         self.children.values().flatten().copied().collect()
     }
 
+    /// Returns the interrupted calls that only waited for calls that they had submitted, so they can start again. Calls in
+    /// `unstarted` had not started.
+    pub(crate) fn continuing(&self, unstarted: &HashSet<u32>) -> Vec<u32> {
+        let mut continuing = Vec::new();
+        // A parent has a smaller index.
+        for call in self.calls_in(State::Running) {
+            let parent = self.call(call).and_then(|entry| entry.parent);
+            if self.tool(call).is_some_and(|tool| tool.policy.delegates)
+                && !self.is_cancelled(call)
+                && !unstarted.contains(&call.get())
+                && parent.is_none_or(|parent| continuing.contains(&parent))
+            {
+                continuing.push(call.get());
+            }
+        }
+        continuing
+    }
+
+    /// Returns the calls that have not ended.
+    pub(crate) fn unended(&self) -> Vec<CallIndex> {
+        let calls = self.calls.iter().zip(0..);
+        let unended = calls.filter(|(call, _)| call.result.is_none());
+        unended.map(|(_, place)| CallIndex::new(place)).collect()
+    }
+
     /// Returns the start of the current turn, if it has not closed.
     pub(crate) fn opened(&self) -> Option<Duration> {
         let last = self.turns.last()?;
         (last.state != TurnState::Closed).then_some(last.opened)
     }
 
-    /// Sets aside the interrupted calls of tools that write. Their outcome is unknown, and they hold no slot. The tools of the
+    /// Sets aside the interrupted calls of tools that write, unless they delegate. Their outcome is unknown, and they hold no slot. The tools of the
     /// calls in `unstarted` were not started, so these calls start normally.
     pub(crate) fn set_aside(&mut self, unstarted: &HashSet<u32>, at: Duration) {
         for call in self.calls_in(State::Running) {
-            let effect = self.tool(call).map(|tool| tool.spec.effect);
-            if unstarted.contains(&call.get()) || effect.unwrap_or_default() != Effect::Write {
+            let writes = self
+                .tool(call)
+                .is_none_or(|tool| tool.spec.effect == Effect::Write && !tool.policy.delegates);
+            if unstarted.contains(&call.get()) || !writes {
                 continue;
             }
             if let Some(entry) = self.calls.get_mut(call.index())

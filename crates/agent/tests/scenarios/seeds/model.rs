@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_agent::model::{
-    Finish, Model, ModelError, ModelErrorKind, ModelRequest, Reply, Usage,
+    Finish, Model, ModelError, ModelErrorKind, ModelRequest, Reply, Role, Usage,
 };
 use plaincall_agent::plaincall::Stop;
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
 use tokio::time::sleep;
 
-use super::tools::NAMES;
+use super::tools::{AGENTS, NAMES};
 use super::world::World;
 
 /// The model.
@@ -37,8 +37,16 @@ impl Model for Chance {
     fn reply(&self, request: ModelRequest) -> Reply {
         let world = Arc::clone(&self.world);
         let live = world.replies.one();
+        let messages = request.messages.iter();
+        let is_first = !messages.into_iter().any(|one| one.role == Role::Assistant);
         let number = (!self.is_nested).then(|| world.ask(request.messages));
-        let (steps, is_whole) = steps(&world);
+        let delegates = world.delegates && (is_first || world.one_in(2));
+        let names = match (delegates, self.is_nested) {
+            (false, _) => None,
+            (true, false) => Some(AGENTS),
+            (true, true) => Some(NAMES),
+        };
+        let (steps, is_whole) = steps(&world, names);
         let mut end = end(&world);
         if !is_whole && end.as_ref().is_ok_and(|end| end.stop == Stop::Natural) {
             // Only a complete reply is marked as complete: half a value would be taken for the whole.
@@ -92,14 +100,14 @@ fn error(world: &World) -> ModelError {
     }
 }
 
-/// What happens, and whether it is all that the model wants to say.
-fn steps(world: &World) -> (Vec<Step>, bool) {
+/// What happens, with calls of these tools if there are names, and whether it is all that the model wants to say.
+fn steps(world: &World, names: Option<&[&'static str]>) -> (Vec<Step>, bool) {
     let mut steps = Vec::new();
     // Sometimes nothing comes, or trouble before anything.
     if world.one_in(12) {
         return (steps, true);
     }
-    let text = text(world);
+    let text = text(world, names);
     let mut rest = &*text;
     let longest = world.pick(&[1, 3, 20, 500]);
     while !rest.is_empty() {
@@ -170,29 +178,33 @@ const WRONG: &[&str] = &[
     "!!!GADGET_",
 ];
 
-fn text(world: &World) -> String {
+fn text(world: &World, names: Option<&[&'static str]>) -> String {
     let dialect = world.dialect();
     let mut text = String::new();
     let mut ids = Vec::new();
     // Mostly short, so that conversations come to an end.
     let parts = world.pick(&[1, 1, 2, 3, 6]);
     let only_prose = world.one_in(3);
-    for _ in 0..parts {
+    for part in 0..parts {
+        if let Some(names) = names.filter(|_| part == 0) {
+            text.push_str(&call(world, &dialect, &mut ids, names));
+            continue;
+        }
         match world.below(if only_prose { 3 } else { 10 }) {
             0..3 => text.push_str(world.pick(PROSE)),
             3 => text.push_str(world.pick(WRONG)),
-            _ => text.push_str(&call(world, &dialect, &mut ids)),
+            _ => text.push_str(&call(world, &dialect, &mut ids, NAMES)),
         }
     }
     text
 }
 
 /// A call, right or almost so.
-fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
+fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>, names: &[&'static str]) -> String {
     let name = match world.below(40) {
         0 => "quikc",
         1 => "nothing of the kind",
-        _ => world.pick(NAMES),
+        _ => world.pick(names),
     };
     let name = name.split(' ').next().unwrap_or_default();
     // Sometimes one that was written before.

@@ -13,6 +13,11 @@ use super::world::World;
 
 /// The limits of a question.
 pub(super) fn limits(world: &World) -> AgentLimits {
+    if world.delegates {
+        let mut limits = AgentLimits::default();
+        limits.time = LONGEST;
+        return limits;
+    }
     let short = Duration::from_millis(world.below(1000) as u64);
     let mut limits = AgentLimits::default();
     limits.time = if world.one_in(6) { short } else { LONGEST };
@@ -61,14 +66,14 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
         Chance { world, is_nested }
     };
     let mut agent = Agent::builder(model(false));
-    if world.one_in(2) {
+    if world.delegates || world.one_in(2) {
         // Both work with some of the same tools, and one of them with the other.
         let some = || tools.iter().filter(|_| !world.one_in(4)).cloned();
         let helper = Agent::builder(model(true))
             .tools(Toolbox::new(some()).unwrap())
             .limits(self::limits(world));
         let helper = helper.build().unwrap();
-        if world.one_in(2) {
+        if world.delegates || world.one_in(2) {
             let leader = Agent::builder(model(true))
                 .tools(Toolbox::new(some()).unwrap())
                 .limits(self::limits(world))
@@ -84,7 +89,7 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
         .policy(policy)
         .on_no_tool_call(if fits { meaning } else { OnNoToolCall::Answer });
     agent = match world.below(4) {
-        0 => agent,
+        0 if !world.delegates => agent,
         1 => agent.allow_all(),
         _ => agent.gate(ChanceGate(Arc::clone(world))),
     };

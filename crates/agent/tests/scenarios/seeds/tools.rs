@@ -17,9 +17,11 @@ use super::world::World;
 
 /// The names of the tools that are there.
 pub(super) const NAMES: &[&str] = &[
-    "quick", "any", "any", "write", "retried", "alone", "stubborn", "finish", "helper", "helper",
-    "helper", "leader", "leader",
+    "quick", "any", "any", "write", "retried", "alone", "stubborn", "finish", "helper", "leader",
 ];
+
+/// The subagents.
+pub(super) const AGENTS: &[&str] = &["helper", "leader"];
 
 /// How often a call of `retried` is started at most.
 pub(super) const ATTEMPTS: u32 = 3;

@@ -20,6 +20,8 @@ pub(super) struct World {
     tags: Mutex<u32>,
     /// Whether nothing may take long, since real time passes.
     is_hurried: bool,
+    /// Whether the model mostly delegates, with few mistakes and wide limits: chance alone seldom gets that far.
+    pub(super) delegates: bool,
     /// How often each call was written, by its tag.
     written: Mutex<BTreeMap<String, u32>>,
     /// How often each call was started, by its tool and its tag.
@@ -45,8 +47,11 @@ pub(super) struct Asked {
 
 impl World {
     pub(super) fn new(seed: u64, is_hurried: bool) -> Arc<Self> {
+        let mut random = Random::new(seed);
+        let delegates = random.below(2) == 0;
         Arc::new(Self {
-            random: Mutex::new(Random::new(seed)),
+            random: Mutex::new(random),
+            delegates,
             dialect: Mutex::new(Dialect::block()),
             tags: Mutex::default(),
             is_hurried,
@@ -144,6 +149,11 @@ impl World {
                 "{name} {tag} was written {written} times and ran {count} times"
             );
         }
+    }
+
+    /// How often each call was started, by its tool and its tag.
+    pub(super) fn started(&self) -> BTreeMap<(String, String), u32> {
+        self.started.lock().unwrap().clone()
     }
 
     /// How many starts there were.

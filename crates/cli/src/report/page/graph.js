@@ -46,10 +46,12 @@ let isLaidOut = false;
 // The call to show when the graph is drawn next.
 let sought = null;
 
-// What ties calls together: dependencies, and the order of writing where it was the reason that one was skipped.
+// What ties calls together: dependencies, the call that submitted another, and the order of writing where it was the reason
+// that one was skipped.
 const before = calls.map((call) => {
   const found = call.dependencies.map(({ call: cause }) => cause);
   if (call.because?.link === "order") found.push(call.because.call);
+  found.push(call.parent);
   return [...new Set(found)].filter((cause) => cause !== null && cause !== call.number && calls[cause]);
 });
 const behind = calls.map(() => []);

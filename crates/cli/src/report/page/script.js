@@ -48,6 +48,19 @@ for (const call of calls) {
   }
 }
 
+// The calls that each call submitted, and all calls in the order in which they are shown.
+const children = calls.map(() => []);
+for (const call of calls) children[call.parent]?.push(call.number);
+const depth = [];
+const rank = [];
+function place(number, level) {
+  depth[number] = level;
+  rank[number] = order.push(number) - 1;
+  for (const child of children[number]) place(child, level + 1);
+}
+const order = [];
+for (const call of calls) if (calls[call.parent] === undefined) place(call.number, 0);
+
 // A text in which nothing is hidden: control characters, those that turn the direction of writing, and those that take
 // no place are shown as signs.
 const HIDDEN = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\r(?!\n)/gu;
@@ -111,7 +124,7 @@ function keepAddress() {
 // The next call that is shown, so many steps from the chosen one.
 function step(by, from) {
   if (state.shown.length === 0) return;
-  let place = state.shown.findIndex((number) => number >= (state.chosen ?? -1));
+  let place = state.chosen === null ? 0 : state.shown.findIndex((number) => rank[number] >= rank[state.chosen]);
   if (place < 0) place = state.shown.length;
   const isChosen = state.chosen !== null && state.shown[place] === state.chosen;
   if (!isChosen && by > 0) place -= 1;
@@ -130,6 +143,7 @@ function text(call) {
     call.output,
     call.error,
     call.note,
+    ...(call.replies ?? []),
     ...(call.arguments ?? []).flat(),
     ...(call.edited ?? []).flat(),
   ].filter(Boolean).join("\n").toLowerCase();
@@ -141,10 +155,10 @@ function filter() {
     && (state.kinds.size === 0 || state.kinds.has(kind(call)))
     && state.words.every((word) => text(call).includes(word));
   state.shown = [];
-  for (const call of calls) {
-    const found = isFound(call);
-    state.isShown[call.number] = found ? 1 : 0;
-    if (found) state.shown.push(call.number);
+  for (const number of order) {
+    const found = isFound(calls[number]);
+    state.isShown[number] = found ? 1 : 0;
+    if (found) state.shown.push(number);
   }
   const isAll = state.shown.length === calls.length;
   byId("found").textContent = isAll ? "" : `${state.shown.length.toLocaleString("en")} of ${count(calls.length, "call")}`;
@@ -228,6 +242,15 @@ function card(call) {
   return button;
 }
 
+// The card of a call, and those of the calls that it submitted.
+function cardsOf(call) {
+  const own = card(call);
+  const indent = `${depth[call.number] * 16}px`;
+  own.style.marginLeft = indent;
+  own.style.width = `calc(100% - ${indent})`;
+  return [own, ...children[call.number].flatMap((child) => cardsOf(calls[child]))];
+}
+
 // Why a call has no good end, on a line.
 function why(call) {
   if (call.because) {
@@ -264,7 +287,7 @@ function buildTranscript() {
       for (const segment of turn.segments.slice(at, at + PART)) {
         if (segment.type === "call") {
           const call = calls[segment.call];
-          if (call) part.append(card(call));
+          if (call) part.append(...cardsOf(call));
         } else {
           // The line end behind a call belongs to its end marker.
           const shown = isBehindCall ? segment.text.replace(/^\r?\n/, "") : segment.text;
@@ -403,6 +426,14 @@ function details(number) {
   if (call.output !== null) parts.push(part("Output", ...value(call.output)));
   if (call.note !== null) parts.push(part("Note", ...value(call.note)));
   if (call.arguments) parts.push(part("Arguments", ...argumentList(call.arguments)));
+  for (const [at, reply] of (call.replies ?? []).entries()) {
+    parts.push(part(call.replies.length > 1 ? `Reply ${at + 1} of the subagent` : "Reply of the subagent", ...value(reply)));
+  }
+  if (call.parent !== null) parts.push(part("Submitted by", make("p", "links", null, link(call.parent, calls[call.parent]?.id))));
+  if (children[number].length > 0) {
+    const links = children[number].slice(0, MANY).map((child) => link(child, `${calls[child].name} ${calls[child].id}`));
+    parts.push(part("Submitted calls", make("p", "links", null, ...links)));
+  }
   if (call.edited) parts.push(part("Edited arguments", ...argumentList(call.edited)));
   if (call.source) parts.push(part("As written", ...value(call.source)));
   if (call.dependencies.length > 0) {

@@ -51,6 +51,7 @@ function row(place) {
     make("span", "took", took(call)),
   );
   element.id = `row-${call.number}`;
+  element.querySelector(".id").style.paddingLeft = `${depth[call.number] * 12}px`;
   element.style.top = `${place * rowHeight()}px`;
   element.setAttribute("role", "option");
   element.setAttribute("aria-posinset", place + 1);
