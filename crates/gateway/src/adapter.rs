@@ -7,7 +7,7 @@ use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
 
 use crate::api::encoder::Encoder;
-use crate::api::{ClientApi, ClientRequest};
+use crate::api::{ClientApi, ClientRequest, Notes};
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::exchange::Exchange;
@@ -16,7 +16,7 @@ use crate::reply::{Flow, Next, Reply};
 use crate::settings::{ModelSettings, settings_for};
 use crate::tool_cache::ToolCache;
 use crate::tools::OfferedTools;
-use crate::translate::{Caller, Translation, translate};
+use crate::translate::{Caller, Translation, plain_plan, translate};
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
 /// with a hundred fields each stay far below this limit.
@@ -183,7 +183,13 @@ impl Adapter {
         };
         let (upstream, plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
-            Translation::Unchanged(_) => return Ok(Ask::Unchanged),
+            Translation::Unchanged(_) if matches!(notes, Notes::Chat(_)) => {
+                return Ok(Ask::Unchanged);
+            }
+            Translation::Unchanged(chat) => {
+                let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
+                (chat, Box::new(plan))
+            }
         };
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);

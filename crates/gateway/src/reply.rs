@@ -29,7 +29,7 @@ use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::{CallIds, Secret};
 use crate::reply::open_call::Opened;
-use crate::reply::plan::ReplyPlan;
+use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::reply::repair::{RepairReason, invalid_call_mark, without_call};
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
@@ -394,6 +394,12 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     fn read(&mut self, text: &str) -> Option<Before> {
+        if self.plan.mode == ReplyMode::Text {
+            if !text.is_empty() {
+                self.out.content(text);
+            }
+            return None;
+        }
         let items: Vec<_> = self.reader.feed(text).collect();
         for item in items {
             let before = self.take(item);

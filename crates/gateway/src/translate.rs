@@ -12,7 +12,7 @@ use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Messag
 
 use crate::error::GatewayError;
 use crate::key::Secret;
-use crate::reply::plan::ReplyPlan;
+use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::settings::{ArgumentMode, Markers, ModelSettings};
 use crate::tool_cache::ToolCache;
 use crate::tools::{Choice, OfferedTools, ToolPrompt};
@@ -140,11 +140,42 @@ pub fn translate<'r>(
             .iter()
             .any(|(name, value)| name.starts_with("stop") && is_given(value)),
         includes_usage: request.includes_usage(),
+        mode: ReplyMode::Calls,
         taken,
     };
     Ok(Translation::Changed {
         upstream: request,
         plan: Box::new(plan),
+    })
+}
+
+/// Plans the reply to a request without tools and without calls, whose text is sent as it is. For APIs other than the
+/// model server's.
+///
+/// # Errors
+/// Returns an error for invalid settings.
+pub(crate) fn plain_plan(
+    request: &ChatCompletionRequest<'_>,
+    settings: &ModelSettings,
+    secret: &Secret,
+    offers: &ToolCache,
+) -> Result<ReplyPlan, GatewayError> {
+    let offer = offers.read(request)?;
+    let prompt = offer.tool_prompt(settings, None, false);
+    let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
+    Ok(ReplyPlan {
+        compiled: prompt.compiled,
+        untrusted: Vec::new().into(),
+        secret: secret.clone(),
+        offer,
+        choice: Choice::None,
+        one_call: false,
+        arguments: ArgumentMode::Checked,
+        repair_rounds: 0,
+        stops_anywhere: false,
+        includes_usage: request.includes_usage(),
+        mode: ReplyMode::Text,
+        taken: HashSet::new(),
     })
 }
 

@@ -26,7 +26,16 @@ pub struct ReplyPlan {
     /// Whether the client has set stop sequences: a natural end may then be in the middle of a call.
     pub(crate) stops_anywhere: bool,
     pub(crate) includes_usage: bool,
+    pub(crate) mode: ReplyMode,
     pub(crate) taken: HashSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    /// The text may have calls.
+    Calls,
+    /// The text is sent as it is, because the request has no tools and no calls.
+    Text,
 }
 
 impl ReplyPlan {
