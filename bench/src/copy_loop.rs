@@ -1,4 +1,4 @@
-//! What every speed is compared with: a loop that looks for one byte and copies.
+//! The baseline of all speeds: a loop that searches one byte and copies.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a reading has kept of what was in the payload.
+//! The parts of a payload that a parser has kept.
 
 use std::collections::HashMap;
 

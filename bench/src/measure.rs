@@ -13,7 +13,7 @@ static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 /// How long and how often a thing is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// What a sample takes at least; a shorter run is repeated within the sample.
+    /// The minimum time of a sample; a shorter run is repeated within the sample.
     pub(crate) sample: Duration,
     /// How many samples are taken of each thing, in turn with the samples of the others.
     pub(crate) rounds: usize,

@@ -2,7 +2,7 @@
 
 use crate::table::size_title;
 
-/// What is printed for `--help`.
+/// The text of `--help`.
 pub(crate) const HELP: &str = "\
 Measures the streaming parser and prints one table.
 
@@ -19,7 +19,7 @@ cargo run --release -p plaincall-bench -- [OPTIONS]
 Exit status: 0 all is well, 1 something was lost or too slow, 2 wrong usage.
 ";
 
-/// What is asked for.
+/// The requested measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) quick: bool,

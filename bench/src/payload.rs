@@ -4,7 +4,7 @@ use plaincall_syntax::Dialect;
 
 use crate::prose::Writer;
 
-/// What a payload is made of, in order; also what a reading of it finds.
+/// The parts of a payload, in order; also the parts that a parser finds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     /// Everything between two calls.
@@ -29,7 +29,7 @@ pub(crate) struct Call {
 pub(crate) struct Payload {
     /// The name for the command line.
     pub(crate) name: &'static str,
-    /// What it is, for the table.
+    /// Its description, for the table.
     pub(crate) title: &'static str,
     pub(crate) dialect: Dialect,
     /// The first byte of the dialect's canonical markers: what the copy loop looks for.

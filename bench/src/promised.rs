@@ -1,4 +1,4 @@
-//! What the table is held to by `--check`.
+//! The promises that `--check` compares the table with.
 
 use std::fmt;
 

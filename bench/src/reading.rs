@@ -6,7 +6,7 @@ use plaincall_syntax::{Event, EventKind, Events, Parser, Slot, Termination};
 
 use crate::payload::{Call, Part};
 
-/// What is done with the events.
+/// The use of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Each is looked at and dropped.

@@ -128,10 +128,7 @@ fn translated<'r>(
     settings: &ModelSettings,
 ) -> Option<Translation<'r>> {
     let secret = Secret::new("secret");
-    let caller = Caller {
-        secret: &secret,
-        key: "me",
-    };
+    let caller = Caller::new(&secret, "me");
     match translate(request, settings, caller, &OFFERS) {
         Ok(translation) => Some(translation),
         Err(refusal) => {

@@ -1,4 +1,4 @@
-//! What a release publishes: an archive with the command for Linux, a Python wheel that contains it, and their checksums.
+//! The files of a release: an archive with the command for Linux, a Python wheel that contains it, and their checksums.
 //!
 //! maturin builds the command and the wheel. zig links against an old C library, so that the command runs on old and new
 //! systems. `xtask/dist/build.txt` pins both. The archive contains the command of the wheel.

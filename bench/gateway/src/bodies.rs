@@ -1,10 +1,10 @@
-//! What is asked and what the model answers: the same for all that is measured.
+//! The requests and the replies of the model, the same for all measurements.
 
 use serde_json::{Value, json};
 
 /// How many digits a time has, in nanoseconds since 1970.
 pub(crate) const STAMP: usize = 19;
-/// What holds the place of a time in the model's text until it is written.
+/// The placeholder for a time in the model's text.
 const NO_TIME: &str = "0000000000000000000";
 /// How many calls a streamed answer has.
 const CALLS: usize = 2;

@@ -1,4 +1,4 @@
-//! What the gateway costs beside a bare proxy of axum and reqwest, beside other gateways and beside no proxy at all.
+//! The cost of the gateway, compared with a bare proxy of axum and reqwest, other gateways, and no proxy.
 //!
 //! `cargo xtask bench gateway` builds what is measured and runs this; `README.md` describes the measurement. The
 //! model's server, each way to it and the clients are processes of their own on one machine. All ways are asked in turn

@@ -299,7 +299,7 @@ async fn pace(model: &Way, microseconds: u32) -> Result<(), String> {
     asked(model, &request).await.map(drop)
 }
 
-/// What is answered to a request.
+/// Returns the answer to a request.
 async fn asked(way: &Way, request: &str) -> Result<String, String> {
     let stream = TcpStream::connect(way.address).await;
     let stream = stream.map_err(|error| error.to_string())?;

@@ -37,7 +37,7 @@ const MOST_ANNOUNCED: u64 = 64 << 10;
 /// How long the gateway is given in the end to let go of what it has.
 const END: Duration = Duration::from_secs(10);
 
-/// What one client has had.
+/// The results of one client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Had {
     answers: u64,

@@ -11,7 +11,7 @@ use crate::way::Way;
 /// How long a stream may be silent before it counts as lost.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What was found, in microseconds.
+/// The measured times, in microseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// From the request to the first piece of its answer.

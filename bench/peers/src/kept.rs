@@ -1,17 +1,17 @@
-//! What a reading has kept of what was in the payload.
+//! The parts of a payload that a parser has kept.
 
 use std::fmt;
 
 use crate::logical::Logical;
 
-/// What a reading hands on, in the order in which it does so.
+/// The output of a parser, in order.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Name and argument of each call that ended.
     pub calls: Vec<(String, String)>,
     /// All text.
     pub text: String,
-    /// What the parser complained of.
+    /// The errors of the parser.
     pub error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is read: the same texts and calls for every parser.
+//! The input: the same texts and calls for every parser.
 
 use crate::payload::{self, Part};
 use crate::prose::Writer;
@@ -8,7 +8,7 @@ use crate::prose::Writer;
 pub struct Logical {
     /// One word, for files and rows.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub title: &'static str,
     pub(crate) parts: Vec<Part>,
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::clock;
 
-/// What a sample takes at least; what is quicker is repeated within the sample.
+/// The minimum time of a sample; quicker runs are repeated within the sample.
 const SAMPLE: Duration = Duration::from_millis(20);
 /// How many samples are taken of each, in turn.
 const ROUNDS: usize = 7;
-/// What takes longer than this is read twice and not more often.
+/// Slower inputs are read only twice.
 const SLOW: Duration = Duration::from_millis(500);
 
 /// The least processor time that each run took, in seconds.

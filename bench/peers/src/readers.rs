@@ -107,7 +107,7 @@ enum Kind {
 /// One parser of one format.
 pub struct Reader {
     pub parser: &'static str,
-    /// What the parser calls the format.
+    /// The parser's name for the format.
     pub name: &'static str,
     pub format: Format,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! What a run costs beside the tools: `cargo run --release -p plaincall-bench --bin runs`.
+//! The cost of a run without its tools: `cargo run --release -p plaincall-bench --bin runs`.
 //!
 //! Prints microseconds per call that does nothing, without and with a log, and the time to plan a graph of calls alone.
 //! It fails if a figure is above the one that is promised.
@@ -18,10 +18,10 @@ const CALLS: u32 = 100_000;
 /// How often each is measured; the best counts, since others only add to it.
 const TIMES: usize = 5;
 
-/// What a call may cost.
+/// The maximum cost of a call.
 const PER_CALL: Duration = Duration::from_micros(10);
 
-/// What it may cost to plan `CALLS` calls with three dependencies each.
+/// The maximum cost of planning `CALLS` calls with three dependencies each.
 const PLAN: Duration = Duration::from_millis(250);
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What a question may use, shared by an agent and its subagents.
+//! The budget of a question, shared by an agent and its subagents.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -68,7 +68,7 @@ pub(crate) struct Submission {
     reply: oneshot::Sender<Submitted>,
 }
 
-/// What the subagents of a conversation share with it.
+/// The state that a conversation shares with its subagents.
 #[derive(Debug, Default)]
 struct Family {
     state: Mutex<FamilyState>,

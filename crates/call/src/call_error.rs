@@ -90,31 +90,31 @@ impl fmt::Display for CallError {
             Self::NotClosed { why, end_marker } => match why {
                 MissingEnd::Truncated => write!(
                     formatter,
-                    "the reply was truncated in this call: write the whole call again and end it with `{end_marker}`"
+                    "the reply was truncated in this call: send the whole call again, up to `{end_marker}`"
                 ),
                 MissingEnd::MaybeTruncated => write!(
                     formatter,
-                    "this call may be truncated: write the whole call again and end it with `{end_marker}`"
+                    "this call may be truncated: send the whole call again, up to `{end_marker}`"
                 ),
                 MissingEnd::EndOfFile => write!(
                     formatter,
-                    "the text ends in this call: write the whole call again and end it with `{end_marker}`"
+                    "the text ends in this call: send the whole call again, up to `{end_marker}`"
                 ),
                 MissingEnd::NoEndMarker => write!(
                     formatter,
-                    "this call has no end marker: end every call with `{end_marker}`"
+                    "this call does not end with `{end_marker}`: end every call with it"
                 ),
                 MissingEnd::EndedByNextCall => write!(
                     formatter,
-                    "this call has no end marker before the next call: end every call with `{end_marker}` before you start another"
+                    "the next call begins before the `{end_marker}` of this one: end every call before you start another"
                 ),
                 MissingEnd::AfterUnclosed => write!(
                     formatter,
-                    "an earlier call of this reply has no end marker, so this call may be part of its text: end every call with `{end_marker}`, and send this one again only if you meant it as a call"
+                    "an earlier call of this reply does not end with `{end_marker}`, so this call may be part of its text: end every call, and send this one again only if you meant it as a call"
                 ),
                 MissingEnd::MarkerInside => write!(
                     formatter,
-                    "this call has no end marker and a value contains a marker or text like one, so it may contain other calls: end every call with `{end_marker}`"
+                    "this call does not end with `{end_marker}`, and a value contains text like a marker: end every call before you start another"
                 ),
             },
             Self::SuspectEnd { marker, end_marker } => match marker.suggestion {
@@ -124,7 +124,7 @@ impl fmt::Display for CallError {
                 ),
                 None => write!(
                     formatter,
-                    "the body contains the start of another call, so the end marker before it may be missing: write both again and end every call with `{end_marker}`"
+                    "the body contains the start of another call: end this call with `{end_marker}` first, then send the other one again too"
                 ),
             },
             Self::MaybeReasoning(close) => write!(

@@ -28,7 +28,7 @@ struct Numbers {
 pub struct Assigned {
     /// The id, written or assigned.
     pub id: String,
-    /// Whether it was assigned, not written.
+    /// Whether the id was assigned, not written.
     pub is_automatic: bool,
     /// Whether an earlier call of the same turn has the same id.
     pub is_duplicate: bool,

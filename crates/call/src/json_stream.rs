@@ -2,8 +2,8 @@
 //!
 //! Results of `write!` are ignored: writing to a `String` cannot fail.
 
-mod doubt;
 mod shape;
+mod undecided;
 mod write;
 
 use std::borrow::Borrow;
@@ -15,8 +15,8 @@ use plaincall_syntax::{Event, EventKind, Header, Severity, Slot};
 use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
-use crate::json_stream::doubt::Doubt;
 use crate::json_stream::shape::{EmojiBody, EmojiShape, placed};
+use crate::json_stream::undecided::Undecided;
 use crate::json_stream::write::{TextDigest, write_escaped};
 use crate::limits::Limits;
 use crate::pointer::{PointerError, is_index, shown};
@@ -33,7 +33,7 @@ use crate::tree::Tree;
 /// The deltas together are exactly the text that `serde_json` writes for the bound arguments. If the call is invalid,
 /// the text is never closed, so it is not valid JSON.
 ///
-/// It keeps the keys of the call, and the text of only the value that is in doubt or incomplete. Its time is linear in
+/// It keeps the keys of the call, and the text of only the value that is undecided or incomplete. Its time is linear in
 /// the call, however the input is split.
 #[derive(Clone, Debug)]
 pub struct JsonStream<T> {
@@ -81,9 +81,9 @@ enum OpenValue {
     String,
     /// An optional body, which becomes a string when it has content.
     Body(String),
-    /// The text is held until it is known to be a string or, without a doubt, until it is complete.
+    /// The text is held until it is known to be a string or, otherwise, until it is complete.
     Waiting {
-        doubt: Option<Doubt>,
+        undecided: Option<Undecided>,
         text: String,
         place: Vec<Box<str>>,
     },
@@ -289,9 +289,9 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                 out.push('"');
                 self.value = OpenValue::String;
             }
-            ExpectedValue::TextOrNull => self.wait(&place, Some(Doubt::null())),
-            ExpectedValue::TextOrScalar => self.wait(&place, Some(Doubt::scalar())),
-            ExpectedValue::Guessed => self.wait(&place, Some(Doubt::guessed())),
+            ExpectedValue::TextOrNull => self.wait(&place, Some(Undecided::null())),
+            ExpectedValue::TextOrScalar => self.wait(&place, Some(Undecided::scalar())),
+            ExpectedValue::Guessed => self.wait(&place, Some(Undecided::guessed())),
             ExpectedValue::Whole => self.wait(&place, None),
         }
         Ok(())
@@ -355,9 +355,9 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
     }
 
-    fn wait(&mut self, place: &[&str], doubt: Option<Doubt>) {
+    fn wait(&mut self, place: &[&str], undecided: Option<Undecided>) {
         self.value = OpenValue::Waiting {
-            doubt,
+            undecided,
             text: String::new(),
             place: place.iter().map(|segment| (*segment).into()).collect(),
         };
@@ -398,9 +398,14 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                 out.push('"');
                 write_escaped(piece, out);
             }
-            OpenValue::Waiting { doubt, text, .. } => {
+            OpenValue::Waiting {
+                undecided, text, ..
+            } => {
                 text.push_str(piece);
-                if doubt.as_mut().is_some_and(|doubt| doubt.read(piece)) {
+                if undecided
+                    .as_mut()
+                    .is_some_and(|undecided| undecided.read(piece))
+                {
                     out.push('"');
                     write_escaped(text, out);
                     self.value = OpenValue::String;

@@ -243,7 +243,7 @@ impl ReplyCheck {
             (Termination::NextCall, _) => (is_read || is_lifted, MissingEnd::EndedByNextCall),
             (_, Syntax::Emoji) => (
                 is_lifted && !stop.is_truncated(),
-                if is_lifted {
+                if is_lifted || stop == Stop::Length {
                     truncated
                 } else {
                     MissingEnd::NoEndMarker

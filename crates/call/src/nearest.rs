@@ -65,12 +65,19 @@ pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
 /// suggestion.
 pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
-    let mut sentence = format!("unknown tool `{}`; ", shortened(written, LONGEST_SHOWN));
+    let mut sentence = format!("unknown tool `{}`", shortened(written, LONGEST_SHOWN));
     if names.is_empty() {
-        sentence.push_str("no tools are available");
+        sentence.push_str(": there are no tools, so answer without a call");
         return sentence;
     }
-    sentence.push_str("available tools: ");
+    let suggestion = did_you_mean(written, names.iter().copied());
+    sentence.push_str(&suggestion);
+    sentence.push_str(match (suggestion.as_str(), names.len()) {
+        ("", 1) => ": use ",
+        ("", _) => ": use one of ",
+        (_, 1) => return sentence,
+        _ => " Use one of ",
+    });
     for (place, name) in names.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
         let comma = if place == 0 { "" } else { ", " };
         let _ = write!(sentence, "{comma}`{}`", shortened(name, LONGEST_SHOWN));
@@ -78,7 +85,6 @@ pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
     if let more @ 1.. = names.len().saturating_sub(NAMED_IN_A_SENTENCE) {
         let _ = write!(sentence, " and {more} more");
     }
-    sentence.push_str(&did_you_mean(written, names));
     sentence
 }
 

@@ -357,15 +357,15 @@ fn emoji_bodies() {
     check(
         query,
         "🛠️[run-query a.sql]\n🛠️[run-query b.sql]\n🛠️[/end]",
-        "run-query takes no body, but the body contains another call: the end marker of this call is missing, so write both again",
+        "run-query takes no body, but the body contains another call: end this call first, then send the other one again too",
     );
     // An optional body.
     let note = "note title:string text:string? | body=text";
-    check(note, "🛠️[note big news]🛠️[/end]", r#"{"title":"big news"}"#);
+    check(note, "🛠️[note big plan]🛠️[/end]", r#"{"title":"big plan"}"#);
     check(
         note,
-        "🛠️[note big news]\n\n🛠️[/end]",
-        r#"{"title":"big news","text":"\n"}"#,
+        "🛠️[note big plan]\n\n🛠️[/end]",
+        r#"{"title":"big plan","text":"\n"}"#,
     );
 }
 

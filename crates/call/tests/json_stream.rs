@@ -2,9 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-mod doubt;
 mod random;
 mod streamed;
+mod undecided;
 
 use plaincall_call::{
     Arguments, Limits, ToolSpec,

@@ -88,7 +88,7 @@ fn a_delta_asks_for_no_memory_of_its_own() {
     check_allocations("text", "\"𝄞\\", 8 * PIECES, 0);
     // The first piece shows that the text is a string, and adds its quote.
     check_allocations("any", "x", PIECES + 1, 8);
-    // In doubt to the end: the buffer of the held text grows by doubling.
+    // Undecided to the end: the buffer of the held text grows by doubling.
     check_allocations("any", " ", 0, 40);
     check_allocations("any", "0", PIECES + 1, 8);
     check_allocations("number", "1", 0, 40);

@@ -29,7 +29,7 @@ block   text      *                       *      file            *         end-o
 block   text      *                       *      length          *         truncated
 block   text      *                       *      broken          *         maybe-truncated
 emoji   text      *                       *      complete,file   run       yes
-emoji   text      *                       *      length          run       truncated
+emoji   text      *                       *      length          *         truncated
 emoji   text      *                       *      broken          run       maybe-truncated
 emoji   text      *                       *      *               reject    no-end-marker
 ";

@@ -36,6 +36,6 @@ fn messages_suggest_the_intended_name() {
     assert_eq!(did_you_mean("shell", names), "");
     assert_eq!(
         unknown_tool("raed", names),
-        "unknown tool `raed`; available tools: `read`, `write`; did you mean `read`?"
+        "unknown tool `raed`; did you mean `read`? Use one of `read`, `write`"
     );
 }

@@ -39,7 +39,7 @@ use crate::output::{Output, set_quiet, write_stderr};
 use crate::sanitize::{is_invisible, sanitize};
 use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status};
 
-/// What people do with the command, with examples.
+/// The tasks of the command, with examples.
 const EXAMPLES: &str = "\
 Ask a model, with tools:
   plaincall ask -m ollama:qwen3 -t tools.toml \"Which day had the strongest wind?\"

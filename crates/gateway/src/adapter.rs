@@ -54,7 +54,7 @@ pub struct Adapter {
     tools: ToolCache,
 }
 
-/// What the host of an [`Adapter`] provides for a request.
+/// The values that the host of an [`Adapter`] provides for a request.
 #[derive(Clone, Debug)]
 pub struct Host<'h> {
     /// The client's API key, or another text that is the same for all its requests.

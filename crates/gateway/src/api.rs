@@ -60,7 +60,7 @@ pub(crate) struct ClientRequest<'r> {
     pub(crate) notes: Notes,
 }
 
-/// What an encoder needs to know about the request.
+/// The parts of a request that an encoder needs.
 #[derive(Clone, Debug)]
 pub(crate) enum Notes {
     Chat(ChatNotes),

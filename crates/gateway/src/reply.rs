@@ -47,7 +47,8 @@ use crate::tools::Choice;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
-/// let caller = Caller { secret: &Secret::new("secret"), key: "" };
+/// let secret = Secret::new("secret");
+/// let caller = Caller::new(&secret, "");
 /// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &ToolCache::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///

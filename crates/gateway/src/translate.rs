@@ -37,11 +37,19 @@ pub enum Translation<'r> {
 
 /// The client, from which the marker key of a conversation is derived.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Caller<'c> {
     /// The secret of the gateway.
     pub secret: &'c Secret,
     /// The client's API key, or another text that is the same for all its requests.
     pub key: &'c str,
+}
+
+impl<'c> Caller<'c> {
+    /// Creates a client with the secret of the gateway and the client's API key.
+    pub const fn new(secret: &'c Secret, key: &'c str) -> Self {
+        Self { secret, key }
+    }
 }
 
 /// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::translation::Reply) has an example. All texts of

@@ -29,10 +29,7 @@ fn translated(
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).expect("a request");
     let secret = Secret::new("secret");
-    let caller = Caller {
-        secret: &secret,
-        key: "me",
-    };
+    let caller = Caller::new(&secret, "me");
     let value = |request| serde_json::from_str(&plaincall_wire::write(&request)).expect("JSON");
     Ok(
         match translate(request, settings, caller, &ToolCache::new())? {
@@ -456,10 +453,7 @@ fn refusals() {
 #[test]
 fn prompts_with_other_keys() {
     let secret = Secret::new("secret");
-    let caller = Caller {
-        secret: &secret,
-        key: "me",
-    };
+    let caller = Caller::new(&secret, "me");
     let ask = |first: &str, tools: &Value, settings: &ModelSettings, offers: &ToolCache| {
         let message = json!({"role": "user", "content": first});
         let body = json!({"messages": [message], "tools": tools}).to_string();

@@ -98,7 +98,7 @@ pub(crate) struct Driver {
     /// The tools whose calls are all approved.
     always: HashSet<Arc<str>>,
     tasks: JoinSet<Done>,
-    /// What each task does, in case it panics.
+    /// The purpose of each task, in case it panics.
     doing: HashMap<task::Id, (CallIndex, Doing)>,
     running: HashMap<CallIndex, Running>,
     /// The tasks of calls that are not running: they wait for a decision of the gate or for a retry.
@@ -136,7 +136,7 @@ struct Running {
     cancellation: CancellationToken,
     /// Whether the call was cancelled. The token is also cancelled when the tool times out.
     was_cancelled: bool,
-    /// Whether it is stopped because its turn timed out.
+    /// Whether the turn is stopped because its turn timed out.
     turn_timed_out: bool,
 }
 

@@ -100,7 +100,7 @@ pub struct RunBegin {
 pub struct DirectoryBegin {
     /// Its path.
     pub path: String,
-    /// Whether it is removed with the run.
+    /// Whether the directory is removed with the run.
     pub temporary: bool,
 }
 
@@ -114,7 +114,7 @@ pub enum Author {
     Program,
 }
 
-/// What approved a call.
+/// The origin of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmittedBy {
@@ -254,7 +254,7 @@ events! {
 
     /// An approved call.
     struct Admission of a call {
-        /// What approved it.
+        /// The origin of the approval.
         pub by: AdmittedBy,
         /// Whether all later calls of this tool are approved too.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

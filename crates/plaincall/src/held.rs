@@ -61,9 +61,9 @@ impl HeldReason {
         };
         Some(match &suspect.suggestion {
             Some(meant) => format!(
-                "write the call again, close it with exactly `{meant}`, and start no line of a value with similar text"
+                "write the call again, end it with exactly `{meant}`, and start no line of a value with similar text"
             ),
-            None => "write both calls again and close each of them with its end marker".to_owned(),
+            None => "write both calls again, each with its end marker".to_owned(),
         })
     }
 

@@ -41,11 +41,11 @@ pub struct Policy {
     pub gate_timeout: Duration,
     /// When calls of tools that write run.
     pub writes: Writes,
-    /// What happens to calls without an end marker.
+    /// Decides about calls without an end marker.
     pub unclosed: Unclosed,
     /// The maximum length of a result for the model, in bytes; longer ones are truncated. Default: 64 KiB.
     pub result_limit: usize,
-    /// What happens to calls that also appear in untrusted text.
+    /// Decides about calls that also appear in untrusted text.
     pub echoes: Echoes,
     /// How much untrusted text is kept to detect such calls, in bytes. If there is more, every later call is held.
     pub untrusted_limit: usize,

@@ -17,7 +17,7 @@ pub struct Request {
     pub id: Arc<str>,
     /// The name of the tool.
     pub name: Arc<str>,
-    /// What the tool may change.
+    /// The effect of the tool.
     pub effect: Effect,
     /// The arguments.
     pub arguments: Arc<Arguments>,

@@ -105,7 +105,7 @@ impl CallResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Because {
-    /// Whether it depends on the direct cause or was only written after it.
+    /// Whether the call depends on the direct cause or was only written after it.
     #[serde(with = "LinkName")]
     pub link: Link,
     /// The direct cause.

@@ -90,7 +90,7 @@ impl fmt::Display for RemovedFiles {
 pub(crate) struct RunDirectory {
     path: PathBuf,
     is_temporary: bool,
-    /// Whether it stays, because the run may be resumed from its log.
+    /// Whether the directory stays, because the run may be resumed from its log.
     stays: AtomicBool,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A chunk of a reply. In the log it is `"text"`, or hexadecimal `"bytes"` if it is not valid UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Source {
     /// Valid UTF-8.
     Text(Arc<str>),

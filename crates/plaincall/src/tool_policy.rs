@@ -31,7 +31,7 @@ pub struct ToolPolicy {
     /// Whether and how failed calls are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What happens to calls that depend on a failed call.
+    /// Decides about calls that depend on a failed call.
     #[serde(default, skip_serializing_if = "Dependents::is_skip")]
     pub dependents: Dependents,
     /// Whether a call that ends `ok` ends the run after its turn.
@@ -101,7 +101,7 @@ impl Retry {
     }
 }
 
-/// What happens to calls that depend on a call that ran and failed (`spec/running.md`, "Skipping").
+/// The treatment of calls that depend on a call that ran and failed (`spec/running.md`, "Skipping").
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -125,7 +125,7 @@ impl Dependents {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolBegin {
-    /// What the tool may change.
+    /// The effect of the tool.
     pub effect: Effect,
     /// Its limits and retries.
     #[serde(flatten)]

@@ -38,6 +38,7 @@ pub enum Action {
 
 /// The calls because of which a call was skipped (`spec/running.md`, "Skipping").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Because {
     /// How the call is linked to the direct cause.
     pub link: Link,
@@ -134,15 +135,20 @@ impl fmt::Display for RejectReason {
                 )
             }
             Self::SelfDependency { id } => {
-                write!(formatter, "the call depends on itself (`{id}`)")
+                write!(
+                    formatter,
+                    "the call depends on itself (`{id}`): remove that dependency"
+                )
             }
             Self::UnknownIds { ids } => {
                 formatter.write_str("no call has the id ")?;
-                list(formatter, ids.iter())
+                list(formatter, ids.iter())?;
+                formatter.write_str(": correct or remove this dependency")
             }
             Self::Cycle { calls } => {
                 formatter.write_str("these calls wait for each other: ")?;
-                list(formatter, calls.iter().map(|(_, id)| id))
+                list(formatter, calls.iter().map(|(_, id)| id))?;
+                formatter.write_str("; remove a dependency")
             }
             Self::Unfinished => formatter.write_str("the turn ended before the call was complete"),
             Self::TruncatedReply => formatter.write_str(

@@ -54,7 +54,7 @@ pub(crate) struct Turn {
     nested: u32,
 }
 
-/// Who makes a call.
+/// The origin of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Reply,
@@ -77,11 +77,11 @@ pub(crate) struct Call {
     /// Whether the call cannot be part of a cycle or depend on an unknown id: it has ended, or it is complete and all its
     /// dependencies are grounded.
     pub(crate) grounded: bool,
-    /// Whether it waits for the end of its turn.
+    /// Whether the call waits for the end of its turn.
     pub(crate) deferred: bool,
-    /// Whether it was started at least once.
+    /// Whether the call was started at least once.
     pub(crate) started: bool,
-    /// Whether it was submitted, so it is not part of the written order.
+    /// Whether the call was submitted, so it is not part of the written order.
     pub(crate) submitted: bool,
     /// The range of its dependencies.
     pub(crate) edges: (u32, u32),

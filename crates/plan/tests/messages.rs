@@ -46,20 +46,23 @@ fn reasons_of_rejected_calls() {
         ),
         (
             RejectReason::SelfDependency { id },
-            "the call depends on itself (`a`)",
+            "the call depends on itself (`a`): remove that dependency",
         ),
-        (unknown(1), "no call has the id `i0`"),
+        (
+            unknown(1),
+            "no call has the id `i0`: correct or remove this dependency",
+        ),
         (
             unknown(8),
-            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7`",
+            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7`: correct or remove this dependency",
         ),
         (
             unknown(10),
-            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7` and 2 more",
+            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7` and 2 more: correct or remove this dependency",
         ),
         (
             RejectReason::Cycle { calls: cycle(2) },
-            "these calls wait for each other: `i0`, `i1`",
+            "these calls wait for each other: `i0`, `i1`; remove a dependency",
         ),
         (
             RejectReason::Unfinished,

@@ -11,13 +11,14 @@ const ANGLE: [&str; 3] = ["<<<START:", "<<<END:", "@param:"];
 /// The name `block-grammar` is reserved for the block syntax with a grammar that constrains the model. It needs grammars,
 /// which no part of Plaincall writes yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Arm {
     /// Its name.
     pub name: &'static str,
     /// A short description.
     pub about: &'static str,
     pub(crate) form: Form,
-    /// Whether it belongs to a comparison by default.
+    /// Whether the arm belongs to a comparison by default.
     pub is_default: bool,
 }
 

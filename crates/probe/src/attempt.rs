@@ -60,7 +60,7 @@ pub struct Attempt {
     /// Whether the server failed, so that the attempt shows nothing about the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_server_failure: bool,
-    /// What was written.
+    /// The text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<Entry>,
 }
@@ -72,6 +72,7 @@ const fn is_zero(count: &u32) -> bool {
 
 /// A part of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Entry {
     /// The author.
     pub author: Author,
@@ -82,6 +83,7 @@ pub struct Entry {
 /// The author of a part of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Author {
     /// The system prompt.
     System,

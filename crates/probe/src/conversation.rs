@@ -26,7 +26,7 @@ const TOKEN_BYTES: usize = 4;
 /// How often each call has failed, by its tool and its arguments.
 type Failures = HashMap<(String, String), u32>;
 
-/// What an attempt used.
+/// The resources that an attempt used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) replies: u32,
@@ -272,10 +272,10 @@ impl History {
     fn request(&self) -> ModelRequest {
         if self.is_native {
             let mut request = ModelRequest::new([]);
-            request.native = Some(Arc::new(NativeRequest {
-                tools: Arc::clone(&self.tools),
-                messages: self.messages.clone(),
-            }));
+            request.native = Some(Arc::new(NativeRequest::new(
+                Arc::clone(&self.tools),
+                self.messages.clone(),
+            )));
             return request;
         }
         let messages = self.messages.iter().map(|message| match message {

@@ -1,4 +1,4 @@
-//! What the tools do to the state of the world.
+//! The effects of the tools on the state of the world.
 
 use std::fmt::Write as _;
 

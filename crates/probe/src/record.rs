@@ -15,6 +15,7 @@ const FORMAT: u32 = 1;
 /// The first line of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Record {
     format: u32,
     tasks: String,

@@ -40,7 +40,7 @@ struct Asked<'r> {
     bytes: usize,
 }
 
-/// What the model writes.
+/// A reply of the model.
 #[derive(Default)]
 struct Reaction {
     text: String,
@@ -136,10 +136,8 @@ impl Reference {
             return Reaction::text(lines.collect::<String>());
         }
         let calls = calls.iter().zip(all).enumerate();
-        let calls = calls.map(|(number, (call, arguments))| NativeCall {
-            id: format!("call_{number}"),
-            name: call.tool.clone(),
-            arguments,
+        let calls = calls.map(|(number, (call, arguments))| {
+            NativeCall::new(format!("call_{number}"), call.tool.clone(), arguments)
         });
         Reaction {
             text: String::new(),

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 pub struct Report {
     /// The figures of each arm.
     pub arms: Vec<ArmReport>,
-    /// What follows from them.
+    /// The conclusion from them.
     pub verdict: Verdict,
     /// All attempts: by task, then by arm.
     pub attempts: Vec<Attempt>,
@@ -87,6 +87,7 @@ pub struct TaskReport {
 /// A confidence interval of a share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,

@@ -17,6 +17,7 @@ const REPETITIONS: u32 = 3;
 /// The settings of a comparison that change what a model writes. No address, no key and no header is among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// The API of the server: `openai`, `anthropic`, `replay` or `reference`.
     pub api: String,
@@ -39,6 +40,7 @@ pub struct Settings {
 /// A result to share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SharedResult {
     /// The version of the format: 1.
     pub format: u32,

@@ -43,11 +43,11 @@ pub struct Task {
     pub solution: Vec<Vec<Call>>,
     /// Lower-case words that the answer must contain.
     pub answer: Vec<String>,
-    /// Whether it has the agent-sized prompt: all tools with long descriptions, and a handbook.
+    /// Whether the task has the agent-sized prompt: all tools with long descriptions, and a handbook.
     pub is_agent_sized: bool,
     pub(crate) tools: Vec<String>,
     pub(crate) world: Value,
-    /// What the task changes in the world.
+    /// The changes of the world that the task requires.
     pub(crate) expect: Value,
     /// A tool whose calls must be in one reply.
     pub(crate) together: Option<String>,
@@ -59,6 +59,7 @@ pub struct Task {
 /// A call of a solution.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Call {
     /// The name of the tool.
     pub tool: String,

@@ -45,7 +45,7 @@ pub(crate) struct Definition {
     manual: String,
 }
 
-/// What a tool does to the world.
+/// The effect of a tool on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Operation {
@@ -103,11 +103,7 @@ impl Definition {
     }
 
     pub(crate) fn native(&self, is_long: bool) -> NativeTool {
-        NativeTool {
-            name: self.name.clone(),
-            description: self.described(is_long),
-            parameters: self.schema(),
-        }
+        NativeTool::new(&*self.name, self.described(is_long), self.schema())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What follows from the figures.
+//! The conclusion from the figures.
 
 use std::cmp::Ordering;
 

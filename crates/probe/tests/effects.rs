@@ -12,11 +12,7 @@ fn task(name: &str) -> Task {
 }
 
 fn call(name: &str, arguments: &Value) -> ScriptedReply {
-    ScriptedReply::new().call(NativeCall {
-        id: "call_1".to_owned(),
-        name: name.to_owned(),
-        arguments: arguments.to_string(),
-    })
+    ScriptedReply::new().call(NativeCall::new("call_1", name, arguments.to_string()))
 }
 
 async fn attempt(name: &str, replies: Vec<ScriptedReply>) -> Attempt {
@@ -152,11 +148,7 @@ async fn calls_are_counted() {
     let replies = vec![
         call("book_table", &json!({"name": "Ada Berg"})),
         call("book_tabel", &good),
-        ScriptedReply::new().call(NativeCall {
-            name: "book_table".to_owned(),
-            arguments: "{\"name\": ".to_owned(),
-            ..NativeCall::default()
-        }),
+        ScriptedReply::new().call(NativeCall::new("", "book_table", "{\"name\": ")),
         call("book_table", &good),
         "5512".into(),
     ];

@@ -16,11 +16,10 @@ async fn report(name: &str, repeat: u32) -> Report {
 }
 
 fn settings() -> Settings {
-    Settings {
-        api: "reference".to_owned(),
-        timeout_seconds: 600,
-        ..Settings::default()
-    }
+    let mut settings = Settings::default();
+    "reference".clone_into(&mut settings.api);
+    settings.timeout_seconds = 600;
+    settings
 }
 
 fn shared(report: &Report, repeat: u32) -> SharedResult {

@@ -27,6 +27,7 @@ impl Severity {
 
 /// A warning or error about a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// The code.
     pub code: Code,

@@ -10,6 +10,7 @@ use crate::span::Span;
 ///
 /// The spans of all events except diagnostics cover the input without gaps or overlaps (`spec/common.md`, "Events").
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event<'c> {
     /// The kind of event.
     pub kind: EventKind<'c>,

@@ -75,7 +75,7 @@ pub(crate) enum Step {
     Done,
 }
 
-/// What a step waits for, so that a chunk that changes nothing is recognized quickly.
+/// The input that a step waits for, so that a chunk that changes nothing is recognized quickly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     /// Any text.

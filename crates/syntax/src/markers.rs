@@ -299,7 +299,7 @@ pub(crate) enum Found {
     EscapePrefix { end: usize, stem: usize },
 }
 
-/// What a partial match waits for.
+/// The input that a partial match waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Any text.

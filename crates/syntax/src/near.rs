@@ -13,6 +13,7 @@ use crate::span::Span;
 
 /// Text that resembles a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NearMiss {
     /// Its position.
     pub span: Span,

@@ -54,7 +54,7 @@ pub struct Parser {
     pub(crate) held_from: usize,
     /// The number of bytes at the end of `held` that are also in the current chunk.
     pub(crate) pulled: usize,
-    /// What the machine waits for, if text is held.
+    /// The input that the machine waits for, if text is held.
     pub(crate) wait: Wait,
     /// Content that is decided but not returned yet.
     content: Content,

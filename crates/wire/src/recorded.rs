@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// A recorded reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordedReply {
     /// Its text.
     pub content: String,

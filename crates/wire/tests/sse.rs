@@ -14,7 +14,11 @@ use proptest::prelude::*;
 
 /// Formats an event as `name|data`.
 fn summary(event: &Event<'_>) -> String {
-    format!("{}|{}", event.name.as_deref().unwrap_or("-"), event.data)
+    line(event.name.as_deref(), &event.data)
+}
+
+fn line(name: Option<&str>, data: &str) -> String {
+    format!("{}|{data}", name.unwrap_or("-"))
 }
 
 /// The events of these pieces, then what came after the last of them, then the error if there is one.
@@ -46,23 +50,19 @@ fn oracle(stream: &[u8]) -> Vec<String> {
     let unfinished = lines.pop().expect("one piece at least");
     let mut found = Vec::new();
     let (mut name, mut data) = (String::new(), String::new());
-    let mut take = |line: &str, found: &mut Vec<String>, mark: &str| {
-        if line.is_empty() {
+    let mut take = |text: &str, found: &mut Vec<String>, mark: &str| {
+        if text.is_empty() {
             if let Some(data) = data.strip_suffix('\n') {
                 found.push(format!(
                     "{mark}{}",
-                    summary(&Event {
-                        name: Some(name.clone().into())
-                            .filter(|name: &Cow<'_, str>| !name.is_empty()),
-                        data: data.into(),
-                    })
+                    line(Some(&*name).filter(|name| !name.is_empty()), data)
                 ));
             }
             name.clear();
             data.clear();
             return;
         }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let (field, value) = text.split_once(':').unwrap_or((text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut name),
@@ -241,10 +241,9 @@ proptest! {
                 Some(name) => encode_event(name, data, &mut out),
                 None => encode_data(data, &mut out),
             }
-            expected.push(summary(&Event {
-                name: name.as_ref().map(|name| name.replace('\n', " ").into()),
-                data: data.replace("\r\n", "\n").replace('\r', "\n").into(),
-            }));
+            let name = name.as_ref().map(|name| name.replace('\n', " "));
+            let data = data.replace("\r\n", "\n").replace('\r', "\n");
+            expected.push(line(name.as_deref(), &data));
         }
         prop_assert_eq!(decode(Limits::default(), chunks(&out, &sizes)), expected);
     }

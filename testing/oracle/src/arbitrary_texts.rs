@@ -84,7 +84,7 @@ pub const REASONING: &[(&str, &str)] = &[
     ("<s>t", "s>"),
 ];
 
-/// What markers are drawn of, one set for all of a dialect: few letters, so that they overlap in all ways; blanks, what
+/// The alphabet of markers, one set for all of a dialect: few letters, so that they overlap in all ways; blanks, what
 /// represents invalid bytes, characters whose first bytes are the same.
 const LETTERS: &[&[&str]] = &[
     &["a", "b"],
@@ -255,7 +255,7 @@ const OTHERS: &[&str] = &[
     "</think>",
 ];
 
-/// What texts are made of for some options.
+/// The parts of texts for some options.
 #[derive(Clone, Debug)]
 pub struct Generator<'o> {
     markers: Vec<String>,

@@ -6,7 +6,7 @@ use plaincall_syntax::Dialect;
 
 use crate::merged::{Kind, Merged};
 
-/// What an example does with its input.
+/// The operation of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads it.
@@ -26,7 +26,7 @@ pub struct Example {
     pub place: String,
     /// The number of the section that holds it.
     pub section: String,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// With which dialect.
     pub dialect: Dialect,

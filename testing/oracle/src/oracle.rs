@@ -16,7 +16,7 @@ pub use options::Options;
 
 use crate::merged::{Kind, Merged};
 
-/// What a marker is for (`spec/common.md` 1.3, `spec/emoji.md` 1.2).
+/// The use of a marker (`spec/common.md` 1.3, `spec/emoji.md` 1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     BlockStart,
@@ -173,11 +173,11 @@ impl<'t> Reader<'t> {
 
     /// Returns the longest of the wanted markers at this position (`spec/common.md` 1.4).
     fn marker_at(&self, at: usize, wanted: impl Fn(Role) -> bool) -> Option<Found> {
-        let standing = self
+        let candidates = self
             .markers
             .iter()
             .filter(|(marker, role)| wanted(*role) && self.text[at..].starts_with(marker));
-        let (marker, role) = standing.max_by_key(|(marker, _)| marker.len())?;
+        let (marker, role) = candidates.max_by_key(|(marker, _)| marker.len())?;
         Some(Found {
             span: at..at + marker.len(),
             role: *role,

@@ -17,9 +17,9 @@ pub struct Conversation {
 /// One reply.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// What orders its calls.
+    /// The order of its calls.
     pub order: Order,
-    /// Whether it was truncated.
+    /// Whether the reply was truncated.
     pub reply: Reply,
     /// The calls as written.
     pub calls: Vec<Call>,
@@ -36,11 +36,11 @@ pub struct Call {
     pub deferred: bool,
     /// Its failure is tolerated.
     pub tolerated: bool,
-    /// What will become of it.
+    /// Its future outcome.
     pub fate: Fate,
 }
 
-/// What becomes of a call if nothing else comes first.
+/// The outcome of a call if nothing else comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is wrong, or still being written when the turn ends.
@@ -53,7 +53,7 @@ pub enum Fate {
     Cancelled,
 }
 
-/// What came first.
+/// The first event.
 pub trait Moments {
     /// Whether call `a` had started for the first time, or been denied, before call `b` ended.
     fn had_left(&self, a: usize, b: usize) -> bool;
@@ -111,7 +111,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// What the dependencies of a call mean.
+    /// Resolves the dependencies of a call.
     pub fn meanings(&self, call: usize) -> Vec<Option<usize>> {
         let ids = self.0[call].call.dependencies.iter();
         ids.map(|id| self.meaning(call, id)).collect()

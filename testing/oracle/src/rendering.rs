@@ -1,4 +1,4 @@
-//! What must hold for rendering (`spec/block.md` 9, `spec/emoji.md` 9): what is written is read as the same call, by
+//! The rules of rendering (`spec/block.md` 9, `spec/emoji.md` 9): what is written is read as the same call, by
 //! the parser and by the oracle, and nothing is refused that could have been written.
 
 use plaincall_syntax::{Call, RenderError, render};

@@ -91,13 +91,13 @@ fn line(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// What a text is where a number is asked for; `None` if it does not fit.
+/// The value of a text where a number is expected; `None` if it does not fit.
 fn number(text: &str) -> Option<Exact> {
     let exact = Exact::read(line(text))?;
     (exact.whole().is_some() || exact.is_kept_as_float()).then_some(exact)
 }
 
-/// What a text is without a schema, if it is no string: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, but not `-0` or `-0.0`.
+/// The value of a text without a schema, if it is no string: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, but not `-0` or `-0.0`.
 fn plain(text: &str) -> Option<Exact> {
     let word = text.trim_matches([' ', '\t']);
     let unsigned = word.strip_prefix('-').unwrap_or(word);
@@ -119,7 +119,7 @@ fn plain(text: &str) -> Option<Exact> {
     is_kept.then_some(exact)
 }
 
-/// What a text is beside a string, if it is none: a number as JSON spells it.
+/// The value of a text beside a string, if it is none: a number as JSON spells it.
 fn canonical(text: &str) -> Option<Exact> {
     let fraction = text.split_once('.').map(|(_, fraction)| fraction);
     let is_short = fraction.is_none_or(|fraction| fraction == "0" || !fraction.ends_with('0'));

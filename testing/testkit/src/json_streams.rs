@@ -1,4 +1,4 @@
-//! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), for every tool, call and split.
+//! The rules for the deltas of a call's JSON (`spec/json-stream.md`), for every tool, call and split.
 
 use plaincall_call::{
     Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::schema_calls::{Choices, call, sample, schema};
 use crate::untrusted::chunks;
 
-/// What became of one call.
+/// The outcome of one call.
 #[derive(Debug)]
 pub struct Streamed {
-    /// What was written with each chunk, up to the end of the call.
+    /// The text written with each chunk, up to the end of the call.
     pub deltas: Vec<String>,
-    /// What closing added, or why it did not.
+    /// The text that closing added, or the error.
     pub rest: Result<String, String>,
     /// The call.
     pub call: ToolCall,

@@ -1,4 +1,4 @@
-//! What the tests of Plaincall share: the oracles, splitters and examples of `plaincall-oracle`, random
+//! Shared parts of the tests of Plaincall: the oracles, splitters and examples of `plaincall-oracle`, random
 //! tools and calls, a model's server that plays scripts.
 //!
 //! It uses the other crates through their public interfaces only, and is never published.

@@ -69,7 +69,7 @@ pub fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
     one.start < two.end && two.start < one.end
 }
 
-/// What touches an untrusted part although nothing may, if anything does.
+/// Returns the first thing that touches an untrusted part, which nothing may.
 ///
 /// # Panics
 /// When the dialect cannot work.
@@ -92,7 +92,7 @@ pub fn breach(prompt_text: &PromptText, dialect: &Dialect) -> Option<String> {
 /// One text of a prompt text.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Who wrote it.
+    /// The author.
     pub origin: Origin,
     /// Its text.
     pub text: String,

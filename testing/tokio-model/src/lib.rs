@@ -1,4 +1,4 @@
-//! What the runner uses of tokio, so that a scheduler can try interleavings of it.
+//! The part of tokio that the runner uses, so that a scheduler can try interleavings of it.
 //!
 //! The crate `plaincall-interleave` compiles the source of `plaincall` with this crate in the place of tokio. Tasks are
 //! those of the crate `shuttle`: one runs at a time, and at every operation that another task could see the scheduler

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What it holds now.
+/// The memory in use.
 pub(crate) fn now() -> Option<usize> {
     field("VmRSS:")
 }

@@ -9,7 +9,7 @@ use plaincall_syntax::{Dialect, Event, EventKind, MarkerUse, Parser, Slot, Synta
 use crate::memory;
 use crate::prose::Writer;
 
-/// What the whole program may take, in bytes.
+/// The memory limit of the program, in bytes.
 const MOST_MEMORY: usize = 8 << 20;
 
 /// So much of the stream is made at a time, in bytes.
@@ -53,7 +53,7 @@ struct Stretch {
     range: Range<usize>,
 }
 
-/// What the stream is made of.
+/// The contents of the stream.
 #[derive(Clone, Debug)]
 enum Part {
     Text(Stretch),
@@ -74,7 +74,7 @@ struct Source {
     calls: usize,
     /// The pieces to write, in order.
     ahead: VecDeque<Piece>,
-    /// What has been written, in order.
+    /// The written parts, in order.
     due: VecDeque<Part>,
 }
 

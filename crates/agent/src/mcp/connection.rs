@@ -47,7 +47,7 @@ pub(super) struct Connection {
     program: Mutex<Option<BackgroundProcess>>,
     /// Whether the server wrote too long a message.
     is_over: Arc<AtomicBool>,
-    /// Whether it stopped reading the answers to its requests.
+    /// Whether the connection stopped reading the answers to its requests.
     stopped_reading: Arc<AtomicBool>,
 }
 

@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What a server's lines become while requests 1 and 2 wait: errors as `!id`.
+    /// The results of a server's lines while requests 1 and 2 wait: errors as `!id`.
     async fn read_by_client(lines: &[u8]) -> (Vec<String>, bool) {
         let is_over = Arc::default();
         let unreadable = Unreadable::Fail(Arc::clone(&is_over));

@@ -165,7 +165,7 @@ mod tests {
     use crate::mcp::client::Client;
 
     /// A server that asks so much, and reads the answers or does not: whether it asked in vain.
-    async fn is_deaf(pings: usize, reads: bool) -> bool {
+    async fn stops_reading(pings: usize, reads: bool) -> bool {
         let (ours, theirs) = tokio::io::duplex(512);
         let server = tokio::spawn(async move {
             let (read, mut write) = tokio::io::split(theirs);
@@ -206,8 +206,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_read_its_answers() {
-        assert!(is_deaf(10_000, false).await);
-        assert!(!is_deaf(10_000, true).await);
-        assert!(!is_deaf(20, false).await);
+        assert!(stops_reading(10_000, false).await);
+        assert!(!stops_reading(10_000, true).await);
+        assert!(!stops_reading(20, false).await);
     }
 }

@@ -25,7 +25,7 @@ enum Script {
     Function(Box<Answers>),
 }
 
-/// What answers a request, which has this number.
+/// The function that answers a request, given its number.
 type Answers = dyn Fn(usize, &ModelRequest) -> ScriptedReply + Send + Sync;
 
 /// A reply of a script.

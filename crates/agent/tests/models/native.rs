@@ -10,19 +10,15 @@ use plaincall_testkit::model_server::{Head, ModelServer, Script, chunk};
 use serde_json::{Value, json};
 
 fn call(id: &str, name: &str, arguments: &str) -> NativeCall {
-    NativeCall {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        arguments: arguments.to_owned(),
-    }
+    NativeCall::new(id, name, arguments)
 }
 
 fn request() -> ModelRequest {
-    let tools = [NativeTool {
-        name: "add".to_owned(),
-        description: "Adds \"numbers\".".to_owned(),
-        parameters: json!({"type": "object"}),
-    }];
+    let tools = [NativeTool::new(
+        "add",
+        "Adds \"numbers\".",
+        json!({"type": "object"}),
+    )];
     let messages = vec![
         NativeMessage::System("Be brief.".to_owned()),
         NativeMessage::User("1 + 2?".to_owned()),
@@ -37,10 +33,7 @@ fn request() -> ModelRequest {
     ];
     let mut request = ModelRequest::new([]);
     request.seed = Some(7);
-    request.native = Some(Arc::new(NativeRequest {
-        tools: tools.into(),
-        messages,
-    }));
+    request.native = Some(Arc::new(NativeRequest::new(tools, messages)));
     request
 }
 

@@ -187,7 +187,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
     let name = usage.name;
     let message = if call.marker_in_value {
         format!(
-            "{name} takes no body, but the body contains another call: the end marker of this call is missing, so write both again"
+            "{name} takes no body, but the body contains another call: end this call first, then send the other one again too"
         )
     } else {
         let begin = quoted(body.trim_start());

@@ -14,7 +14,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
     } = teaching;
     Some(match part {
         PromptPart::Introduction => "# Calling tools\n\n\
-             You can use tools. To call one, write this as plain text in your reply, each marker at the beginning of a \
+             You can use tools. To call one, write this as plain text in your reply, and start each marker on a new \
              line:"
             .to_owned(),
         PromptPart::Form => form(teaching)?,

@@ -32,9 +32,9 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         }
         PromptPart::Dependencies | PromptPart::Tools => return None,
         PromptPart::MarkerInValue => match teaching.escapes(&[end]) {
-            Some(escapes) => format!(
-                "- A marker in a body gets a backslash before its last character: {escapes}."
-            ),
+            Some(escapes) => {
+                format!("- In a body, put a backslash before a marker's last character: {escapes}.")
+            }
             None => format!("- A body cannot contain `{end}`."),
         },
         PromptPart::Results => results(teaching),

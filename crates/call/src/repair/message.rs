@@ -67,7 +67,8 @@ impl Message {
     }
 
     pub(super) fn more_calls(&mut self) {
-        self.text.trusted("\nMore calls were invalid.\n");
+        self.text
+            .trusted("\nMore calls were invalid: check them too.\n");
     }
 
     pub(super) fn heading(&mut self, name: &str, id: &str) {
@@ -90,7 +91,8 @@ impl Message {
     /// Writes the text of the call: completely, or its beginning and end.
     pub(super) fn written(&mut self, call: &ToolCall) {
         let Some(source) = call.source() else {
-            self.text.trusted("You wrote a call that is too long.\n");
+            self.text
+                .trusted("This call is too long: write a shorter one.\n");
             return;
         };
         let source = source.trim_end_matches(['\n', '\r']);
@@ -236,9 +238,9 @@ impl Message {
         match example.omitted {
             0 => {}
             1 => {
-                self.text.trusted(" One argument is not shown.");
+                self.text.trusted(" Keep the argument that is not shown.");
             }
-            count => self.write(&format!(" {count} arguments are not shown.")),
+            count => self.write(&format!(" Keep the {count} arguments that are not shown.")),
         }
         self.text.trusted("\n");
     }

@@ -26,7 +26,7 @@ pub struct Usage<'s> {
 pub struct UsageItem<'s> {
     /// The parameter.
     pub parameter: &'s Parameter,
-    /// Whether it takes the rest of the line, including blanks: the last one does if it is a string.
+    /// Whether the parameter takes the rest of the line, including blanks: the last one does if it is a string.
     pub takes_rest: bool,
 }
 

@@ -39,7 +39,7 @@ const CLOSING_NOTE_AFTER: Duration = Duration::from_millis(500);
 /// Models, tools and rules come from the configuration and the options, as for `ask`. In a pipe, each line is a
 /// message, only the answers go to standard output, and Ctrl-C ends the program.
 ///
-/// Exit status: 0; 1 if a message from a pipe got no answer; 2 for wrong usage or configuration; 130 after Ctrl-C in a
+/// Exit status: 0 on success; 1 if a message from a pipe got no answer; 2 for wrong usage or configuration; 130 after Ctrl-C in a
 /// pipe, 143 after SIGTERM, 129 after the terminal was closed.
 #[derive(Args, Debug)]
 pub(crate) struct ChatOptions {

@@ -13,7 +13,7 @@ use crate::status::{Outcome, Status};
 /// `~/.local/share/bash-completion/completions/plaincall`, `~/.config/fish/completions/plaincall.fish`, or, for zsh, a
 /// file `_plaincall` in a directory of `fpath`.
 ///
-/// Exit status: 0; 2 for wrong usage.
+/// Exit status: 0 on success; 2 for wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsOptions {
     /// The shell.

@@ -30,7 +30,7 @@ use crate::terminal::palette::{DIM, PLAIN};
 /// Possible secrets are not shown, not even by `--trust`: keys, values of `env`, `headers` and `extra`, arguments of
 /// MCP servers after the first, and queries of URLs.
 ///
-/// Exit status: 0; 1 if something cannot be read or written; 2 for invalid configuration or wrong usage.
+/// Exit status: 0 on success; 1 if something cannot be read or written; 2 for invalid configuration or wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigOptions {
     /// Print one JSON object: `files`, and `values`, each with `path`, `value`, `from` and `origin`.
@@ -107,7 +107,7 @@ struct Shown {
 struct ShownFile {
     from: &'static str,
     file: PathBuf,
-    /// Whether it applies.
+    /// Whether the value applies.
     state: String,
 }
 

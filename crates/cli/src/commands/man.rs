@@ -11,7 +11,7 @@ use crate::status::{Failure, Outcome, Status, print_note};
 
 /// Write the man pages: one for `plaincall`, and one for each command.
 ///
-/// Exit status: 0; 1 if a page cannot be written; 2 for wrong usage.
+/// Exit status: 0 on success; 1 if a page cannot be written; 2 for wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ManOptions {
     /// The directory, such as `~/.local/share/man/man1`. It is created if it does not exist.

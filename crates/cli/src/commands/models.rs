@@ -20,10 +20,10 @@ use crate::status::{Failure, Outcome, Status, print_note};
 /// List the configured models, and the models that each server offers.
 ///
 /// The servers are those of the configuration, and those on the usual local ports: Ollama (at `OLLAMA_HOST` or port
-/// 11434), llama.cpp (8080), LM Studio (1234) and vLLM (8000). All are asked at the same time. A server that does not
+/// 11434), llama.cpp (8080), LM Studio (1234) and vLLM (8000). Servers are queried in parallel. A server that does not
 /// answer is listed with the reason.
 ///
-/// Exit status: 0, even if a server does not answer; 2 for invalid configuration or wrong usage.
+/// Exit status: 0 on success, even if a server does not answer; 2 for invalid configuration or wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsOptions {
     /// Print one JSON object: `default`, `models` (the configured ones) and `servers`.

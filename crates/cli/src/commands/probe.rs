@@ -33,29 +33,29 @@ const LIST: &str = "list";
 
 /// Measure whether Plaincall helps a model.
 ///
-/// The model gets forty tasks of the kinds that fail in practice, several times and in four ways ("arms"): with the
-/// server's own tool calls (`native`), with JSON in the prompt as programs do it by hand (`json`), and with Plaincall's
-/// syntaxes (`block`, `emoji`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if
-/// the simulated world has changed exactly as requested and the answer contains what only the results reveal. No model
-/// judges the answers. The tools do nothing outside of the simulation: they write no files and send no data.
+/// The model gets forty tasks that are hard for tool calls. It tries each several times with each way of calling tools
+/// ("arm"): the server's native tool calls (`native`), JSON described in the prompt (`json`), and Plaincall's syntaxes
+/// (`block`, `emoji`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if the
+/// simulated world has changed exactly as requested and the answer contains the facts that only the results reveal. No
+/// model rates the answers. The tools change only the simulation: they write no files and send no data.
 ///
 /// At the end, `probe` prints a table with 95 % confidence intervals and a recommendation: a configuration for
-/// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends it early, with the
-/// results so far; with `--record`, the same command continues later.
+/// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends the comparison early
+/// and prints the results so far; with `--record`, the same command continues later.
 ///
-/// A whole comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes and
+/// A full comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes and
 /// gives a first impression.
 ///
-/// Other arms are `block-keyed` and `emoji-keyed` (with a random key in the markers, so that untrusted text cannot
-/// contain one) and `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`).
+/// Further arms: `block-keyed` and `emoji-keyed` have a random key in the markers, so that untrusted text cannot contain
+/// one; `block-angle` has the markers `<<<START:`, `<<<END:` and `@param:`.
 ///
 /// Exit status: 0 with a recommendation; 1 if the model solved no task with calls or its server cannot be reached; 2
 /// for wrong usage; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeOptions {
-    /// The base URL of the model server, up to `/v1`, whose API key is read from `PLAINCALL_KEY`; or the name of a model:
-    /// that of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID`, `replay:FILE`, or `reference:ARM` for a
-    /// scripted model that is good at one arm. Default: `model` in the configuration.
+    /// The base URL of the model server, up to `/v1` (its API key is read from `PLAINCALL_KEY`), or the name of a model:
+    /// `NAME` of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID`, `replay:FILE`, or `reference:ARM` for
+    /// a scripted model that is good at one arm. Default: `model` in the configuration.
     #[arg(value_name = "URL|NAME")]
     address: Option<String>,
 
@@ -79,12 +79,12 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// End after at most 100 seconds, with the tasks that fit by the measured time. Each is tried once.
+    /// Stop after at most 100 seconds. Runs as many tasks as fit, each once.
     #[arg(long, conflicts_with_all = ["repeat", "record"])]
     quick: bool,
 
-    /// Write each finished attempt to this file, as a line of JSON with its transcript. If the file exists, continue its
-    /// comparison.
+    /// Write each finished attempt to this file, one line of JSON with its transcript each. If the file exists, continue
+    /// the comparison that it contains.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -109,7 +109,7 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "NUMBER")]
     temperature: Option<f64>,
 
-    /// The seed of the first repetition; each further one adds 1. Default: none is sent.
+    /// The seed of the first repetition; each further repetition adds 1. Default: no seed is sent.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 

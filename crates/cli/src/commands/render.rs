@@ -31,7 +31,7 @@ pub(crate) struct RenderOptions {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What to write.
+    /// The output.
     #[arg(long = "as", value_name = "KIND", default_value = "calls")]
     what: Rendered,
 
@@ -55,7 +55,7 @@ pub(crate) struct RenderOptions {
     dialect: DialectOptions,
 }
 
-/// What `render` writes.
+/// The outputs of `render`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Rendered {
     /// Calls, from JSON.

@@ -153,12 +153,12 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) run_directory: Option<PathBuf>,
 
-    /// What to do with calls without an end marker. Default: `reject`.
+    /// Whether calls without an end marker run. Default: `reject`.
     ///
-    /// With `reject`, a call that the next call ended runs only if its tool has the effect `read`. A block call that the
-    /// end of the input ended runs with `--complete` or, if the input is a file, if its tool has the effect `read`.
-    /// `run` is for models that forget end markers: a call of any tool also ends at the next call, at the end of a file,
-    /// or at the end of complete input.
+    /// With `reject`, a call that ends where the next call begins runs only if its tool has the effect `read`. A block
+    /// call that ends with the input runs only with `--complete` or, if the input is a file, if its tool has the effect
+    /// `read`. `run` is for models that forget end markers: it also accepts a call of any tool that ends at the next
+    /// call, at the end of a file, or at the end of complete input.
     #[arg(long, value_name = "CHOICE")]
     pub(crate) unclosed: Option<UnclosedChoice>,
 

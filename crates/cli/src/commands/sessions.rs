@@ -33,7 +33,7 @@ const MAX_QUESTION: usize = 60;
 /// option or, if it is the most recent, with `--continue`. A session is stored as the log of its run, readable only by
 /// its owner, in the directory that `plaincall config` shows as `sessions`. Other commands for logs also work on it.
 ///
-/// Exit status: 0; 1 if a session does not exist or cannot be read; 2 for wrong usage or configuration.
+/// Exit status: 0 on success; 1 if a session does not exist or cannot be read; 2 for wrong usage or configuration.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsOptions {
     #[command(subcommand)]

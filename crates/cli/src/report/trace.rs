@@ -138,7 +138,7 @@ pub(crate) struct Attempt {
 #[derive(Debug, Serialize)]
 pub(crate) struct Open {
     pub(crate) state: CallState,
-    /// What `--resume` does with it: a phrase that follows "`--resume`".
+    /// The effect of `--resume` on it: a phrase that follows "`--resume`".
     pub(crate) resume: &'static str,
 }
 

@@ -178,7 +178,7 @@ fn calls_of_a_client() {
                 "gret",
                 json!({}),
                 Err(
-                    "unknown tool `gret`; available tools: `greet`, `put`, `get`, `secret`, `wait`; did you mean `greet`?",
+                    "unknown tool `gret`; did you mean `greet`? Use one of `greet`, `put`, `get`, `secret`, `wait`",
                 ),
             ),
         ],

@@ -63,7 +63,7 @@ pub(super) fn page() -> String {
     for group in groups(&commands) {
         push(
             &mut text,
-            format_args!("\n## {} options\n\n", group.heading),
+            format_args!("\n## {} options\n\n", singular(group.heading)),
         );
         for (arg, names) in &group.options {
             let only = if names.len() < group.commands.len() {
@@ -151,17 +151,28 @@ fn section(text: &mut String, name: &str, command: &Command) {
             headings.push(heading);
         }
     }
+    let mut is_first = true;
     for heading in headings {
-        let anchor = heading.to_lowercase();
+        let name = singular(heading).to_lowercase();
+        let separator = if is_first { "\nSee also: " } else { ", " };
         push(
             text,
-            format_args!("- and the [{anchor} options](#{anchor}-options)\n"),
+            format_args!("{separator}[{name} options](#{name}-options)"),
         );
+        is_first = false;
+    }
+    if !is_first {
+        text.push_str(".\n");
     }
     paragraphs(
         text,
         command.get_after_long_help().or(command.get_after_help()),
     );
+}
+
+/// The heading of options in the singular: "Limits" becomes "Limit".
+fn singular(heading: &str) -> &str {
+    heading.strip_suffix('s').unwrap_or(heading)
 }
 
 /// A list of arguments and options.

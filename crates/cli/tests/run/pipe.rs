@@ -284,9 +284,9 @@ fn input_of_every_kind() {
     Scene::new(call("listen:d", &[("x", &long)]))
         .run(&[])
         .assert(1, &["rejected"]);
-    let deaf =
-        call("say:a", &[("text", &"z".repeat(70_000))]) + &call("deaf:d:a", &[("text", "x")]);
-    Scene::new(deaf).run(&[]).assert(0, &["2 calls: 2 ok"]);
+    let unread =
+        call("say:a", &[("text", &"z".repeat(70_000))]) + &call("unread:d:a", &[("text", "x")]);
+    Scene::new(unread).run(&[]).assert(0, &["2 calls: 2 ok"]);
     // Control characters cannot harm a reader of the output.
     let ended = Scene::new(call("binary:b", &[])).run(&[]);
     ended.assert(0, &["␀\u{fffd}␛[31mred␇"]);
@@ -382,7 +382,7 @@ fn mistakes() {
         "7 calls: 1 ok, 6 rejected",
         "these calls wait for each other: `a`, `b`",
         "`missing`",
-        "unknown tool `sya`; available tools: `say`",
+        "unknown tool `sya`; did you mean `say`?",
         "fine",
     ];
     check(&calls.concat(), &[], 1, &expected);

@@ -33,10 +33,7 @@ fn for_model(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec
     let body = request(&json!({"messages": messages})).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new(secret);
-    let caller = Caller {
-        secret: &secret,
-        key: "",
-    };
+    let caller = Caller::new(&secret, "");
     match translate(request, settings, caller, &ToolCache::new()) {
         Ok(Translation::Changed { upstream, .. }) => {
             let messages = upstream.messages.into_iter();

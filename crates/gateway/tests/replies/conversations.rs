@@ -91,10 +91,7 @@ impl Setting {
         let body = request.to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
         let secret = Secret::new("secret");
-        let caller = Caller {
-            secret: &secret,
-            key: "me",
-        };
+        let caller = Caller::new(&secret, "me");
         match translate(request, &self.settings, caller, &ToolCache::new()) {
             Ok(Translation::Changed { upstream, plan }) => {
                 let written = plaincall_wire::write(&upstream);

@@ -79,10 +79,7 @@ pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
     let body = request(fields).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new("secret");
-    let caller = Caller {
-        secret: &secret,
-        key: "",
-    };
+    let caller = Caller::new(&secret, "");
     match translate(request, settings, caller, &ToolCache::new()) {
         Ok(Translation::Changed { plan, .. }) => *plan,
         other => panic!("{other:?}"),

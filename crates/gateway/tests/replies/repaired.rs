@@ -95,7 +95,7 @@ fn rounds_of_repair() {
         &named,
         &[ADD, "!!!GADGET_START:now\n!!!GADGET_END"],
         r#""" now({}) tool_calls"#,
-        &["unknown tool `add`; available tools: `now`"],
+        &["unknown tool `add`: use `now`"],
     );
     check_rounds(
         &none,
@@ -209,15 +209,15 @@ fn calls_that_may_not_run() {
         (misspelled, "looks like the end marker"),
         (
             format!("{started}!!!GADGT_END\nDone.\n"),
-            "a marker or text like one",
+            "text like a marker",
         ),
         (
             format!("{started}a !!!GADGET_START:now\n"),
-            "a marker or text like one",
+            "text like a marker",
         ),
         (
             format!("{started}{NOW}"),
-            "no end marker before the next call",
+            "the next call begins before the `!!!GADGET_END`",
         ),
         (escaped, ""),
     ] {

@@ -357,7 +357,7 @@ async fn clients_that_go_away() {
     let whole = chat(&asked);
     let stalling = || Script::stream(&["I add.\n"], "stop").only(1, Then::Stall);
     let silent = || Script::nothing(Then::Stall);
-    let stages: &[(&str, usize, Option<Script>)] = &[
+    let steps: &[(&str, usize, Option<Script>)] = &[
         ("before the head", 0, None),
         ("in the head", 30, None),
         ("behind the head", whole.len() - asked.len(), None),
@@ -377,7 +377,7 @@ async fn clients_that_go_away() {
     })
     .await;
     let (mut reported, mut dropped) = (0, 0);
-    for (stage, sent, script) in stages {
+    for (step, sent, script) in steps {
         for how in ["close", "reset", "half"] {
             server.play(script.clone());
             let mut stream = TcpStream::connect(gateway.address).await.unwrap();
@@ -386,7 +386,7 @@ async fn clients_that_go_away() {
                 server.until(|seen| seen.busy == 1).await;
                 dropped += 1;
             }
-            if *stage == "in the answer" {
+            if *step == "in the answer" {
                 let mut begin = [0; 10];
                 let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut begin));
                 read.await.unwrap().unwrap();
@@ -400,14 +400,14 @@ async fn clients_that_go_away() {
                 _ => drop(stream),
             }
             nothing_is_left(&gateway, &server).await;
-            assert_eq!(server.seen().dropped, dropped, "{stage}, {how}");
+            assert_eq!(server.seen().dropped, dropped, "{step}, {how}");
             reported += usize::from(*sent + asked.len() >= whole.len());
             let reports = gateway.reports(reported).await;
             assert!(
                 reports
                     .iter()
                     .all(|report| report.is_abandoned || report.status == 400),
-                "{stage}, {how}: {reports:?}"
+                "{step}, {how}: {reports:?}"
             );
         }
     }

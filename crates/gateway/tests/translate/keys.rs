@@ -17,10 +17,7 @@ fn key(request: &Value, secret: &str, caller: &str) -> String {
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new(secret);
-    let caller = Caller {
-        secret: &secret,
-        key: caller,
-    };
+    let caller = Caller::new(&secret, caller);
     let translated = translate(request, &settings, caller, &ToolCache::new());
     let Ok(Translation::Changed { upstream, plan }) = translated else {
         panic!("it offers tools");

@@ -9,10 +9,8 @@ fn plan(offers: &ToolCache, name: &str, description: &str) -> ReplyPlan {
     let tool = json!({"type": "function", "function": {"name": name, "description": description}});
     let body = json!({"messages": [], "tools": [tool]}).to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
-    let caller = Caller {
-        secret: &Secret::new("secret"),
-        key: "",
-    };
+    let secret = Secret::new("secret");
+    let caller = Caller::new(&secret, "");
     match translate(request, &ModelSettings::default(), caller, offers) {
         Ok(Translation::Changed { plan, .. }) => *plan,
         other => panic!("it offers a tool: {other:?}"),

@@ -31,7 +31,7 @@ pub struct TornTail {
     pub line: u64,
     /// Its size, in bytes.
     pub bytes: usize,
-    /// Whether it may be the start of a call of a tool that writes. Then such a call counts as started.
+    /// Whether the line may be the start of a call of a tool that writes. Then such a call counts as started.
     pub may_be_start: bool,
 }
 

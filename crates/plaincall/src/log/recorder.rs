@@ -16,7 +16,7 @@ use crate::event::RunEvent;
 /// A larger buffer, in bytes, is not reused for the next batch.
 const KEPT_BUFFER: usize = 1024 * 1024;
 
-/// What a line must survive before it counts as safe.
+/// The durability that a line needs before it counts as safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// A crash of this process.

@@ -34,7 +34,7 @@ pub struct BackgroundProcess {
 pub struct ProcessExit {
     /// The exit status.
     pub status: ExitStatus,
-    /// Whether it had to be stopped.
+    /// Whether the process had to be stopped.
     pub was_stopped: bool,
     /// The end of its standard error.
     pub stderr: String,

@@ -91,7 +91,7 @@ fn name_of(program: &str) -> &str {
 }
 
 /// Returns the words of a text that is exactly one simple command, without operators, expansions, substitutions,
-/// redirections, assignments and comments. Returns `None` when in doubt.
+/// redirections, assignments and comments. Returns `None` if it is not certain.
 pub(super) fn simple_command(text: &str) -> Option<Vec<String>> {
     let text = text.trim_matches([' ', '\t', '\n']);
     let mut words = Vec::new();
@@ -153,7 +153,7 @@ pub(crate) fn command_words(text: &str) -> Vec<Vec<String>> {
 pub(crate) struct Expanded {
     /// Its unquoted words, without leading assignments and reserved words.
     pub(crate) words: Vec<String>,
-    /// Whether it is a wrapper: it runs another command, which may begin at any of its words.
+    /// Whether the program is a wrapper: it runs another command, which may begin at any of its words.
     pub(crate) may_run_others: bool,
 }
 

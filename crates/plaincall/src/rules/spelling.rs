@@ -125,7 +125,7 @@ fn matches_as_path(plain_pattern: &Pattern, text: &str) -> bool {
 
 /// A path without empty segments, `.`, `..` and a trailing slash.
 struct Path {
-    /// Whether it leads above its base directory, which is unknown here, so the rest may be in any directory.
+    /// Whether the path leads above its base directory, which is unknown here, so the rest may be in any directory.
     climbs: bool,
     text: String,
 }

@@ -56,7 +56,7 @@ fn kept_logs_say_what_was_written() {
         .filter_map(|event| match event {
             RunEvent::Text(delta) => match delta.source {
                 Source::Text(text) => Some(text.to_string()),
-                Source::Bytes(_) => None,
+                _ => None,
             },
             _ => None,
         });

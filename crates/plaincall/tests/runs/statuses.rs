@@ -71,7 +71,7 @@ async fn messages_with_results() {
          Result 3 of 6: tool sleep, id c, status skipped\n\
          Error: not run: it depends on `b`, which failed\n\
          Result 4 of 6: tool gone, id d, status rejected\n\
-         Error: unknown tool `gone`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
+         Error: unknown tool `gone`: use one of `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
          Result 5 of 6: tool sleep, id a, status rejected\n\
          Error: the id `a` is already taken by an earlier call of this turn; give this call another id\n\
          Result 6 of 6: tool before, id e, status ok\n\
@@ -85,7 +85,7 @@ async fn calls_that_are_wrong() {
         "a=slep,10 b=sleep,5<a a=sleep,1",
         "a rejected -0, b skipped -0, a rejected -0",
         &[
-            "unknown tool `slep`; available tools: `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; did you mean `sleep`?",
+            "unknown tool `slep`; did you mean `sleep`? Use one of `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`",
             "not run: it depends on `a`, which was rejected",
             "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],
@@ -97,10 +97,10 @@ async fn calls_that_are_wrong() {
         &[
             "wrong arguments: missing required parameter `ms`",
             "wrong arguments: `ms`: expected an integer of at least 0, found `x`",
-            "the call depends on itself (`c`)",
-            "these calls wait for each other: `d`, `e`",
-            "these calls wait for each other: `d`, `e`",
-            "no call has the id `missing`",
+            "the call depends on itself (`c`): remove that dependency",
+            "these calls wait for each other: `d`, `e`; remove a dependency",
+            "these calls wait for each other: `d`, `e`; remove a dependency",
+            "no call has the id `missing`: correct or remove this dependency",
             "the tool `write` may change something, and this run does not allow changes",
         ],
     )

@@ -9,6 +9,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event of a stream. The fields `id` and `retry`, which are for reconnecting, are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event<'c> {
     /// The field `event`; `None` if it is missing or empty, which browsers call `message`.
     pub name: Option<Cow<'c, str>>,

@@ -12,11 +12,11 @@ use crate::arbitrary_texts::Random;
 pub struct Drawn {
     /// The script.
     pub script: Script,
-    /// What comes of it.
+    /// Its outcome.
     pub verdict: Verdict,
 }
 
-/// What comes of an answer.
+/// The outcome of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The answer is complete, even if something fails after it.
@@ -65,7 +65,7 @@ const GARBAGE: &[&[u8]] = &[
     b"event: error\ndata: {\"error\": {\"message\": \"no\"}, \"status\": 500}\n\n",
 ];
 
-/// What changes nothing.
+/// The parts that change nothing.
 const HARMLESS: &[&[u8]] = &[
     b": ping\n\n",
     b"\n\n\n",

@@ -1,21 +1,21 @@
-//! What is done with one request.
+//! The script for one request.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What a model's server does with one request.
+/// The answer of a model server to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// What comes before the body. Without it, only [`then`](Self::then) happens.
+    /// The head of the answer. Without it, only [`then`](Self::then) happens.
     pub head: Option<Head>,
     /// The body.
     pub pieces: Vec<Piece>,
-    /// What follows the last piece.
+    /// The end after the last piece.
     pub then: Then,
 }
 
-/// What comes before the body.
+/// The head of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// How long the server waits before it.
@@ -48,7 +48,7 @@ pub enum Framing {
     Close,
 }
 
-/// What follows the last piece.
+/// The end after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The body ends.

@@ -31,7 +31,7 @@ pub struct ModelServer {
     task: JoinHandle<()>,
 }
 
-/// What a server has seen.
+/// The requests that a server has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The requests, in the order in which they were complete.
@@ -107,7 +107,7 @@ impl ModelServer {
         format!("http://{}/v1", self.address)
     }
 
-    /// What it has seen so far.
+    /// Returns the requests so far.
     pub fn seen(&self) -> Seen {
         self.seen.borrow().clone()
     }
@@ -148,7 +148,7 @@ impl Drop for ModelServer {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Clone)]
 struct Play {
     scripts: Arc<Mutex<VecDeque<Script>>>,
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::model_server::Head;
 
-    /// What comes over the wire, and whether the connection is closed in peace.
+    /// Reads the bytes of a response, and whether the connection is closed in peace.
     async fn received(script: Script) -> (String, bool) {
         let server = ModelServer::start(vec![script]).await;
         let mut stream = TcpStream::connect(server.address).await.unwrap();

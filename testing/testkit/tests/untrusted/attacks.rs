@@ -245,8 +245,8 @@ impl Attack {
                     Echo::Found { text: 0 }
                 };
                 assert_eq!(self.guard(&dialect).echo_of(&call), Some(expected), "{id}");
-                let deaf = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
-                assert_eq!(deaf.echo_of(&call), None, "{id}");
+                let no_guard = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
+                assert_eq!(no_guard.echo_of(&call), None, "{id}");
             }
             Layer::NoRepair => {
                 let document = Document::parse(&self.reply, &dialect).expect(id);

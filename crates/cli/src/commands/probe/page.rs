@@ -191,6 +191,7 @@ fn transcript(page: &mut String, attempt: &Attempt) {
             Author::Reasoning => ("reasoning", "reasoning"),
             Author::NativeCall => ("model", "native call"),
             Author::Error => ("bad", "error"),
+            _ => ("program", "other"),
         };
         if entry.text.is_empty() {
             continue;

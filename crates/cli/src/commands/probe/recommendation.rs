@@ -93,7 +93,7 @@ fn figures(arm: &ArmReport) -> String {
     )
 }
 
-/// What went wrong with the recommended arm.
+/// The problems of the recommended arm.
 fn failures(report: &Report, arm: &str) -> String {
     let own = report.attempts.iter().filter(|attempt| attempt.arm == arm);
     let mut lines: Vec<String> = own

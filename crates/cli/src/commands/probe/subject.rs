@@ -16,7 +16,7 @@ use crate::status::Failure;
 /// The prefix of a reference model's name.
 const REFERENCE: &str = "reference:";
 
-/// What the options say about the model.
+/// The options about the model.
 pub(super) struct Given<'g> {
     pub(super) address: Option<&'g str>,
     pub(super) model: Option<&'g str>,

@@ -31,7 +31,7 @@ pub(crate) struct LimitOptions {
 
 /// The timeouts of the server.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Times")]
+#[command(next_help_heading = "Timeouts")]
 pub(crate) struct TimeOptions {
     /// The longest wait before a retry. If the model server asks for a longer one, its response goes to the client.
     #[arg(long, value_name = "TIME", default_value = "5s")]

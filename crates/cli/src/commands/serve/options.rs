@@ -131,8 +131,8 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) arguments: Arguments,
 
-    /// What to do with calls without an end marker. `run` is for models that forget them: a call that ended at the next
-    /// call or at the end of a complete reply is then sent.
+    /// Whether calls without an end marker are sent. `run` is for models that forget end markers: it accepts a call that
+    /// ends at the next call or at the end of a complete reply.
     #[arg(
         long,
         value_name = "CHOICE",

@@ -18,7 +18,7 @@ use crate::terminal::interrupts::until_interrupted;
 ///
 /// Parameters are listed with their types. A `?` marks an optional parameter.
 ///
-/// Exit status: 0; 1 if a file cannot be read or is invalid; 2 for wrong usage or configuration; 130 or 143 after a
+/// Exit status: 0 on success; 1 if a file cannot be read or is invalid; 2 for wrong usage or configuration; 130 or 143 after a
 /// signal. All MCP servers that were started are stopped.
 #[derive(Args, Debug)]
 pub(crate) struct ListOptions {

@@ -31,7 +31,7 @@ pub(super) struct Run {
     is_asking: bool,
     upstream_headers: HeaderMap,
     answer: Option<Answer>,
-    /// What may still arrive, once the reply has ended.
+    /// The part that may still arrive, once the reply has ended.
     late: Option<Late>,
     /// The model server's headers for the client.
     headers: HeaderMap,

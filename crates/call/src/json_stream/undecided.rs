@@ -4,9 +4,9 @@ use plaincall_syntax::is_blank;
 
 /// Reads a text piece by piece until it is certain to be a string (`spec/json-stream.md` 3).
 ///
-/// A text in doubt may still be a string.
+/// A text that is undecided may still be a string.
 #[derive(Clone, Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct Undecided {
     words: &'static [&'static str],
     may_be_number: bool,
     state: State,
@@ -30,7 +30,7 @@ enum State {
     Certain,
 }
 
-impl Doubt {
+impl Undecided {
     /// For a text without a schema (`spec/block.md` 7.7).
     pub(crate) fn guessed() -> Self {
         Self::new(&["true", "false"], true)
