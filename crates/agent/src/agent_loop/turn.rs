@@ -5,17 +5,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use plaincall::call::{CallError, MissingEnd, ReplyItem, ToolCall};
-use plaincall::{CallResult, RunEvent, Status, Stop, Toolbox, Turn, TurnEvent, TurnResults};
+use plaincall::{CallResult, Run, RunEvent, Status, Stop, Toolbox, Turn, TurnEvent, TurnResults};
 use tokio::select;
+use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::AgentRun;
 use crate::agent_loop::request::Begun;
 use crate::answer::AgentErrorKind;
+use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, Usage};
+use crate::subagent::Submissions;
 
 /// How many bytes of a reply are read before waiting for the run.
 const READ_AHEAD: usize = 64 << 10;
@@ -204,8 +207,7 @@ impl AgentRun<'_> {
             ..
         } = &mut *self.talk;
         let mut read = Read::default();
-        let mut usage = None;
-        let (mut finish, mut end) = (None, None);
+        let (mut usage, mut finish, mut end, mut is_over) = (None, None, None, false);
         // Dropped when reading ends, because it holds the request to the server.
         let mut reading = None;
         let mut turn = match next {
@@ -220,18 +222,10 @@ impl AgentRun<'_> {
             } => {
                 read.submitted = submitted;
                 finish = Some(Finish::new(Stop::Broken));
-                let mut turn = run.resume_turn();
-                match submissions {
-                    Some(submissions) if continues => {
-                        submissions.resume(&self.budget, turn.submitted());
-                    }
-                    _ => turn.cancel(),
-                }
-                turn.end(Stop::Broken);
-                turn
+                let submissions = submissions.as_ref().filter(|_| continues);
+                resume(run, submissions, &self.budget)
             }
         };
-        let mut is_over = false;
         loop {
             let next = async { reading.as_mut()?.next().await };
             let message = async { submissions.as_mut()?.next().await };
@@ -271,20 +265,10 @@ impl AgentRun<'_> {
                             continue;
                         }
                     }
-                    Some(Ok(ReplyNext::Piece(Piece::Usage(so_far)))) => {
-                        usage = Some(so_far);
+                    Some(Ok(ReplyNext::Piece(piece))) => {
+                        pass_on(piece, &mut usage, &self.out).await;
                         continue;
                     }
-                    Some(Ok(ReplyNext::Piece(Piece::Reasoning(text)))) => {
-                        let _ = self.out.send(AgentEvent::Reasoning(text)).await;
-                        continue;
-                    }
-                    Some(Ok(ReplyNext::Piece(Piece::Retry(retry)))) => {
-                        let _ = self.out.send(AgentEvent::Retry(retry)).await;
-                        continue;
-                    }
-                    // Only native requests have such calls, and this is none.
-                    Some(Ok(ReplyNext::Piece(Piece::Call(_)))) => continue,
                     Some(Ok(ReplyNext::Finish(finish))) => Ok(finish),
                     Some(Err(error)) => Err(AgentErrorKind::Model(error)),
                     None => Ok(Finish::new(Stop::Broken)),
@@ -300,20 +284,46 @@ impl AgentRun<'_> {
         let finish = finish.unwrap_or(Finish::new(Stop::Broken));
         let results = turn.finish(finish.stop).await;
         read.finished = read.finished.take().filter(|_| results.is_last());
-        let written = std::mem::take(&mut self.talk.written);
-        let added = self
-            .talk
-            .add_turn(written.clone(), results.iter().cloned().collect());
-        added.map_err(AgentErrorKind::Dialect)?;
-        Ok(Turned {
-            written,
+        let turned = Turned {
+            written: std::mem::take(&mut self.talk.written),
             usage,
             read,
             results,
             finish,
             end,
-        })
+        };
+        let results = turned.results.iter().cloned().collect();
+        let added = self.talk.add_turn(turned.written.clone(), results);
+        added.map_err(AgentErrorKind::Dialect)?;
+        Ok(turned)
     }
+}
+
+/// Handles a part of a reply that is not its text.
+async fn pass_on(piece: Piece, usage: &mut Option<Usage>, out: &Sender<AgentEvent>) {
+    let event = match piece {
+        Piece::Usage(so_far) => return *usage = Some(so_far),
+        Piece::Reasoning(text) => AgentEvent::Reasoning(text),
+        Piece::Retry(retry) => AgentEvent::Retry(retry),
+        // Only native requests have such calls, and this is none.
+        Piece::Call(_) | Piece::Text(_) => return,
+    };
+    let _ = out.send(event).await;
+}
+
+/// Opens an interrupted turn again and ends its reply. Without `submissions`, its calls are cancelled.
+fn resume<'run>(
+    run: &'run mut Run,
+    submissions: Option<&Submissions>,
+    budget: &Arc<Budget>,
+) -> Turn<'run> {
+    let mut turn = run.resume_turn();
+    match submissions {
+        Some(submissions) => submissions.resume(budget, turn.submitted()),
+        None => turn.cancel(),
+    }
+    turn.end(Stop::Broken);
+    turn
 }
 
 fn too_long() -> AgentErrorKind {

@@ -192,8 +192,8 @@ fn agent(stage: &Arc<Stage>, dialect: &Dialect) -> Agent {
         // The definitions of its tools decide how its calls are written.
         let known = build(Vec::new()).tools().clone();
         let replies = replies.iter().map(|text| spelled(text, dialect, &known));
-        let built = build(replies.collect());
-        below = Some((name, built));
+        let agent = build(replies.collect());
+        below = Some((name, agent));
     }
     below.unwrap().1
 }
