@@ -32,10 +32,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the session that the options name.
+    /// Opens the session that the options name. A new one is created only if `check_new` succeeds.
     pub(crate) fn open(
         options: &SessionOptions,
         configuration: &Configuration,
+        check_new: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Option<Self>, Failure> {
         let directory = match (&options.session, options.is_continued) {
             (None, false) => return Ok(None),
@@ -55,6 +56,9 @@ impl Session {
         };
         check_name(&name)?;
         let path = directory.join(format!("{name}{EXTENSION}"));
+        if !path.exists() {
+            check_new()?;
+        }
         let failed = |error: LogError| {
             Failure::Runtime(match error {
                 LogError::InUse { .. } => {

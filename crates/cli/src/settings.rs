@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::options::{AgentOptions, FileOptions};
-use crate::status::Failure;
+use crate::status::{Failure, print_note};
 use crate::terminal::problems;
 use crate::tools_file;
 
@@ -59,6 +59,7 @@ impl Configuration {
     pub(crate) fn load(
         files: &FileOptions,
         options: Node,
+        agent: Option<&str>,
         is_about_project: bool,
         environment: &Environment,
     ) -> Result<Self, Failure> {
@@ -78,6 +79,7 @@ impl Configuration {
             defaults: defaults(state.as_deref()),
             environment: from_variables(environment)?,
             options,
+            agent: agent.map(str::to_owned),
             ..Layers::default()
         };
         if let Some(path) = &user_file
@@ -104,6 +106,12 @@ impl Configuration {
             let (pointer, message) = problems.into_iter().next().unwrap_or_default();
             invalid(&pointer, &message)
         })?;
+        if let Some(name) = agent.filter(|name| !settings.agents.contains_key(*name)) {
+            if let Some(warning) = project.as_ref().and_then(Project::warning) {
+                print_note(&warning);
+            }
+            return Err(unknown_agent(name, &settings));
+        }
         // Layers that are valid on their own may still conflict.
         if let Some((location, message)) = settings.problems().first() {
             return Err(invalid(location.pointer(), message));
@@ -126,7 +134,13 @@ impl Configuration {
 
     /// Loads the configuration for the options of an agent.
     pub(crate) fn of(options: &AgentOptions, environment: &Environment) -> Result<Self, Failure> {
-        let mut configuration = Self::load(&options.files, options.layer(), false, environment)?;
+        let mut configuration = Self::load(
+            &options.files,
+            options.layer(),
+            options.agent.as_deref(),
+            false,
+            environment,
+        )?;
         if options.no_tools {
             let settings = &mut configuration.settings;
             settings.tools.clear();
@@ -184,6 +198,18 @@ impl Configuration {
         let text = tools_file::text(&name, bytes.clone())?;
         Ok((name, text))
     }
+}
+
+fn unknown_agent(name: &str, settings: &Settings) -> Failure {
+    let names = || settings.agents.keys().map(String::as_str);
+    let known: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+    let known = if known.is_empty() {
+        format!("add a table `[agents.{name}]` to the configuration")
+    } else {
+        format!("the configuration has {}", known.join(", "))
+    };
+    let near = did_you_mean(name, names());
+    Failure::Configuration(format!("unknown agent `{name}`; {known}{near}"))
 }
 
 /// Returns the default values.

@@ -49,7 +49,7 @@ pub use node::{Node, Origin, Value, child, dotted};
 pub use secret::{Address, Hide, is_secret_name, not_shown, redacted, redacted_prose, starred};
 pub use settings::{
     Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MAX_REPAIR_ROUNDS, Mcp, Model,
-    OnNoToolCall, Reasoning, Settings, Syntax, measured_models, read_models, read_settings,
-    reference, schema, untrusted, variables, with_markers,
+    NamedAgent, OnNoToolCall, Reasoning, Settings, Syntax, measured_models, read_models,
+    read_settings, reference, schema, untrusted, variables, with_markers,
 };
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

@@ -68,6 +68,11 @@ pub struct Settings {
     /// Models, by the names that you use for them.
     pub models: BTreeMap<String, Model>,
 
+    /// Named agents, for `plaincall ask --agent NAME` and `plaincall chat --agent NAME`. What an agent sets replaces the values
+    /// of the files and of environment variables; options replace what an agent sets. An agent that sets one of `tools`,
+    /// `builtin` and `mcp` has only these tools.
+    pub agents: BTreeMap<String, NamedAgent>,
+
     /// Rules that allow or deny calls, or require your approval. The first rule that matches a call decides. By default, tools
     /// that only read may run, and you are asked about all others.
     ///
@@ -75,6 +80,33 @@ pub struct Settings {
     /// deny more but cannot override what you deny. Rules in a tools file apply only to the tools of that file, and are
     /// checked last. The table `[run]` of the first tools file applies to all tools.
     pub rules: Vec<RuleTable>,
+}
+
+/// A named agent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct NamedAgent {
+    /// The model to use, as in the key `model` at the top level.
+    pub model: Option<String>,
+
+    /// The system prompt.
+    pub system: Option<String>,
+
+    /// A file with the system prompt, instead of `system`.
+    pub system_file: Option<FilePath>,
+
+    /// Files that define commands as tools (`tools.toml`).
+    pub tools: Vec<FilePath>,
+
+    /// The built-in tools, with the keys of `[builtin]`.
+    pub builtin: Builtin,
+
+    /// Tools of MCP servers, with the keys of `[mcp]`.
+    pub mcp: Mcp,
+
+    /// The limits of one answer, with the keys of `[limits]`.
+    pub limits: Limits,
 }
 
 /// The built-in tools.

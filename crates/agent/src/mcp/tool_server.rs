@@ -419,6 +419,11 @@ fn defined(tool: &Tool) -> ToolDefinition {
     schema
         .entry("type")
         .or_insert_with(|| Value::String("object".to_owned()));
+    if !spec.examples.is_empty() {
+        let examples = spec.call_examples();
+        let examples = examples.iter().map(|one| one.arguments.clone());
+        schema.insert("examples".to_owned(), examples.collect());
+    }
     let hints = ToolAnnotations::new().read_only(spec.effect == Effect::Read);
     let hints = match spec.effect {
         Effect::Read => hints,

@@ -71,7 +71,8 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
         return Ok(Status::Success);
     }
     let environment = Environment::read();
-    let configuration = Configuration::load(&options.files, Node::default(), true, &environment)?;
+    let configuration =
+        Configuration::load(&options.files, Node::default(), None, true, &environment)?;
     if let Some(fingerprint) = &options.trust {
         return trust(&configuration, fingerprint, output);
     }

@@ -86,7 +86,8 @@ struct ServerRequest {
 
 pub(crate) fn models(options: &ModelsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
-    let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
+    let configuration =
+        Configuration::load(&options.files, Node::default(), None, false, &environment)?;
     if let Some(warning) = configuration.warning() {
         print_note(&warning);
     }

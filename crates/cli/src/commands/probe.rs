@@ -20,7 +20,7 @@ use crate::commands::probe::recorded::Recorded;
 use crate::commands::probe::subject::{Given, Subject};
 use crate::environment::Environment;
 use crate::options::{Color, FileOptions};
-use crate::output::{Output, write_stderr};
+use crate::output::{Output, is_quiet, write_stderr};
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error, print_note};
@@ -232,7 +232,9 @@ async fn follow(
         if let Some(recorded) = &mut recorded {
             recorded.add(&attempt)?;
         }
-        write_stderr(format_args!("{}\n", progress(probing, &attempt)));
+        if !is_quiet() {
+            write_stderr(format_args!("{}\n", progress(probing, &attempt)));
+        }
     }
 }
 

@@ -21,6 +21,10 @@ pub(crate) struct AgentOptions {
     #[arg(long, short, value_name = "NAME", help_heading = "Model")]
     pub(crate) model: Option<String>,
 
+    /// The agent to use: the name of a table `[agents.NAME]` in the configuration. Other options replace what it sets.
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    pub(crate) agent: Option<String>,
+
     /// The base URL of a model server that is not in the configuration, up to `/v1`. Its API key is read from
     /// `PLAINCALL_KEY`.
     #[arg(long, value_name = "URL", requires = "model", help_heading = "Model")]

@@ -30,8 +30,8 @@ pub(crate) struct Project {
     pub(crate) is_trusted: bool,
     /// The files that it includes.
     included: Vec<PathBuf>,
-    /// The included system prompt.
-    pub(super) system_file: Option<PathBuf>,
+    /// The included system prompts.
+    pub(super) system_files: Vec<PathBuf>,
     /// All paths in its settings.
     paths: Vec<PathBuf>,
     /// The checked texts of the included files, if they are trusted.
@@ -128,9 +128,16 @@ impl Project {
         let path = |FilePath(path): FilePath| path;
         let paths = settings.paths().into_iter();
         self.paths = paths.map(|(_, path)| path.0.clone()).collect();
-        self.system_file = settings.system_file.map(path);
-        let included = settings.tools.into_iter().chain(settings.mcp.files);
-        self.included = included.map(path).chain(self.system_file.clone()).collect();
+        let mut included: Vec<FilePath> = settings.tools;
+        included.extend(settings.mcp.files);
+        let mut system_files: Vec<FilePath> = settings.system_file.into_iter().collect();
+        for agent in settings.agents.into_values() {
+            included.extend(agent.tools.into_iter().chain(agent.mcp.files));
+            system_files.extend(agent.system_file);
+        }
+        self.system_files = system_files.into_iter().map(path).collect();
+        let included = included.into_iter().map(path);
+        self.included = included.chain(self.system_files.clone()).collect();
     }
 
     /// Reads the included files.

@@ -143,7 +143,7 @@ fn project_and_state(configuration: &Configuration) -> Result<(&Project, &Path),
 fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Failure> {
     for (path, text) in files(project, texts) {
         let text = String::from_utf8_lossy(text);
-        let text = if project.system_file.as_deref() == Some(path) {
+        let text = if project.system_files.iter().any(|it| it == path) {
             redacted_prose(&text, not_shown)
         } else {
             redacted(&text, not_shown)

@@ -516,3 +516,39 @@ fn lines_that_are_hard_to_read() {
         );
     }
 }
+
+/// Examples of calls reach clients, and the listing.
+#[test]
+fn examples_are_passed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tools.toml");
+    let tool = "[tools.greet]\ncommand = ['true']\nparameters = { name = 'string' }\n\n\
+        [[tools.greet.examples]]\ncomment = 'A friend'\narguments = { name = 'Ada' }\nresult = 'Hello'\n\n\
+        [tools.plain]\ncommand = ['true']\n";
+    fs::write(&path, tool).unwrap();
+    let (path, name) = (path.to_str().unwrap(), json!({"name": "Ada"}));
+    let folder = directory.path();
+    let ran = run(folder, &["tools", "list", "--json", "--tools", path], b"");
+    let listed: Vec<Value> = ran
+        .stdout()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let example = json!([{"arguments": name, "comment": "A friend", "result": "Hello"}]);
+    assert_eq!(listed[0]["examples"], example);
+    assert_eq!(listed[1].get("examples"), None);
+    let messages = lines(&[initialize(), request(1, "tools/list", &json!({}))]);
+    let ran = run(
+        folder,
+        &["mcp", "serve", "--tools", path],
+        messages.as_bytes(),
+    );
+    let answer: Value = serde_json::from_str(ran.stdout().lines().last().unwrap()).unwrap();
+    let tools = &answer["result"]["tools"];
+    assert_eq!(
+        tools[0]["inputSchema"]["examples"],
+        json!([name]),
+        "{tools}"
+    );
+    assert_eq!(tools[1]["inputSchema"].get("examples"), None);
+}

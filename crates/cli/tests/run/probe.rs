@@ -337,6 +337,11 @@ fn reference_models_need_no_server() {
             ended.stdout
         );
     }
+    let one = ["reference:block", "--tasks", "sql", "--repeat", "1"];
+    assert!(probe(&scene, &one).stderr.contains("sql"));
+    let quiet = probe(&scene, &[&one[..], &["--quiet"]].concat());
+    assert_eq!((quiet.status, quiet.stderr.as_str()), (Some(0), ""));
+    assert!(quiet.stdout.contains("block"), "{}", quiet.stdout);
     let ended = probe(&scene, &["reference:block", "--quick", "--json"]);
     let result = SharedResult::read(&ended.stdout).unwrap();
     assert!(

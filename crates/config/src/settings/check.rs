@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::Settings;
 use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
+use super::{Builtin, Mcp, Settings};
 use crate::node::last_key;
 use crate::{Address, Document, FileDiagnostic, FileError, Location, Node, child};
 
@@ -34,8 +34,11 @@ pub fn read_settings(
     for (place, message) in problems {
         document.problem(&place, message);
     }
-    for (name, server) in &settings.mcp.servers {
-        server.check_keys(&child("/mcp/servers", name), &mut document);
+    for (at, _, mcp) in settings.tool_sources() {
+        for (name, server) in &mcp.servers {
+            let servers = format!("{at}/mcp/servers");
+            server.check_keys(&child(&servers, name), &mut document);
+        }
     }
     for name in document.keys("/models") {
         let pointer = child("/models", &name);
@@ -87,6 +90,13 @@ impl Settings {
             let message = "`system` and `system_file` cannot both be set; remove one";
             problems.push((Location::key("/system_file"), message.to_owned()));
         }
+        for (name, agent) in &self.agents {
+            if agent.system.is_some() && agent.system_file.is_some() {
+                let place = child(&child("/agents", name), "system_file");
+                let message = "`system` and `system_file` cannot both be set; remove one";
+                problems.push((Location::key(place), message.to_owned()));
+            }
+        }
         for (name, entry) in &self.models {
             let place = |key| Location::key(child(&child("/models", name), key));
             problems.extend(model(name, entry).map(|(key, message)| (place(key), message)));
@@ -95,6 +105,16 @@ impl Settings {
             problems.extend(entry.problems(&format!("/rules/{index}")));
         }
         problems
+    }
+
+    /// Returns the built-in tools and the MCP servers, of the top level and of each agent, with the pointer above them.
+    fn tool_sources(&self) -> impl Iterator<Item = (String, &Builtin, &Mcp)> {
+        let agents = self.agents.iter();
+        let agents =
+            agents.map(|(name, agent)| (child("/agents", name), &agent.builtin, &agent.mcp));
+        [(String::new(), &self.builtin, &self.mcp)]
+            .into_iter()
+            .chain(agents)
     }
 
     /// Reports the keys that a project's file must not set.
@@ -114,10 +134,17 @@ impl Settings {
             own(model.key_file.is_some(), &table, "key_file");
         }
         own(self.sessions.is_some(), "", "sessions");
-        let passes_on = !self.builtin.command_environment.is_empty();
-        own(passes_on, "/builtin", "command_environment");
-        for (name, server) in &self.mcp.servers {
-            let at = child("/mcp/servers", name);
+        for (at, builtin, _) in self.tool_sources() {
+            let passes_on = !builtin.command_environment.is_empty();
+            own(passes_on, &format!("{at}/builtin"), "command_environment");
+        }
+        let servers = self.tool_sources().flat_map(|(at, _, mcp)| {
+            let at = format!("{at}/mcp/servers");
+            mcp.servers
+                .iter()
+                .map(move |(name, server)| (child(&at, name), server))
+        });
+        for (at, server) in servers {
             let pairs = [("env", &server.env), ("headers", &server.headers)];
             let pairs = pairs.into_iter().flat_map(|(table, values)| {
                 let at = child(&at, table);

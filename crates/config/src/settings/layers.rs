@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{Node, Origin, Value};
+use crate::{Node, Origin, Value, child};
 
 /// The reason that the model receives for rules of an untrusted project.
 const UNTRUSTED_REASON: &str = "a rule of the project denies this call";
@@ -18,12 +18,14 @@ pub struct Layers {
     pub project: Node,
     /// Environment variables.
     pub environment: Node,
+    /// The name of the agent whose values apply, if it exists.
+    pub agent: Option<String>,
     /// Command line options.
     pub options: Node,
 }
 
 impl Layers {
-    /// Merges the layers into one tree, in which each value has its origin. A model, an MCP server and a list are taken as a whole
+    /// Merges the layers into one tree, in which each value has its origin. A model, an agent, an MCP server and a list are taken as a whole
     /// from the highest layer that has them. Rules are combined: `deny` rules of the project come first, its others last.
     pub fn merge(mut self) -> Node {
         let (own, untrusted) = (take_rules(&mut self.user), take_rules(&mut self.project));
@@ -31,25 +33,44 @@ impl Layers {
             untrusted.into_iter().partition(|rule| is(rule, "deny"));
         let rules: Vec<Node> = first.into_iter().chain(own).chain(last).collect();
         let mut merged = self.defaults;
-        for layer in [self.user, self.project, self.environment, self.options] {
-            for (one, other) in [("system", "system_file"), ("system_file", "system")] {
-                if layer.get(&format!("/{one}")).is_some() {
-                    merged.remove("", other);
-                }
-            }
-            for whole in ["/models", "/mcp/servers"] {
-                let entries = layer.get(whole).and_then(Node::table);
-                for name in entries.into_iter().flat_map(|entries| entries.keys()) {
-                    merged.remove(whole, name);
-                }
-            }
-            merged.overlay(layer);
+        for layer in [self.user, self.project, self.environment] {
+            put(&mut merged, layer);
         }
+        let agent = self.agent.map(|name| child("/agents", &name));
+        if let Some(agent) = agent.and_then(|pointer| merged.get(&pointer).cloned()) {
+            let sources = ["tools", "builtin", "mcp"];
+            if sources
+                .iter()
+                .any(|key| agent.get(&child("", key)).is_some())
+            {
+                for key in sources {
+                    merged.remove("", key);
+                }
+            }
+            put(&mut merged, agent);
+        }
+        put(&mut merged, self.options);
         if !rules.is_empty() {
             set_rules(&mut merged, rules);
         }
         merged
     }
+}
+
+/// Puts a layer on top of others.
+fn put(merged: &mut Node, layer: Node) {
+    for (one, other) in [("system", "system_file"), ("system_file", "system")] {
+        if layer.get(&format!("/{one}")).is_some() {
+            merged.remove("", other);
+        }
+    }
+    for whole in ["/models", "/agents", "/mcp/servers"] {
+        let entries = layer.get(whole).and_then(Node::table);
+        for name in entries.into_iter().flat_map(|entries| entries.keys()) {
+            merged.remove(whole, name);
+        }
+    }
+    merged.overlay(layer);
 }
 
 /// Returns the restrictions from the file of an untrusted project: `deny` rules, and `ask` rules, which come last.

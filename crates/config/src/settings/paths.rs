@@ -35,20 +35,35 @@ impl Settings {
     /// Returns all paths with their pointers.
     pub fn paths(&mut self) -> Vec<(String, &mut FilePath)> {
         let below = |table: &str, name: &str, key: &str| child(&child(table, name), key);
-        let list = |pointer: &'static str| move |index| format!("{pointer}/{index}");
+        let list = |pointer: String| move |index| format!("{pointer}/{index}");
         let mut paths = Vec::new();
-        for (pointer, path) in [
-            ("/system_file", &mut self.system_file),
-            ("/sessions", &mut self.sessions),
-            ("/builtin/directory", &mut self.builtin.directory),
-        ] {
-            paths.extend(path.iter_mut().map(|path| (pointer.to_owned(), path)));
-        }
-        paths.extend((0..).map(list("/tools")).zip(&mut self.tools));
-        paths.extend((0..).map(list("/mcp/files")).zip(&mut self.mcp.files));
-        for (name, server) in &mut self.mcp.servers {
-            let cwd = server.cwd.iter_mut();
-            paths.extend(cwd.map(|path| (below("/mcp/servers", name, "cwd"), path)));
+        let sessions = self.sessions.iter_mut();
+        paths.extend(sessions.map(|path| ("/sessions".to_owned(), path)));
+        let own = (
+            String::new(),
+            (&mut self.system_file, &mut self.tools),
+            (&mut self.builtin, &mut self.mcp),
+        );
+        let agents = self.agents.iter_mut().map(|(name, agent)| {
+            (
+                child("/agents", name),
+                (&mut agent.system_file, &mut agent.tools),
+                (&mut agent.builtin, &mut agent.mcp),
+            )
+        });
+        for (at, (system_file, tools), (builtin, mcp)) in [own].into_iter().chain(agents) {
+            let system_file = system_file.iter_mut();
+            paths.extend(system_file.map(|path| (format!("{at}/system_file"), path)));
+            let directory = builtin.directory.iter_mut();
+            paths.extend(directory.map(|path| (format!("{at}/builtin/directory"), path)));
+            paths.extend((0..).map(list(format!("{at}/tools"))).zip(tools));
+            let files = format!("{at}/mcp/files");
+            paths.extend((0..).map(list(files)).zip(&mut mcp.files));
+            let servers = format!("{at}/mcp/servers");
+            for (name, server) in &mut mcp.servers {
+                let cwd = server.cwd.iter_mut();
+                paths.extend(cwd.map(|path| (below(&servers, name, "cwd"), path)));
+            }
         }
         for (name, model) in &mut self.models {
             let (replay, key_file) = (model.replay.iter_mut(), model.key_file.iter_mut());

@@ -74,7 +74,7 @@ fn is_single(part: &Value) -> bool {
 pub fn reference() -> String {
     let mut text = include_str!("reference.md").to_owned();
     let schema = schema();
-    keys(&mut text, &schema);
+    keys(&mut text, &schema, false);
     for (name, part) in properties(&schema) {
         table(&mut text, name, part);
     }
@@ -106,15 +106,18 @@ fn table(text: &mut String, name: &str, part: &Value) {
     for paragraph in description(part).split("\n\n") {
         let _ = writeln!(text, "{}\n", one_line(paragraph));
     }
-    keys(text, inner);
-    for (key, part) in properties(inner) {
+    // The tables of an agent have the keys of those at the top level.
+    let is_agent = name == "agents";
+    keys(text, inner, is_agent);
+    for (key, part) in properties(inner).filter(|_| !is_agent) {
         table(text, &format!("{name}.{key}"), part);
     }
 }
 
-/// Writes the keys that are not tables.
-fn keys(text: &mut String, part: &Value) {
-    for (name, part) in properties(part).filter(|(name, part)| inside(name, part).is_none()) {
+/// Writes the keys, also those of tables or not.
+fn keys(text: &mut String, part: &Value, has_tables: bool) {
+    let is_shown = |(name, part): &(&String, &Value)| has_tables || inside(name, part).is_none();
+    for (name, part) in properties(part).filter(is_shown) {
         let (kind, about) = (kind(part), one_line(description(part)));
         let _ = writeln!(text, "- `{name}` ({kind}): {about}");
         for word in part["oneOf"].as_array().into_iter().flatten() {

@@ -53,7 +53,12 @@ pub(crate) async fn build(
         print_note(&warning);
     }
     let mut interrupts = Interrupts::new()?;
-    let session = Session::open(setup.session, configuration)?;
+    // A new session is created only if its model can be used.
+    let check = || {
+        let chosen = chosen(None, None, setup.agent, configuration)?;
+        chosen.ready(environment).map(drop)
+    };
+    let session = Session::open(setup.session, configuration, check)?;
     tokio::select! {
         built = build_with(setup, configuration, environment, session) => {
             Ok(Ok((built?, interrupts)))
@@ -168,7 +173,10 @@ pub(crate) fn chosen(
     configuration: &Configuration,
 ) -> Result<Chosen, Failure> {
     let origin = configuration.origin("/model");
-    let is_explicit = matches!(origin, Origin::Variable(_) | Origin::Option(_));
+    let agent = options.agent.as_ref();
+    let agent = agent.and_then(|name| configuration.settings.agents.get(name));
+    let is_explicit = matches!(origin, Origin::Variable(_) | Origin::Option(_))
+        || agent.is_some_and(|agent| agent.model.is_some());
     let session_model = session_note
         .map(|note| note.model.as_str())
         .filter(|_| !is_explicit);

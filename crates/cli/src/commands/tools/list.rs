@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use plaincall::{Tool, call::ToolSpec};
+use plaincall::Tool;
+use plaincall::call::{CallExample, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::commands::tools::{SourceOptions, effect_name};
@@ -23,7 +24,8 @@ use crate::terminal::interrupts::until_interrupted;
 #[derive(Args, Debug)]
 pub(crate) struct ListOptions {
     /// Print one JSON object per tool: `name`, `effect`, `description`, `usage` (an example in the emoji syntax),
-    /// `parameters` (a JSON Schema) and, for a tool of an MCP server, `hinted_effect`.
+    /// `parameters` (a JSON Schema), and if there are any, `examples` (of calls, each with `arguments`, `comment` and
+    /// `result`) and `hinted_effect` (of an MCP server).
     #[arg(long, short)]
     json: bool,
 
@@ -65,10 +67,30 @@ fn as_json(tool: &Tool) -> Value {
         "usage": spec.usage().to_string(),
         "parameters": spec.schema().document(),
     });
-    if let (Value::Object(fields), Some(hint)) = (&mut value, spec.hinted_effect) {
+    let Value::Object(fields) = &mut value else {
+        return value;
+    };
+    if let Some(hint) = spec.hinted_effect {
         fields.insert("hinted_effect".to_owned(), effect_name(hint).into());
     }
+    let examples = spec.call_examples();
+    if !examples.is_empty() {
+        let examples = examples.iter().map(|one| example(one));
+        fields.insert("examples".to_owned(), examples.collect());
+    }
     value
+}
+
+/// Returns an example of a call with the keys of `tools.toml`.
+fn example(example: &CallExample) -> Value {
+    let mut fields = json!({ "arguments": example.arguments });
+    if !example.comment.is_empty() {
+        fields["comment"] = example.comment.as_str().into();
+    }
+    if let Some(result) = &example.result {
+        fields["result"] = result.as_str().into();
+    }
+    fields
 }
 
 fn as_lines(tool: &Tool) -> String {

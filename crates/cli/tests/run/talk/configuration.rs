@@ -444,3 +444,101 @@ fn room_is_kept_for_as_long_a_reply_as_the_model_may_write() {
         assert_eq!(found, is_shortened, "{tokens}: {ended:?}");
     }
 }
+
+#[test]
+fn an_agent_has_its_own_model_tools_and_limits() {
+    let scene = scene(&[]);
+    user(
+        &scene,
+        "model = 'plain'\ntools = ['general.toml']\n\
+         [models.plain]\nreplay = 'plain.jsonl'\n\
+         [models.other]\nreplay = 'other.jsonl'\n\
+         [agents.reader]\nmodel = 'other'\nsystem = 'Read.'\ntools = ['own.toml']\nlimits = { turns = 1 }\n\
+         [agents.writer]\nsystem = 'Write.'\n\
+         [agents.none]\ntools = []\n",
+    );
+    let folder = scene.path("home/.config/plaincall");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write("plain.jsonl", "\"I am plain.\"\n\"More.\"\n");
+    let own = call("own", &[]).replace("!!!ARG", "");
+    let reply = serde_json::to_string(&own).unwrap();
+    write("other.jsonl", &format!("{reply}\n\"It is done.\"\n"));
+    for name in ["general", "own"] {
+        let tool =
+            format!("[tools.{name}]\neffect = 'read'\nparameters = {{}}\nshell = 'echo {name}'\n");
+        write(&format!("{name}.toml"), &tool);
+    }
+    let check = |options: &[&str], status: i32, stdout: &str, stderr: &str| {
+        let ended = at_home(&scene, &[&["ask", "Go."], options].concat());
+        assert_eq!(ended.status, Some(status), "{options:?}: {ended:?}");
+        assert_eq!(ended.stdout, stdout, "{options:?}: {ended:?}");
+        assert!(ended.stderr.contains(stderr), "{options:?}: {ended:?}");
+    };
+    let one_reply = "no answer after 1 reply, which is the limit";
+    check(&[], 0, "I am plain.\n", "1 turn - 0 calls");
+    check(
+        &["--agent", "writer"],
+        0,
+        "I am plain.\n",
+        "1 turn - 0 calls",
+    );
+    check(&["--agent", "reader"], 1, "", one_reply);
+    let longer = ["--agent", "reader", "--max-turns", "2"];
+    check(&longer, 0, "It is done.\n", "own  ok");
+    // What an option sets replaces the value of the agent.
+    let other = ["--agent", "reader", "--model", "plain"];
+    check(&other, 0, "I am plain.\n", "1 turn");
+    let unknown = [&longer[..], &["--tools", "tools.toml"]].concat();
+    check(&unknown, 0, "It is done.\n", "unknown tool `own`");
+    let none = ["--agent", "none", "--model", "other"];
+    check(&none, 0, "\nIt is done.\n", "unknown tool `own`");
+    let near = "error: unknown agent `raeder`; the configuration has `none`, `reader`, `writer`; did you mean `reader`?\n";
+    check(&["--agent", "raeder"], 2, "", near);
+    let ended = at_home(&scene, &["config", "--json"]);
+    let limit = value(&ended, "agents.reader.limits.turns");
+    assert_eq!(limit, Some(("user".to_owned(), "1".to_owned())));
+
+    // An agent of a project that is not trusted does not exist.
+    project(&scene, "[agents.helper]\ntools = ['project.toml']\n");
+    check(&["--agent", "helper"], 2, "", "unknown agent `helper`");
+    check(
+        &["--agent", "helper"],
+        2,
+        "",
+        "is not trusted, so these keys are ignored: `agents`",
+    );
+    fs::write(
+        scene.path("project.toml"),
+        "[tools.a]\ncommand = ['true']\n",
+    )
+    .unwrap();
+    trust(&scene);
+    check(&["--agent", "helper"], 0, "I am plain.\n", "1 turn");
+    // Its tools file is a part of what is trusted.
+    fs::write(
+        scene.path("project.toml"),
+        "[tools.b]\ncommand = ['true']\n",
+    )
+    .unwrap();
+    check(&["--agent", "helper"], 2, "", "unknown agent `helper`");
+    for (text, expected) in [
+        (
+            "[agents.a.builtin]\ncommand_environment = ['KEY']",
+            "`command_environment` is not allowed in a project's file",
+        ),
+        ("[agents.a]\ntools = ['../x.toml']", "outside the project"),
+        (
+            "[agents.a.mcp.servers.x]\ncommand = 'x'\nenv = { A = '${KEY}' }",
+            "cannot use your environment variables",
+        ),
+        (
+            "[agents.a]\nsystem = 'a'\nsystem_file = 'b'",
+            "cannot both be set",
+        ),
+        ("[agents.a]\nmodle = 'a'", "did you mean `model`?"),
+    ] {
+        project(&scene, text);
+        let ended = at_home(&scene, &["config"]);
+        assert!(ended.stderr.contains(expected), "{text}: {ended:?}");
+    }
+}

@@ -119,3 +119,26 @@ fn a_session_belongs_to_one_command() {
     let third = at_home(&scene, &options);
     assert_eq!(third.stdout, "Apples.\n", "{third:?}");
 }
+
+/// A session exists once there is something to continue; `--continue` finds the last one that has begun.
+#[test]
+fn a_session_without_a_model_is_not_created() {
+    let scene = scene(&["One.", "Two."]);
+    let listed = || at_home(&scene, &["sessions", "list"]).stdout;
+    let ended = at_home(&scene, &["ask", "--session", "empty", "Go."]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("no model is set"), "{ended:?}");
+    let unknown = ["ask", "--session", "empty", "--model", "replay:none", "Go."];
+    assert_ne!(at_home(&scene, &unknown).status, Some(0));
+    assert_eq!(listed(), "");
+    let ended = at_home(&scene, &["ask", "-s", "a", "--model", MODEL, "Go."]);
+    assert_eq!(ended.stdout, "One.\n", "{ended:?}");
+    // Without a model, the session's own is used.
+    let ended = at_home(&scene, &["ask", "--session", "empty", "Go."]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    for option in [&["--continue"][..], &["--session", "a"]] {
+        let ended = at_home(&scene, &[&["ask", "Continue."], option].concat());
+        assert_eq!(ended.status, Some(0), "{option:?}: {ended:?}");
+    }
+    assert!(!listed().contains("empty"), "{}", listed());
+}
