@@ -141,7 +141,7 @@ async fn submitted_calls_are_resumed_at_every_line() {
             "cancelled  | its parent call ended while the call was running",
             "rejected  | wrong arguments",
             "rejected  | wrong arguments",
-            "rejected  | unknown tool `nothing`: use one of",
+            "rejected  | unknown tool `nothing`",
             "rejected  | wrong arguments",
             "r ok",
             "s ok",
