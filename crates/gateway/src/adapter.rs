@@ -186,7 +186,14 @@ impl Adapter {
             Translation::Unchanged(_) if matches!(notes, Notes::Chat(_)) => {
                 return Ok(Ask::Unchanged);
             }
-            Translation::Unchanged(chat) => {
+            Translation::Unchanged(mut chat) => {
+                if settings.developer_is_system {
+                    for message in &mut chat.messages {
+                        if message.role() == "developer" {
+                            message.role = Some("system".into());
+                        }
+                    }
+                }
                 let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }

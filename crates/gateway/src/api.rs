@@ -2,11 +2,13 @@
 
 pub(crate) mod chat;
 pub(crate) mod encoder;
+mod responses;
 
 use plaincall_wire::openai::ChatCompletionRequest;
 
 use crate::api::chat::ChatNotes;
 use crate::api::encoder::Encoder;
+use crate::api::responses::ResponsesNotes;
 use crate::error::GatewayError;
 
 /// An API that clients use. A request in any of them becomes a chat completions request to the model server, and the
@@ -16,10 +18,12 @@ use crate::error::GatewayError;
 pub enum ClientApi {
     /// `OpenAI`'s chat completions.
     Chat,
+    /// `OpenAI`'s Responses API.
+    Responses,
 }
 
 impl ClientApi {
-    const ALL: [Self; 1] = [Self::Chat];
+    const ALL: [Self; 2] = [Self::Chat, Self::Responses];
 
     /// Returns the API whose requests are sent to this path.
     pub fn of_path(path: &str) -> Option<Self> {
@@ -30,6 +34,7 @@ impl ClientApi {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Chat => "/v1/chat/completions",
+            Self::Responses => "/v1/responses",
         }
     }
 
@@ -43,6 +48,7 @@ impl ClientApi {
     pub fn error_body(self, error: &GatewayError) -> Vec<u8> {
         match self {
             Self::Chat => chat::error_body(error),
+            Self::Responses => responses::error_body(error),
         }
     }
 
@@ -50,6 +56,7 @@ impl ClientApi {
     pub(crate) fn read(self, body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
         match self {
             Self::Chat => chat::read(body),
+            Self::Responses => responses::read(body),
         }
     }
 }
@@ -64,6 +71,7 @@ pub(crate) struct ClientRequest<'r> {
 #[derive(Clone, Debug)]
 pub(crate) enum Notes {
     Chat(ChatNotes),
+    Responses(ResponsesNotes),
 }
 
 impl Notes {
@@ -71,6 +79,7 @@ impl Notes {
     pub(crate) fn encoder(self, word: &str, now: u64) -> Box<dyn Encoder + Send> {
         match self {
             Self::Chat(notes) => notes.encoder(word, now),
+            Self::Responses(notes) => notes.encoder(word, now),
         }
     }
 }

@@ -10,6 +10,7 @@ use plaincall_call::{
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
+use serde_json::Value;
 
 use crate::compiled::CompiledDialect;
 use crate::error::GatewayError;
@@ -35,6 +36,9 @@ pub(crate) struct ToolPrompt {
     /// Describes the tools and how to call them. Empty if there are none.
     pub(crate) prompt: Arc<str>,
 }
+
+/// The key of a definition that names the parameter for the body of an emoji call.
+pub(crate) const BODY_KEY: &str = "x-plaincall-body";
 
 /// The maximum number of tools in a request (`spec/gateway.md` 1).
 const MAX_TOOLS: usize = 1024;
@@ -72,7 +76,10 @@ impl OfferedTools {
         if given.len() > MAX_TOOLS {
             return Err(too_much(&format!("{MAX_TOOLS} definitions")));
         }
-        let read = read_usable_tools(given.iter().map(Json::text));
+        let mut read = read_usable_tools(given.iter().map(Json::text));
+        for tool in &mut read.tools {
+            set_body(tool, &given);
+        }
         let tools = ToolSet::new(read.tools);
         Ok(Self {
             tools: tools
@@ -158,6 +165,22 @@ impl OfferedTools {
 
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
         self.tools.find(name)
+    }
+}
+
+/// Sets the parameter for the body of a tool's emoji calls, if its definition names one.
+fn set_body(tool: &mut ToolSpec, given: &[Json<'_>]) {
+    let with_key = given.iter().filter(|json| json.text().contains(BODY_KEY));
+    for json in with_key {
+        let Ok(definition) = json.read::<Value>() else {
+            continue;
+        };
+        if definition["name"] == *tool.name
+            && let Some(body) = definition[BODY_KEY].as_str()
+            && tool.get(body).is_some()
+        {
+            tool.body = Some(body.to_owned());
+        }
     }
 }
 

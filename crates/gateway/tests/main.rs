@@ -3,6 +3,7 @@
 use plaincall_gateway::ModelSettings;
 
 mod replies;
+mod responses;
 mod serving;
 mod translate;
 

@@ -12,12 +12,12 @@
 mod back;
 mod calls;
 mod chaos;
-mod chunks;
+pub(crate) mod chunks;
 mod conversations;
-mod expected;
+pub(crate) mod expected;
 mod long;
 mod memory;
-mod model;
+pub(crate) mod model;
 mod places;
 mod repaired;
 mod spec;

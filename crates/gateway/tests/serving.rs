@@ -21,4 +21,4 @@ mod requests;
 mod retries;
 mod slow;
 mod telling;
-mod test_gateway;
+pub(crate) mod test_gateway;

@@ -2,7 +2,7 @@
 //!
 //! - [`sse`]: decodes and encodes event streams.
 //! - [`openai`]: chat completions, complete and streamed; models; errors.
-//! - [`anthropic`]: messages, complete and streamed.
+//! - [`anthropic`]: messages, complete and streamed. [`openai_responses`]: responses, complete and streamed.
 //! - [`read_replies`]: reads recorded replies. [`page_title`]: detects web pages sent instead of a response.
 //! - [`read()`] and [`write()`]: convert JSON text to these types and back.
 //!
@@ -37,6 +37,7 @@ pub mod anthropic;
 mod field;
 mod json;
 pub mod openai;
+pub mod openai_responses;
 mod page;
 mod read_error;
 mod recorded;

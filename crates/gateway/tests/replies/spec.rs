@@ -96,6 +96,11 @@ fn examples() {
                     fence.line
                 );
             }
+            form @ ("items" | "events") => {
+                let (words, text) = rounds.pop().expect("a reply");
+                let found = crate::responses::spec::lines(form, &text, &words[0]);
+                assert_eq!(found, fence.content, "gateway.md, line {}", fence.line);
+            }
             other => panic!("a fence of no known form: {other}"),
         }
     }

@@ -238,7 +238,8 @@ async fn not_all_is_passed_on() {
         ("GET", "/v1/embeddings", "one", 405),
         ("POST", "/v1/files", "one", 404),
         ("GET", "/v1/fine_tuning/jobs", "one", 404),
-        ("POST", "/v1/responses", "one", 404),
+        ("POST", "/v1/responses/input_tokens", "one", 404),
+        ("POST", "/v1/responses", "one", 413),
         ("DELETE", "/v1/models/m", "one", 405),
         ("POST", "/v1/embeddings", "one", 413),
     ] {

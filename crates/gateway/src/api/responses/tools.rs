@@ -1,0 +1,212 @@
+//! The tools of a request, and their names.
+
+use std::collections::HashMap;
+
+use plaincall_wire::Json;
+use plaincall_wire::openai::{
+    AllowedTools, FunctionDefinition, NamedTool, Tool, ToolChoice, ToolChoiceObject,
+};
+use plaincall_wire::openai_responses::ResponsesTool;
+use serde_json::{Value, json};
+
+use crate::error::GatewayError;
+use crate::tools::BODY_KEY;
+
+/// The parameter of a custom tool.
+pub(super) const INPUT: &str = "input";
+
+/// The names that the client uses for tools, where they differ from those that the model uses or the tool is not a
+/// function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToolNames(HashMap<String, ToolName>);
+
+/// A tool as the client knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ToolName {
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    /// Whether its input is a text.
+    pub(super) is_custom: bool,
+}
+
+impl ToolNames {
+    /// Returns the tool for the model's name of it, unless it is a function with the same name.
+    pub(super) fn get(&self, name: &str) -> Option<&ToolName> {
+        self.0.get(name)
+    }
+
+    /// Returns the model's name of a tool that the client names without its namespace.
+    fn find(&self, name: &str) -> String {
+        if self.0.contains_key(name) {
+            return name.to_owned();
+        }
+        let mut found = self.0.iter().filter(|(_, tool)| tool.name == name);
+        match (found.next(), found.next()) {
+            (Some((full, _)), None) => full.clone(),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+/// Returns the model's name of a tool.
+pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        None | Some("") => name.to_owned(),
+        // Some clients end the namespace with a separator.
+        Some(namespace) if namespace.ends_with(['_', '.']) || name.starts_with('_') => {
+            format!("{namespace}{name}")
+        }
+        Some(namespace) => format!("{namespace}.{name}"),
+    }
+}
+
+/// Converts the tools of a request to functions. Hosted tools remain as they are, so that they are reported as dropped.
+pub(super) fn functions(tools: &[Json<'_>]) -> (Option<Json<'static>>, ToolNames) {
+    let mut names = ToolNames::default();
+    let mut functions = Vec::with_capacity(tools.len());
+    for tool in tools {
+        add(tool, None, &mut functions, &mut names);
+    }
+    if functions.is_empty() {
+        return (None, names);
+    }
+    let text = format!("[{}]", functions.join(","));
+    // The parts are JSON, so the whole is.
+    let tools = Json::parse(&text).map(Json::into_owned);
+    (tools.ok(), names)
+}
+
+fn add(
+    json: &Json<'_>,
+    namespace: Option<&str>,
+    functions: &mut Vec<String>,
+    names: &mut ToolNames,
+) {
+    let Ok(mut tool) = json.read::<ResponsesTool<'_>>() else {
+        functions.push(json.text().to_owned());
+        return;
+    };
+    let name = tool.name.as_deref().unwrap_or_default();
+    let full = full_name(namespace, name);
+    let mut known = |is_custom| {
+        let tool = ToolName {
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            is_custom,
+        };
+        // The first tool with a name is offered.
+        names.0.entry(full.clone()).or_insert(tool);
+    };
+    match (tool.kind.as_deref(), namespace) {
+        (Some("namespace"), None) => {
+            let tools = tool.tools.take().unwrap_or_default();
+            let namespace = name.to_owned();
+            for tool in &tools {
+                add(tool, Some(&namespace), functions, names);
+            }
+        }
+        (Some("custom"), _) => {
+            known(true);
+            functions.push(custom(&full, &tool));
+        }
+        (Some("function"), Some(_)) => {
+            known(false);
+            tool.name = Some(full.into());
+            functions.push(plaincall_wire::write(&tool));
+        }
+        _ => functions.push(json.text().to_owned()),
+    }
+}
+
+/// Returns a custom tool as a function with one text. It is strict, because its calls have no form for invalid input.
+fn custom(name: &str, tool: &ResponsesTool<'_>) -> String {
+    let mut description = tool.description.as_deref().unwrap_or_default().to_owned();
+    let format = tool.format.as_ref().map(Json::read::<Value>);
+    if let Some(Ok(format)) = format {
+        let text = |field: &str| format.get(field).and_then(Value::as_str);
+        if let Some(definition) = text("definition") {
+            let syntax = text("syntax").unwrap_or_default();
+            let line = if description.is_empty() { "" } else { "\n" };
+            let grammar = [
+                "The input must match this ",
+                syntax,
+                " grammar:\n",
+                definition,
+            ];
+            description = [&*description, line, &grammar.concat()].concat();
+        }
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {INPUT: {"type": "string"}},
+        "required": [INPUT],
+        "additionalProperties": false,
+    });
+    let function = json!({
+        "type": "function",
+        "name": name,
+        "description": description,
+        "parameters": schema,
+        "strict": true,
+        BODY_KEY: INPUT,
+    });
+    function.to_string()
+}
+
+/// Converts a tool choice.
+pub(super) fn choice(
+    choice: &Json<'_>,
+    names: &ToolNames,
+) -> Result<Option<ToolChoice<'static>>, GatewayError> {
+    let value = choice.read::<Value>().unwrap_or_default();
+    let text = |value: &Value, field: &str| {
+        let text = value.get(field).and_then(Value::as_str);
+        text.map(str::to_owned)
+    };
+    let name = |value: &Value| {
+        let name = text(value, "name").unwrap_or_default();
+        match text(value, "namespace") {
+            Some(namespace) => full_name(Some(&namespace), &name),
+            None => names.find(&name),
+        }
+    };
+    let mut object = ToolChoiceObject::default();
+    match (&value, text(&value, "type").as_deref()) {
+        (Value::Null, _) => return Ok(None),
+        (Value::String(word), _) => return Ok(Some(ToolChoice::Word(word.clone().into()))),
+        (_, Some("function" | "custom")) => {
+            object.kind = Some("function".into());
+            object.function = Some(NamedTool {
+                name: Some(name(&value).into()),
+                ..NamedTool::default()
+            });
+        }
+        (_, Some("allowed_tools")) => {
+            let tools = value.get("tools").and_then(Value::as_array);
+            let tools = tools.into_iter().flatten().map(|tool| Tool {
+                function: Some(FunctionDefinition {
+                    name: Some(name(tool).into()),
+                    ..FunctionDefinition::default()
+                }),
+                ..Tool::default()
+            });
+            object.kind = Some("allowed_tools".into());
+            object.allowed_tools = Some(AllowedTools {
+                mode: text(&value, "mode").map(Into::into),
+                tools: Some(tools.collect()),
+                ..AllowedTools::default()
+            });
+        }
+        (_, Some(hosted)) => {
+            let message = format!(
+                "`tool_choice` of type `{hosted}` is not supported; choose a function, a custom tool or `allowed_tools`"
+            );
+            return Err(GatewayError::invalid_request(message, Some("tool_choice")));
+        }
+        _ => {
+            let message = "invalid `tool_choice`; it must be `none`, `auto`, `required` or an object with a `type`";
+            return Err(GatewayError::invalid_request(message, Some("tool_choice")));
+        }
+    }
+    Ok(Some(ToolChoice::Object(Box::new(object))))
+}
