@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::GatewayError;
 use crate::server::body::{Body, BoxError, Response};
 use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
-use crate::server::pipe::PIECE;
+use crate::server::produced_body::PIECE;
 use crate::server::response;
 
 /// Removes the gateway's key from a response to this path and filters its body ([`BodyFilter`]). The body holds the request's permit until

@@ -4,7 +4,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use plaincall_wire::openai::error_event;
 
 use crate::server::body::{Body, Response};
-use crate::server::pipe::pipe;
+use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
 use crate::server::response;
 use crate::server::upstream::Answer;
@@ -13,51 +13,47 @@ pub(super) fn forward(mut given: Answer, mut guard: RequestGuard) -> Response {
     if has_no_body(given.status()) {
         return forward_head(given, guard);
     }
-    let (sender, body) = pipe(guard.idle_timeout());
+    let mut response = head(&mut given, Body::default());
+    guard.body_permit = None;
+    let idle = guard.idle_timeout();
+    *response.body_mut() = Body::new(ProducedBody::new(idle, |sender| fill(given, guard, sender)));
+    response
+}
+
+/// Fills the body of a response until it is complete.
+async fn fill(mut given: Answer, mut guard: RequestGuard, sender: BodySender) {
     let status = given.status();
-    let response = head(&mut given, Body::new(body));
     let is_stream = given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none();
     // The last two bytes, without carriage returns.
     let mut last = *b"\n\n";
-    guard.body_permit = None;
-    tokio::spawn(async move {
-        loop {
-            let piece = tokio::select! {
-                piece = given.piece() => piece,
-                () = sender.closed() => return,
-            };
-            match piece {
-                Ok(Some(piece)) => {
-                    guard.first_piece();
-                    guard.model_reply(&piece);
-                    for byte in piece.iter().filter(|byte| **byte != b'\r') {
-                        last = [last[1], *byte];
-                    }
-                    if !sender.send(piece).await {
-                        return;
-                    }
+    loop {
+        match given.piece().await {
+            Ok(Some(piece)) => {
+                guard.first_piece();
+                guard.model_reply(&piece);
+                for byte in piece.iter().filter(|byte| **byte != b'\r') {
+                    last = [last[1], *byte];
                 }
-                Ok(None) => {
-                    guard.end(status, None);
-                    return sender.complete();
+                sender.send(piece).await;
+            }
+            Ok(None) => {
+                guard.end(status, None);
+                return sender.complete();
+            }
+            Err(error) => {
+                guard.end(status, Some(&error));
+                // An error event can follow a complete event.
+                if error.is_shutting_down() && is_stream && last == *b"\n\n" {
+                    let mut event = Vec::new();
+                    error_event(&error.body, &mut event);
+                    sender.send(event.into()).await;
+                    sender.complete();
                 }
-                Err(error) => {
-                    guard.end(status, Some(&error));
-                    // An error event can follow a complete event.
-                    if error.is_shutting_down() && is_stream && last == *b"\n\n" {
-                        let mut event = Vec::new();
-                        error_event(&error.body, &mut event);
-                        if sender.send(event.into()).await {
-                            sender.complete();
-                        }
-                    }
-                    // Otherwise, dropping the sender truncates the body, which the client notices.
-                    return;
-                }
+                // Otherwise, the client receives an incomplete body.
+                return;
             }
         }
-    });
-    response
+    }
 }
 
 fn has_no_body(status: u16) -> bool {
@@ -67,9 +63,9 @@ fn has_no_body(status: u16) -> bool {
 /// Forwards only the head of a response, for `HEAD`.
 pub(super) fn forward_head(mut given: Answer, mut guard: RequestGuard) -> Response {
     guard.end(given.status(), None);
+    let idle = guard.idle_timeout();
     // The length of the body is unknown, so the response has no `content-length`.
-    let (_, body) = pipe(guard.idle_timeout());
-    head(&mut given, Body::new(body))
+    head(&mut given, Body::new(ProducedBody::new(idle, async |_| ())))
 }
 
 fn head(given: &mut Answer, body: Body) -> Response {

@@ -14,7 +14,7 @@ use crate::adapter::{AskEnd, Asked};
 use crate::error::GatewayError;
 use crate::reply::Flow;
 use crate::server::body::{Body, Response};
-use crate::server::pipe::{BodySender, pipe};
+use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
 use crate::server::upstream::Answer;
 use crate::server::{Shared, response};
@@ -180,48 +180,49 @@ type Head = Result<HeaderMap, GatewayError>;
 
 /// Responds with a stream once it has started. Errors before that have their own status.
 pub(super) async fn stream(run: Run) -> Response {
-    let (head, is_started) = oneshot::channel();
-    let (sender, body) = pipe(run.shared.config.timeouts.idle);
     let path = run.guard.report.path;
-    tokio::spawn(fill(run, head, sender));
-    match is_started.await {
+    let (head, is_started) = oneshot::channel();
+    let idle = run.shared.config.timeouts.idle;
+    let body = ProducedBody::new(idle, |sender| fill(run, head, sender));
+    match body.started(is_started).await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
         Ok(Err(error)) => response::error(path, &error),
-        Err(_) => response::error(
-            path,
-            &GatewayError::upstream("the response could not be created"),
-        ),
+        Err(_) => {
+            let words = "the response could not be created";
+            response::error(path, &GatewayError::upstream(words))
+        }
     }
 }
 
-/// Fills the body of a response until it is complete or the client disconnects.
+/// Fills the body of a response until it is complete.
 async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let mut next_heartbeat = Instant::now() + keep_alive;
+    // One timer for the whole stream. It is moved only when it has elapsed.
+    let mut timer = pin!(sleep_until(next_heartbeat));
     let mut comment = Vec::new();
     encode_comment("keep-alive", &mut comment);
     loop {
         // Some clients time out unless they receive chunks; a comment is not enough for them.
         let heartbeat = run.asked.keep_alive();
-        let heartbeat = heartbeat.unwrap_or_else(|| comment.clone());
         let piece = {
             let mut next = pin!(run.next());
             loop {
                 tokio::select! {
                     biased;
-                    () = sleep_until(next_heartbeat) => {
-                        if let Some(head) = head.take() {
-                            let _ = head.send(Ok(HeaderMap::new()));
+                    () = timer.as_mut() => {
+                        if next_heartbeat <= Instant::now() {
+                            if let Some(head) = head.take() {
+                                let _ = head.send(Ok(HeaderMap::new()));
+                            }
+                            let heartbeat = heartbeat.as_ref().unwrap_or(&comment);
+                            sender.send(heartbeat.clone().into()).await;
+                            next_heartbeat = Instant::now() + keep_alive;
                         }
-                        if !sender.send(heartbeat.clone().into()).await {
-                            return;
-                        }
-                        next_heartbeat = Instant::now() + keep_alive;
+                        timer.as_mut().reset(next_heartbeat);
                     }
                     piece = &mut next => break piece,
-                    // The client has disconnected; this drops the request to the model server.
-                    () = sender.closed() => return,
                 }
             }
         };
@@ -245,9 +246,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
             run.end(200);
             return sender.complete();
         };
-        if !sender.send(piece).await {
-            return;
-        }
+        sender.send(piece).await;
         next_heartbeat = Instant::now() + keep_alive;
     }
 }
