@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall_agent::http::http::header::{AUTHORIZATION, HeaderValue};
 use plaincall_agent::http::http::{Method, Request};
 use plaincall_agent::http::{Bytes, HttpClient, Waits};
-use plaincall_config::Api;
+use plaincall_config::settings::Api;
 use serde_json::Value;
 use tokio::task::JoinSet;
 

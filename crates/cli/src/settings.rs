@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use plaincall_agent::AgentLimits;
 use plaincall_call::names::did_you_mean;
-use plaincall_config::{Layers, Mcp, Node, Origin, Settings, dotted, read_settings, variables};
+use plaincall_config::settings::{Layers, Mcp, Settings, read_settings, variables};
+use plaincall_config::{Node, Origin, dotted};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;

@@ -23,10 +23,10 @@ fn reference_is_up_to_date() {
 /// What the page shows is right by the schema, and the schema is one.
 #[test]
 fn the_example_of_the_configuration_fits_its_schema() {
-    let page = plaincall_config::reference();
+    let page = plaincall_config::settings::reference();
     let (_, example) = page.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
-    let schema = jsonschema::validator_for(&plaincall_config::schema()).unwrap();
+    let schema = jsonschema::validator_for(&plaincall_config::settings::schema()).unwrap();
     let check = |text: &str, is_right: bool| {
         let value: serde_json::Value = toml::from_str(text).unwrap();
         assert_eq!(schema.is_valid(&value), is_right, "{text}");
@@ -42,7 +42,7 @@ fn the_example_of_the_configuration_fits_its_schema() {
 
 #[test]
 fn configuration_is_up_to_date() {
-    check("configuration.md", &plaincall_config::reference());
+    check("configuration.md", &plaincall_config::settings::reference());
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn measured_models_are_up_to_date() {
 /// The defaults that are compiled in are those of the file.
 #[test]
 fn measured_models_are_read() {
-    let read: Vec<&str> = plaincall_config::measured_models()
+    let read: Vec<&str> = plaincall_config::settings::measured_models()
         .map(|(name, _)| name)
         .collect();
     let file: toml::Table = toml::from_str(&measured::models()).unwrap();
     assert_eq!(read, file.keys().map(String::as_str).collect::<Vec<_>>());
     assert!(!read.is_empty());
-    for (name, model) in plaincall_config::measured_models() {
+    for (name, model) in plaincall_config::settings::measured_models() {
         assert_eq!(model.teaching_problem(), None, "{name}");
     }
 }

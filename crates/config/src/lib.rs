@@ -6,7 +6,8 @@
 //! - [`Node`]: a value with its spans and its [`Origin`]; [`Node::overlay`] merges layers.
 //! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the same grammar in all files, options and
 //!   variables. An error of a type's `Deserialize` or `TryFrom` is the phrase after "it must be".
-//! - [`tools`]: the types of `tools.toml`. [`servers`]: those of a file with MCP servers.
+//! - [`settings`]: the types of `config.toml` and `plaincall.toml`. [`tools`]: those of `tools.toml`. [`servers`]: those of a
+//!   file with MCP servers. [`secret`]: output without secrets.
 //! - A location in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] appends to one.
 //!
 //! ```
@@ -37,19 +38,13 @@ mod document;
 mod error;
 mod node;
 mod parse;
-mod secret;
+pub mod secret;
 pub mod servers;
-mod settings;
+pub mod settings;
 pub mod tools;
 mod values;
 
 pub use document::{Document, Location};
 pub use error::{FileDiagnostic, FileError};
 pub use node::{Node, Origin, Value, child, dotted};
-pub use secret::{Address, Hide, is_secret_name, not_shown, redacted, redacted_prose, starred};
-pub use settings::{
-    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MAX_REPAIR_ROUNDS, Mcp, Model,
-    NamedAgent, OnNoToolCall, Reasoning, Settings, Syntax, measured_models, read_models,
-    read_settings, reference, schema, untrusted, variables, with_markers,
-};
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

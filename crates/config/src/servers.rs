@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::node::last_key;
-use crate::secret::{hide_arguments, hide_values};
-use crate::{Address, AsText, Document, FilePath, Location, Time, child};
+use crate::secret::{Address, hide_arguments, hide_values};
+use crate::settings::FilePath;
+use crate::{AsText, Document, Location, Time, child};
 
 /// The names of the top-level table of servers.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];

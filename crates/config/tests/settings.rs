@@ -7,9 +7,11 @@
 )]
 
 use plaincall_call::Unclosed;
-use plaincall_config::{
-    Address, Api, Arguments, Document, KeySource, Layers, Model, Reasoning, Settings, Syntax,
-    not_shown, read_models, read_settings, redacted, redacted_prose, starred, untrusted,
+use plaincall_config::Document;
+use plaincall_config::secret::{Address, not_shown, redacted, redacted_prose, starred};
+use plaincall_config::settings::{
+    Api, Arguments, KeySource, Layers, Model, Reasoning, Settings, Syntax, read_models,
+    read_settings, untrusted,
 };
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Redacts the secrets of a server's configuration from its messages.
 
-use plaincall_config::is_secret_name;
+use plaincall_config::secret::is_secret_name;
 
 use crate::model::Key;
 

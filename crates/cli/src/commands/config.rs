@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::{Node, Origin, child, dotted, schema};
+use plaincall_config::settings::schema;
+use plaincall_config::{Node, Origin, child, dotted};
 use serde::Serialize;
 use serde_json::Value;
 

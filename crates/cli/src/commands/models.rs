@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use plaincall_agent::http::HttpClient;
-use plaincall_config::{FilePath, Model, Node, Time};
+use plaincall_config::settings::{FilePath, Model};
+use plaincall_config::{Node, Time};
 use serde::Serialize;
 use tokio::task::JoinSet;
 

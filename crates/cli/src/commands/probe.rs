@@ -13,7 +13,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use plaincall::call::names::nearest_name;
-use plaincall_config::{Api, Time};
+use plaincall_config::Time;
+use plaincall_config::settings::Api;
 use plaincall_probe::{Arm, Attempt, Probe, Probing, Settings, SharedResult, Task, Verdict, tasks};
 
 use crate::commands::probe::recorded::Recorded;

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_config::{self as config, Model, Reasoning, measured_models, read_models};
+use plaincall_config::settings::{Model, Reasoning, measured_models, read_models};
+use plaincall_config::{self as config};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
     Upstream,
@@ -323,8 +324,8 @@ fn settings(model: &Model) -> ModelSettings {
         span
     });
     settings.arguments = match model.arguments.unwrap_or_default() {
-        config::Arguments::Checked => ArgumentMode::Checked,
-        config::Arguments::Stream => ArgumentMode::Stream,
+        config::settings::Arguments::Checked => ArgumentMode::Checked,
+        config::settings::Arguments::Stream => ArgumentMode::Stream,
     };
     settings.unclosed = model.unclosed.unwrap_or_default();
     if let Some(rounds) = model.repair_rounds {

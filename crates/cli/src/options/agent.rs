@@ -8,7 +8,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::{Api, Node, Origin, Time};
+use plaincall_config::settings::Api;
+use plaincall_config::{Node, Origin, Time};
 use serde_json::Value;
 
 use crate::options::{FileOptions, TeachingOptions};

@@ -1,7 +1,7 @@
 //! The options of a dialect.
 
 use clap::{Args, ValueEnum};
-use plaincall_config::with_markers;
+use plaincall_config::settings::with_markers;
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Options for the syntax that a model is taught.
 
 use clap::Args;
-use plaincall_config::{Model, Syntax};
+use plaincall_config::settings::{Model, Syntax};
 
 use crate::status::Failure;
 

@@ -1,7 +1,7 @@
 //! The note at the beginning of a session's log, for commands that resume the session. It holds no secrets.
 
 use plaincall::{Dialect, events::RunBegin};
-use plaincall_config::Model;
+use plaincall_config::settings::Model;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

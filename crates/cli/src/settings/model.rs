@@ -7,7 +7,8 @@ use plaincall::Dialect;
 use plaincall::call::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{Anthropic, Json, Key, Model as Client, ModelError, OpenAi, Replay};
-use plaincall_config::{Address, Api, FilePath, KeySource, Model};
+use plaincall_config::secret::Address;
+use plaincall_config::settings::{Api, FilePath, KeySource, Model};
 
 use crate::environment::Environment;
 use crate::keys::Source;

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use plaincall_config::{FilePath, Node, Settings, read_settings, untrusted};
+use plaincall_config::Node;
+use plaincall_config::settings::{FilePath, Settings, read_settings, untrusted};
 
 use crate::settings::texts::{self, Texts};
 use crate::settings::trust;

@@ -11,8 +11,9 @@ use plaincall::{
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::{AgentLimits, OnNoToolCall};
+use plaincall_config::settings::{FilePath, Model};
 use plaincall_config::tools::{self, RuleTable};
-use plaincall_config::{self as config, FilePath, Model, Node, child, dotted};
+use plaincall_config::{self as config, Node, child, dotted};
 
 use crate::environment::Environment;
 use crate::settings::Configuration;
@@ -211,9 +212,9 @@ impl Configuration {
     /// Returns the meaning of a reply without calls.
     pub(crate) fn without_call(&self) -> OnNoToolCall {
         match self.settings.limits.on_no_tool_call {
-            None | Some(config::OnNoToolCall::Answer) => OnNoToolCall::Answer,
-            Some(config::OnNoToolCall::Ask) => OnNoToolCall::AskUser,
-            Some(config::OnNoToolCall::Remind) => OnNoToolCall::Remind,
+            None | Some(config::settings::OnNoToolCall::Answer) => OnNoToolCall::Answer,
+            Some(config::settings::OnNoToolCall::Ask) => OnNoToolCall::AskUser,
+            Some(config::settings::OnNoToolCall::Remind) => OnNoToolCall::Remind,
         }
     }
 

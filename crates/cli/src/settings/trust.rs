@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use plaincall_config::{not_shown, redacted, redacted_prose};
+use plaincall_config::secret::{not_shown, redacted, redacted_prose};
 use sha2::{Digest as _, Sha256};
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! Errors of a configuration file or tools file.
 
-use plaincall_config::{FileError, redacted, starred};
+use plaincall_config::FileError;
+use plaincall_config::secret::{redacted, starred};
 use plaincall_syntax::Severity;
 
 use crate::output::write_stderr;

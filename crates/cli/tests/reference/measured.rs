@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use plaincall_config::{Model, Syntax};
+use plaincall_config::settings::{Model, Syntax};
 use plaincall_probe::{SharedResult, Verdict, task_version};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");

@@ -8,7 +8,8 @@ use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use super::{Builtin, Mcp, Settings};
 use crate::node::last_key;
-use crate::{Address, Document, FileDiagnostic, FileError, Location, Node, child};
+use crate::secret::Address;
+use crate::{Document, FileDiagnostic, FileError, Location, Node, child};
 
 /// Servers with the API of `OpenAI`.
 const COMPATIBLE: &str = "ollama llama.cpp llamacpp lmstudio vllm gemini";

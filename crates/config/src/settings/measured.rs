@@ -33,7 +33,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::{Model, measured_models};
-    use crate::Syntax;
+    use crate::settings::Syntax;
 
     #[test]
     fn settings_override_measured_defaults() {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use plaincall::{rules::Pattern, tools_file::FileError};
 use plaincall_config::servers::{ServerTable, expand, servers};
-use plaincall_config::{AsText, Document, FilePath, Location, Node, child};
+use plaincall_config::settings::FilePath;
+use plaincall_config::{AsText, Document, Location, Node, child};
 
 use super::{McpConfig, McpServer, McpTransport};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_config::{Model, Syntax};
+use plaincall_config::settings::{Model, Syntax};
 use plaincall_probe::{Arm, ArmReport, Report, Verdict};
 
 use crate::commands::probe::subject::Subject;
@@ -143,7 +143,7 @@ fn configuration(arm: Arm, report: &ArmReport, subject: &Subject) -> String {
         kind: subject
             .entry
             .kind
-            .filter(|kind| *kind != plaincall_config::Api::OpenAi),
+            .filter(|kind| *kind != plaincall_config::settings::Api::OpenAi),
         temperature: subject.entry.temperature,
         max_tokens: subject.entry.max_tokens,
         ..dialect

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_agent::Model as Client;
-use plaincall_config::{Api, Model, Node};
+use plaincall_config::Node;
+use plaincall_config::settings::{Api, Model};
 use plaincall_probe::{Reference, Settings};
 
 use crate::environment::Environment;

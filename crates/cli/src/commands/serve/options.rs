@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::{Arguments, MAX_REPAIR_ROUNDS};
+use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS};
 
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
