@@ -27,6 +27,7 @@ mod readme;
 mod repository_lints;
 mod site;
 mod suites;
+mod wasm;
 mod words;
 
 use std::ffi::OsStr;
@@ -178,13 +179,14 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 12] = [
+    let groups: [(&str, Group); 13] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
         ("interface", || interface::check(&root())),
         ("features", features),
         ("oldest Rust", oldest_rust::check),
+        ("WebAssembly", wasm::check),
         ("deny", || deny::check(&root())),
         ("installed", || installed::test(QUICK)),
         ("clients", || clients::test(&root())),

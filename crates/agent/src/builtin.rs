@@ -1,4 +1,5 @@
-//! Built-in tools for files in a directory, shell commands, web pages and questions to the user. They require Unix.
+//! Built-in tools for files in a directory, shell commands, web pages and questions to the user. They need Unix:
+//! paths are opened without following links, and commands run in process groups.
 //!
 //! File tools are confined to the directory: no `..`, absolute path or link leaves it, even if files are swapped during a
 //! call. `run_command` is not confined: it runs with the rights of this process. `fetch_url` does not reach this machine or

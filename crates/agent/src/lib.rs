@@ -35,14 +35,29 @@
 //! - `mcp` (feature `mcp`): tools of MCP servers, and a server for MCP clients. `builtin` (feature `builtin`): tools for
 //!   files, shell commands and web pages.
 //!
-//! Tools, gates, rules and logs come from [`plaincall`]. The project's `spec/agent.md` defines the agent loop. Tools that
-//! start processes and the feature `builtin` require Unix.
+//! Tools, gates, rules and logs come from [`plaincall`]. The project's `spec/agent.md` defines the agent loop.
+//!
+//! # Platforms
+//!
+//! The features `mcp` and `builtin` need Unix, and are compile errors elsewhere: MCP servers and `run_command` run in process
+//! groups, and the file tools open paths without following links. The rest works on every platform with tokio; tools that are
+//! [commands](plaincall::command) also need Unix.
+
+#[cfg(all(feature = "mcp", not(unix)))]
+compile_error!(
+    "the feature `mcp` of plaincall-agent needs Unix, because MCP servers run in process groups; disable it for this target"
+);
+#[cfg(all(feature = "builtin", not(unix)))]
+compile_error!(
+    "the feature `builtin` of plaincall-agent needs Unix, because file tools open paths without following links and \
+     `run_command` runs in a process group; disable it for this target"
+);
 
 mod agent;
 mod agent_loop;
 mod answer;
 mod budget;
-#[cfg(feature = "builtin")]
+#[cfg(all(feature = "builtin", unix))]
 pub mod builtin;
 mod conversation;
 mod event;
