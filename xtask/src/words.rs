@@ -73,7 +73,7 @@ const BANNED: &[(&str, &str)] = &[
 const BANNED_BEGINNINGS: &[&str] = &["What ", "Who ", "Whether it "];
 
 /// The extensions of files that are checked.
-const EXTENSIONS: &[&str] = &["rs", "md", "html", "toml", "txt"];
+const EXTENSIONS: &[&str] = &["rs", "md", "html", "js", "toml", "txt"];
 
 /// Files and folders that are not checked: generated, or texts of others.
 const EXEMPT: &[&str] = &[

@@ -36,7 +36,7 @@ function canvas(element) {
   return [context, width, height];
 }
 
-// Where each call stands, and the edges between them: [cause, call].
+// The position of each call, and the edges between them: [cause, call].
 const places = [];
 const edges = [];
 const bands = [];
@@ -85,7 +85,7 @@ function layers(turn) {
       if (open.get(follower) === 0) ready.push(follower);
     }
   }
-  // In a long graph what nobody needs stands about where the writing was by then, not at the beginning.
+  // In a long graph, a call that no other needs is placed near the calls written at the same time, not at the beginning.
   const LONG_GRAPH = 12;
   let reached = 0;
   const length = Math.max(...depth.values()) + 1;
@@ -93,7 +93,7 @@ function layers(turn) {
     reached = Math.max(reached, depth.get(number));
     if (length > LONG_GRAPH && followers(number).length === 0) depth.set(number, reached);
   }
-  // What others need stands right before the first of them, so that edges are short.
+  // A call that others need is placed right before the first of them, so that edges are short.
   for (const number of [...done].reverse()) {
     const depths = followers(number).map((follower) => depth.get(follower));
     if (depths.length > 0) depth.set(number, Math.max(Math.min(...depths) - 1, depth.get(number)));
@@ -123,7 +123,7 @@ function untangle(found) {
   }
 }
 
-// How many calls stand above each other at most, so that the whole is about as wide as a screen.
+// The maximum number of calls above each other, so that the whole is about as wide as a screen.
 function rowsFor(found) {
   const longest = Math.max(...found.map((layer) => layer.length), 1);
   if (longest <= 14) return longest;
@@ -271,7 +271,7 @@ function drawEdges(context, list, sight) {
   context.stroke();
 }
 
-// The text, cut to so many pixels.
+// The text, truncated to so many pixels.
 function fitted(context, whole, width) {
   let content = seen(whole);
   if (content.length > 60) content = `${content.slice(0, 60)}…`;
@@ -376,7 +376,7 @@ function drawGraph() {
   context.globalAlpha = 1;
 }
 
-// Many news in one frame are drawn once.
+// Several changes in one frame are drawn once.
 let isWanted = false;
 function wantGraph() {
   if (isWanted || document.body.dataset.view !== "graph") return;

@@ -38,7 +38,7 @@ const kind = (call) => call.status ?? "interrupted";
 const end = (call) => call.ended_ms ?? trace.end_ms;
 const firstStart = (call) => call.attempts[0]?.started_ms;
 const lastStart = (call) => call.attempts.at(-1)?.started_ms;
-const told = (call) => KINDS[kind(call)][1];
+const statusText = (call) => KINDS[kind(call)][1];
 
 // The calls that depend on each call.
 const dependents = calls.map(() => []);
@@ -96,19 +96,19 @@ const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${numbe
 // How long a call ran, or its status if it never ran or was interrupted.
 function took(call) {
   const started = lastStart(call);
-  return started === undefined || call.status === null ? told(call) : time(end(call) - started);
+  return started === undefined || call.status === null ? statusText(call) : time(end(call) - started);
 }
 
 // What is chosen and shown. Views listen for changes.
 const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(calls.length) };
 const listeners = { chosen: [], shown: [], view: [], resized: [] };
-const tell = (what, ...news) => listeners[what].forEach((listen) => listen(...news));
+const notify = (what, ...details) => listeners[what].forEach((listen) => listen(...details));
 
 function choose(number, from) {
   if (number === state.chosen) return;
   state.chosen = number;
   keepAddress();
-  tell("chosen", number, from);
+  notify("chosen", number, from);
 }
 
 // The address names what is shown, so that it can be passed on.
@@ -162,7 +162,7 @@ function filter() {
   }
   const isAll = state.shown.length === calls.length;
   byId("found").textContent = isAll ? "" : `${state.shown.length.toLocaleString("en")} of ${count(calls.length, "call")}`;
-  tell("shown");
+  notify("shown");
 }
 
 function chip(className, sign, words, change) {
@@ -355,13 +355,13 @@ function link(number, id) {
 
 function attemptRow(call, attempt, isLast) {
   const length = attempt.ended_ms === null ? null : attempt.ended_ms - attempt.started_ms;
-  const told = attempt.error ?? (attempt.is_interrupted ? "interrupted" : isLast ? KINDS[kind(call)][1] : "");
+  const outcome = attempt.error ?? (attempt.is_interrupted ? "interrupted" : isLast ? KINDS[kind(call)][1] : "");
   const wait = attempt.wait_ms === null ? "" : `then waits ${time(attempt.wait_ms)}`;
   return make("tr", "", null,
     make("th", "", String(attempt.number)),
     make("td", "", moment(attempt.started_ms)),
     make("td", "", length === null ? "no end" : time(length)),
-    make("td", "wide", told),
+    make("td", "wide", outcome),
     make("td", "", wait),
   );
 }
@@ -417,7 +417,7 @@ function details(number) {
   const parts = [
     make("h2", "", null, make("span", "name", call.name), make("span", "id", call.id), close),
     make("p", "facts", null,
-      make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${told(call)}${took(call) === told(call) ? "" : ` · ${took(call)}`}`),
+      make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${statusText(call)}${took(call) === statusText(call) ? "" : ` · ${took(call)}`}`),
       make("span", "", facts.filter(Boolean).join(" · "))),
   ];
   if (call.open) parts.push(part("Interrupted", make("p", "", `The log ends ${STATES[call.open.state]}. Resuming the run (plaincall run --resume) ${call.open.resume}.`)));
@@ -467,7 +467,7 @@ function view(name) {
     tab.setAttribute("aria-selected", String(isOn));
     tab.tabIndex = isOn ? 0 : -1;
   }
-  tell("view", name);
+  notify("view", name);
 }
 
 function buildViews() {
@@ -487,8 +487,8 @@ function buildViews() {
   isNarrow.addEventListener("change", () => {
     if (!isNarrow.matches && document.body.dataset.view === "transcript") view("timeline");
   });
-  addEventListener("resize", () => tell("resized"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => tell("resized"));
+  addEventListener("resize", () => notify("resized"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => notify("resized"));
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
@@ -511,7 +511,7 @@ function buildViews() {
   });
 }
 
-// The other scripts add their views; then all of them hear what is shown.
+// The other scripts add their views; then all of them are notified of what is shown.
 addEventListener("DOMContentLoaded", () => {
   buildHead();
   buildFilters();

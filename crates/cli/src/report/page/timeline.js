@@ -57,8 +57,8 @@ function row(place) {
   element.setAttribute("aria-posinset", place + 1);
   element.setAttribute("aria-setsize", state.shown.length);
   element.setAttribute("aria-selected", String(call.number === state.chosen));
-  element.setAttribute("aria-label", seen(`${call.id}, ${call.name}, ${told(call)}, ${took(call)}`));
-  element.title = seen(`${call.id} (${call.name}): ${told(call)}, ${took(call)}\n${why(call) ?? ""}`);
+  element.setAttribute("aria-label", seen(`${call.id}, ${call.name}, ${statusText(call)}, ${took(call)}`));
+  element.title = seen(`${call.id} (${call.name}): ${statusText(call)}, ${took(call)}\n${why(call) ?? ""}`);
   return element;
 }
 
