@@ -81,6 +81,16 @@ pub fn prompt<'t>(
     })
 }
 
+/// Returns the entry of a tool in the list of a [`prompt`], without examples: for a tool that a later message introduces.
+/// It is not escaped.
+///
+/// # Errors
+/// Returns an error for the automatic dialect.
+pub fn tool_entry(tool: &ToolSpec, dialect: &Dialect) -> Result<String, DialectError> {
+    let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
+    Ok(list_tool(tool, syntax).raw().to_owned())
+}
+
 fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax, examples: &Examples) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {

@@ -2,12 +2,14 @@
 
 pub(crate) mod chat;
 pub(crate) mod encoder;
+mod messages;
 mod responses;
 
 use plaincall_wire::openai::ChatCompletionRequest;
 
 use crate::api::chat::ChatNotes;
 use crate::api::encoder::Encoder;
+use crate::api::messages::MessagesNotes;
 use crate::api::responses::ResponsesNotes;
 use crate::error::GatewayError;
 
@@ -20,10 +22,12 @@ pub enum ClientApi {
     Chat,
     /// `OpenAI`'s Responses API.
     Responses,
+    /// Anthropic's Messages.
+    Messages,
 }
 
 impl ClientApi {
-    const ALL: [Self; 2] = [Self::Chat, Self::Responses];
+    const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
     /// Returns the API whose requests are sent to this path.
     pub fn of_path(path: &str) -> Option<Self> {
@@ -35,6 +39,7 @@ impl ClientApi {
         match self {
             Self::Chat => "/v1/chat/completions",
             Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
         }
     }
 
@@ -44,11 +49,12 @@ impl ClientApi {
         Self::ALL.map(Self::path).join(", ")
     }
 
-    /// Returns the body of an error response.
-    pub fn error_body(self, error: &GatewayError) -> Vec<u8> {
+    /// Returns the body of an error response. Some APIs include the id of the request.
+    pub fn error_body(self, error: &GatewayError, request_id: Option<&str>) -> Vec<u8> {
         match self {
             Self::Chat => chat::error_body(error),
             Self::Responses => responses::error_body(error),
+            Self::Messages => messages::error_body(error, request_id),
         }
     }
 
@@ -57,6 +63,7 @@ impl ClientApi {
         match self {
             Self::Chat => chat::read(body),
             Self::Responses => responses::read(body),
+            Self::Messages => messages::read(body),
         }
     }
 }
@@ -72,6 +79,7 @@ pub(crate) struct ClientRequest<'r> {
 pub(crate) enum Notes {
     Chat(ChatNotes),
     Responses(ResponsesNotes),
+    Messages(MessagesNotes),
 }
 
 impl Notes {
@@ -80,6 +88,7 @@ impl Notes {
         match self {
             Self::Chat(notes) => notes.encoder(word, now),
             Self::Responses(notes) => notes.encoder(word, now),
+            Self::Messages(notes) => notes.encoder(word),
         }
     }
 }

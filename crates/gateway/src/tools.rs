@@ -1,5 +1,7 @@
 //! The tools of a request, and the choice among them.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_call::{
@@ -9,7 +11,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
-use plaincall_wire::openai::{ChatCompletionRequest, Choose};
+use plaincall_wire::openai::{ChatCompletionRequest, Choose, Tool};
 use serde_json::Value;
 
 use crate::compiled::CompiledDialect;
@@ -21,6 +23,8 @@ use crate::settings::ModelSettings;
 pub struct OfferedTools {
     tools: ToolSet,
     is_strict: bool,
+    /// The tools that the prompt does not list, because a result introduces them later.
+    deferred: HashSet<String>,
     /// The definitions that were loosened or dropped.
     changed: Vec<ChangedTool>,
     prompts: Mutex<Vec<ToolPrompt>>,
@@ -39,6 +43,8 @@ pub(crate) struct ToolPrompt {
 
 /// The key of a definition that names the parameter for the body of an emoji call.
 pub(crate) const BODY_KEY: &str = "x-plaincall-body";
+/// The field of a tool that the prompt does not list.
+pub(crate) const DEFER_LOADING: &str = "defer_loading";
 
 /// The maximum number of tools in a request (`spec/gateway.md` 1).
 const MAX_TOOLS: usize = 1024;
@@ -85,6 +91,7 @@ impl OfferedTools {
             tools: tools
                 .map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?,
             is_strict: read.is_strict,
+            deferred: deferred(&given),
             changed: read.changed,
             prompts: Mutex::default(),
         })
@@ -129,7 +136,10 @@ impl OfferedTools {
         if one_call {
             options = options.one_call();
         }
-        let prompt = prompt(self.iter(), dialect, &options)?;
+        let listed = self
+            .iter()
+            .filter(|tool| !self.deferred.contains(&tool.name));
+        let prompt = prompt(listed, dialect, &options)?;
         Ok(prompt.text().trim_end().to_owned())
     }
 
@@ -182,6 +192,21 @@ fn set_body(tool: &mut ToolSpec, given: &[Json<'_>]) {
             tool.body = Some(body.to_owned());
         }
     }
+}
+
+/// Returns the names of the deferred tools.
+fn deferred(given: &[Json<'_>]) -> HashSet<String> {
+    let marked = given
+        .iter()
+        .filter(|json| json.text().contains(DEFER_LOADING));
+    let marked = marked.filter_map(|json| json.read::<Tool<'_>>().ok());
+    let is_deferred = |tool: &Tool<'_>| {
+        let field = tool.unknown.get(DEFER_LOADING);
+        field.is_some_and(|field| field.text() == "true")
+    };
+    let functions = marked.filter(is_deferred).filter_map(|tool| tool.function);
+    let names = functions.filter_map(|function| function.name);
+    names.map(Cow::into_owned).collect()
 }
 
 fn too_much(limit: &str) -> GatewayError {

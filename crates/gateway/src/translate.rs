@@ -20,6 +20,11 @@ use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
 
+/// The field of a result that states that its call failed. Other APIs than chat completions have it.
+pub(crate) const IS_ERROR: &str = "is_error";
+/// The kind of a part of a result that introduces a deferred tool by its `tool_name`.
+pub(crate) const TOOL_REFERENCE: &str = "tool_reference";
+
 /// A translated request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -2,6 +2,7 @@
 
 use plaincall_gateway::ModelSettings;
 
+mod messages;
 mod replies;
 mod responses;
 mod serving;

@@ -21,6 +21,6 @@ pub(crate) mod model;
 mod places;
 mod repaired;
 mod spec;
-mod table;
+pub(crate) mod table;
 mod waiting;
 mod whole;

@@ -1,12 +1,15 @@
 //! Authentication of clients.
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, ORIGIN};
+use http::{HeaderMap, HeaderName};
 use plaincall_wire::openai::ErrorObject;
 
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::server::origins::is_allowed;
+
+/// The header for the key in Anthropic's API.
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 pub(crate) struct Caller<'h> {
     /// The client's key. Empty if it sent none and none is required.
@@ -36,12 +39,7 @@ impl Keys {
 
     /// Returns the caller if it may use the gateway.
     pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<Caller<'h>, GatewayError> {
-        let given = headers.get(AUTHORIZATION);
-        let given = given.and_then(|value| value.to_str().ok());
-        let key = given.and_then(|value| {
-            let (scheme, key) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
-        });
+        let given = given_keys(headers);
         if self.digests.is_empty() {
             // Without keys, any page that a user visits could use the model.
             let origin = headers.get(ORIGIN);
@@ -51,13 +49,13 @@ impl Keys {
                 return Err(GatewayError::new(403, error.code("origin_not_allowed")));
             }
             return Ok(Caller {
-                key: key.unwrap_or_default(),
+                key: given.into_iter().flatten().next().unwrap_or_default(),
                 position: None,
             });
         }
-        let digest = key.map(|key| self.secret.digest(&[key.as_bytes()]));
         // Compares all keys, so that the time does not leak which one matched.
-        let position = |digest: [u8; 32]| {
+        let position = |key: &str| {
+            let digest = self.secret.digest(&[key.as_bytes()]);
             let known = self.digests.iter().zip(1..);
             known.fold(None, |found, (known, number)| {
                 if *known == digest {
@@ -71,13 +69,16 @@ impl Keys {
             let error = ErrorObject::new("authentication_error", message);
             Err(GatewayError::new(401, error.code("invalid_api_key")))
         };
-        match (key, digest.and_then(position)) {
-            (Some(key), Some(position)) => Ok(Caller {
+        let mut keys = given.into_iter().flatten();
+        match keys.find_map(|key| Some((key, position(key)?))) {
+            Some((key, position)) => Ok(Caller {
                 key,
                 position: (self.digests.len() > 1).then_some(position),
             }),
-            (Some(_), None) => unauthorized("unknown API key"),
-            (None, _) => unauthorized("missing API key: send it as `Authorization: Bearer KEY`"),
+            None if given == [None; 2] => unauthorized(
+                "missing API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`",
+            ),
+            None => unauthorized("unknown API key"),
         }
     }
 
@@ -85,4 +86,14 @@ impl Keys {
     pub(crate) fn is_open(&self) -> bool {
         self.digests.is_empty()
     }
+}
+
+/// Returns the keys that a client sent, as a bearer token and in Anthropic's header.
+fn given_keys(headers: &HeaderMap) -> [Option<&str>; 2] {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = text(&AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+    });
+    [bearer, text(&API_KEY).map(str::trim)]
 }

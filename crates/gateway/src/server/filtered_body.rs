@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, BoxError, Response};
 use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
@@ -23,6 +24,7 @@ pub(super) async fn filtered(
     mut response: Response,
     key: Option<&str>,
     permit: Arc<OwnedSemaphorePermit>,
+    request_id: &str,
 ) -> Response {
     let headers = response.headers_mut();
     if let Some(key) = key.filter(|key| key.len() >= MIN_KEY) {
@@ -42,6 +44,8 @@ pub(super) async fn filtered(
         // An encoded body cannot be searched.
         Some(encoding) if encoding != "identity" => BodyKind::Other,
         _ if content_type.starts_with("text/event-stream") => BodyKind::Events,
+        // The input of a call is JSON in this API, and may have any field.
+        _ if path == ClientApi::Messages.path() => BodyKind::Other,
         _ if content_type.starts_with("application/json") => BodyKind::Json,
         _ => BodyKind::Other,
     };
@@ -55,6 +59,7 @@ pub(super) async fn filtered(
             return response::error(
                 path,
                 &GatewayError::upstream("the response could not be created"),
+                request_id,
             );
         };
         let mut bytes = filter.feed(&whole.to_bytes());

@@ -1,7 +1,9 @@
 //! The headers that the gateway forwards.
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+
+use crate::server::auth::API_KEY;
 
 /// The key, and the accounts to charge.
 static OF_KEY: [HeaderName; 3] = [
@@ -25,6 +27,12 @@ pub(super) fn for_upstream(of_client: &HeaderMap, with_key: bool) -> HeaderMap {
         if let Some(value) = of_client.get(name) {
             headers.insert(name, value.clone());
         }
+    }
+    let key = of_client.get(API_KEY).and_then(|key| key.to_str().ok());
+    if let Some(key) = key.filter(|_| with_key && !headers.contains_key(AUTHORIZATION))
+        && let Ok(key) = HeaderValue::from_str(&format!("Bearer {key}"))
+    {
+        headers.insert(AUTHORIZATION, key);
     }
     headers
 }

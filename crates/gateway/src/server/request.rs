@@ -17,7 +17,7 @@ use crate::server::body::{Body, Response};
 use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
 use crate::server::report::RequestGuard;
-use crate::server::response::REQUEST_ID;
+use crate::server::response::{ANTHROPIC_REQUEST_ID, REQUEST_ID};
 use crate::server::{Shared, response};
 
 /// The longest request id that is accepted from a client.
@@ -62,7 +62,7 @@ pub(super) async fn with_request<F: Future<Output = Response>>(
                 guard,
             };
             let response = handle(accepted).await;
-            filtered(path, response, shared.config.upstream.key(), permit).await
+            filtered(path, response, shared.config.upstream.key(), permit, &id).await
         }
         Err(error) => {
             // Reading on after a timeout would be of no use.
@@ -122,7 +122,7 @@ pub(super) async fn reject_unknown_path(
 
 pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {
     guard.end(error.status, Some(error));
-    response::error(guard.report.path, error)
+    response::error(guard.report.path, error, &guard.report.request_id)
 }
 
 /// Reads and drops the body of a rejected request for a short time, up to twice the size limit: many clients read the response
@@ -160,7 +160,9 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
 }
 
 fn finished(shared: &Shared, mut response: Response, id: &str) -> Response {
-    response.headers_mut().insert(REQUEST_ID, header(id));
+    for name in [REQUEST_ID, ANTHROPIC_REQUEST_ID] {
+        response.headers_mut().insert(name, header(id));
+    }
     if shared.is_draining() {
         // The next request on this connection could arrive after the server has stopped.
         let close = HeaderValue::from_static("close");

@@ -17,6 +17,8 @@ const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header for the id of the request in Anthropic's API.
+pub(super) const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 /// The header that stops `OpenAI` clients from retrying, which they do by default for statuses from 500.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
@@ -63,9 +65,9 @@ pub(super) fn json(status: u16, json: String) -> Response {
 }
 
 /// Creates an error response in the format of the API that is requested at this path.
-pub(super) fn error(path: &str, error: &GatewayError) -> Response {
+pub(super) fn error(path: &str, error: &GatewayError, request_id: &str) -> Response {
     let api = ClientApi::of_path(path).unwrap_or(ClientApi::Chat);
-    let body = Body::from(api.error_body(error));
+    let body = Body::from(api.error_body(error, Some(request_id)));
     let mut response = with(error.status, JSON, body);
     if error.is_final() {
         let no = HeaderValue::from_static("false");

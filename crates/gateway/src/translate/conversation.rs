@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use plaincall_call::{
     PromptTextBuilder, Untrusted,
-    history::{PastCall, ResultMessage, TurnPart, history, in_call_order, results},
+    history::{CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results},
+    prompt::tool_entry,
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
@@ -16,7 +17,7 @@ use crate::compiled::CompiledDialect;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::Secret;
 use crate::tools::OfferedTools;
-use crate::translate::joined;
+use crate::translate::{IS_ERROR, TOOL_REFERENCE, joined};
 
 const LABEL: &str = "\nThe user writes:\n\n";
 
@@ -62,10 +63,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
         match message.role() {
-            "tool" => {
-                self.result(message);
-                return Ok(());
-            }
+            "tool" => return self.result(message),
             "developer" if self.developer_is_system => message.role = Some("system".into()),
             _ => {}
         }
@@ -109,7 +107,17 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 
     /// Collects a result until the next message of another kind.
-    fn result(&mut self, message: Message<'r>) {
+    fn result(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
+        if let Some(Content::Parts(parts)) = &mut message.content {
+            for part in parts
+                .iter_mut()
+                .filter(|part| part.kind.as_deref() == Some(TOOL_REFERENCE))
+            {
+                part.text = Some(self.introduced(part)?);
+            }
+        }
+        let is_error = message.unknown.get(IS_ERROR);
+        let is_error = is_error.is_some_and(|json| json.text() == "true");
         let name = Untrusted::new(message.name.unwrap_or_default());
         let id = Untrusted::new(message.tool_call_id.unwrap_or_default());
         let text = match message.content {
@@ -121,8 +129,23 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 text
             }
         };
-        let result = ResultMessage::new(name, id).output(Untrusted::new(text));
+        let mut result = ResultMessage::new(name, id).output(Untrusted::new(text));
+        if is_error {
+            result = result.status(CallStatus::Error);
+        }
         self.results.push(result);
+        Ok(())
+    }
+
+    /// Returns the definition of the tool that a part of a result introduces.
+    fn introduced(&self, part: &ContentPart<'_>) -> Result<Cow<'r, str>, DialectError> {
+        let name = part.unknown.get("tool_name");
+        let name = name.and_then(|json| json.read::<String>().ok());
+        let name = name.unwrap_or_default();
+        Ok(match self.offer.get(&name) {
+            Some(tool) => tool_entry(tool, self.dialect)?.into(),
+            None => format!("There is no tool named {name}.\n").into(),
+        })
     }
 
     fn take_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::Json;
+use crate::read_error::ReadError;
 
 content! {
     /// The content of a message: a text, or blocks of several kinds.
@@ -17,7 +18,8 @@ content! {
 object! {
     /// A block of a content.
     pub struct ContentBlock<'a> {
-        /// The kind: `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image` …
+        /// The kind: `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image`, `document`,
+        /// `tool_reference` …
         "type" kind: Option<Cow<'a, str>>,
         /// The text of a block of kind `text`.
         "text" text: Option<Cow<'a, str>>,
@@ -31,6 +33,32 @@ object! {
         "name" name: Option<Cow<'a, str>>,
         /// The arguments of a call, a JSON object.
         "input" input: Option<Json<'a>>,
+        /// The id of the call, in its result.
+        "tool_use_id" tool_use_id: Option<Cow<'a, str>>,
+        /// The content of a result; [`content`](Self::content) reads it.
+        "content" content: Option<Json<'a>>,
+        /// Whether the call failed, in its result.
+        "is_error" is_error: Option<bool>,
+        /// The source of an image or a document.
+        "source" source: Option<Json<'a>>,
+        /// The title of a document.
+        "title" title: Option<Cow<'a, str>>,
+        /// The name of a tool, in a block of kind `tool_reference`.
+        "tool_name" tool_name: Option<Cow<'a, str>>,
+    }
+
+    /// The source of an image or a document.
+    pub struct Source<'a> {
+        /// The kind: `base64`, `url`, `text`, `content`, `file`.
+        "type" kind: Option<Cow<'a, str>>,
+        /// The media type of `data`.
+        "media_type" media_type: Option<Cow<'a, str>>,
+        /// The data: base64, or a text.
+        "data" data: Option<Cow<'a, str>>,
+        /// The URL.
+        "url" url: Option<Cow<'a, str>>,
+        /// The content of a source of kind `content`.
+        "content" content: Option<Content<'a>>,
     }
 }
 
@@ -42,5 +70,14 @@ impl<'a> ContentBlock<'a> {
             text: Some(text.into()),
             ..Self::default()
         }
+    }
+
+    /// Reads the content of a result.
+    ///
+    /// # Errors
+    /// Returns an error if it is neither a string nor a list of blocks.
+    pub fn content(&self) -> Result<Option<Content<'_>>, ReadError> {
+        let content = self.content.as_ref().filter(|content| !content.is_null());
+        content.map(Json::read_field).transpose()
     }
 }

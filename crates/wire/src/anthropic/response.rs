@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::content::ContentBlock;
+use crate::json::Json;
 
 object! {
     /// A response. A stream begins with one without content.
@@ -20,6 +21,8 @@ object! {
         /// The stop reason: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `pause_turn`, `refusal`,
         /// `model_context_window_exceeded`, or another word.
         "stop_reason" stop_reason: Option<Cow<'a, str>>,
+        /// The text at which the reply ended, or `null`.
+        "stop_sequence" stop_sequence: Option<Json<'a>>,
         /// The token usage.
         "usage" usage: Option<Usage<'a>>,
     }
@@ -34,6 +37,27 @@ object! {
         "cache_read_input_tokens" cache_read_input_tokens: Option<u64>,
         /// Output tokens, including thinking.
         "output_tokens" output_tokens: Option<u64>,
+    }
+}
+
+impl<'a> MessageResponse<'a> {
+    /// Creates a response that has not stopped yet.
+    pub fn new(
+        id: impl Into<Cow<'a, str>>,
+        model: impl Into<Cow<'a, str>>,
+        content: Vec<ContentBlock<'a>>,
+        usage: Usage<'a>,
+    ) -> Self {
+        Self {
+            id: Some(id.into()),
+            kind: Some("message".into()),
+            role: Some("assistant".into()),
+            model: Some(model.into()),
+            content: Some(content),
+            stop_sequence: Some(Json::default()),
+            usage: Some(usage),
+            ..Self::default()
+        }
     }
 }
 

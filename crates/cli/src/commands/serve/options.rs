@@ -16,9 +16,10 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// the model writes back as `tool_calls`. Requests without tools pass through unchanged. To use the gateway, set the
 /// base URL of your client to this server, with `/v1` at the end.
 ///
-/// Clients use `POST /v1/chat/completions`, `POST /v1/responses` and `GET /v1/models`. Completions, embeddings, rerank,
-/// moderations, audio and images below `/v1` pass through unchanged. `GET /health`, `/ready` and `/metrics` are for
-/// monitoring. The access log on standard output has one line of JSON per request, without message content.
+/// Clients use `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/messages` and `GET /v1/models`. Completions,
+/// embeddings, rerank, moderations, audio and images below `/v1` pass through unchanged. `GET /health`, `/ready` and
+/// `/metrics` are for monitoring. The access log on standard output has one line of JSON per request, without message
+/// content.
 ///
 /// Keys are read from files or from the environment: `PLAINCALL_KEYS` (client keys, separated by commas),
 /// `PLAINCALL_UPSTREAM_KEY` (the key for the model server) and `PLAINCALL_SECRET` (the secret that marker keys are

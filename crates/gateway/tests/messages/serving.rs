@@ -1,0 +1,176 @@
+//! The API on a real socket.
+
+use plaincall_testkit::model_server::{ModelServer, Script};
+use reqwest::Response;
+use serde_json::{Value, json};
+
+use crate::messages::model::completion;
+use crate::messages::strict::{read_complete, read_stream};
+use crate::replies::table::ADD;
+use crate::serving::test_gateway::TestGateway;
+
+const KEY: &str = "a-key-of-a-client";
+
+fn body(is_streamed: bool) -> Value {
+    crate::messages::model::request(&json!({"stream": is_streamed}))
+}
+
+async fn post(gateway: &TestGateway, headers: &[(&str, &str)], body: &Value) -> Response {
+    let mut request = gateway.client.post(gateway.url("/v1/messages?beta=true"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(body.to_string()).send().await.unwrap()
+}
+
+#[tokio::test]
+async fn streamed_and_complete() {
+    let texts = ["I add.\n", ADD, ADD];
+    let whole: Value = serde_json::from_slice(&completion(&texts.concat(), "stop")).unwrap();
+    let scripts = vec![
+        Script::stream(&texts, "stop"),
+        Script::json(200, &whole),
+        Script::json(200, &whole),
+    ];
+    let server = ModelServer::start(scripts).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    let response = post(
+        &gateway,
+        &[("anthropic-version", "2023-06-01")],
+        &body(true),
+    )
+    .await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert!(response.headers().contains_key("request-id"));
+    let message = read_stream(&response.bytes().await.unwrap());
+    assert_eq!(
+        (message.text("text").as_str(), message.calls().len()),
+        ("I add.\n", 2)
+    );
+    let response = post(&gateway, &[], &body(false)).await;
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let whole = read_complete(&response.bytes().await.unwrap());
+    assert_eq!(whole.calls(), message.calls());
+    // A stream was requested, and the server gives none.
+    let response = post(&gateway, &[], &body(true)).await;
+    assert_eq!(
+        read_stream(&response.bytes().await.unwrap()).calls(),
+        message.calls()
+    );
+    let seen = server.seen();
+    assert!(
+        seen.requests[0]
+            .head
+            .starts_with("post /v1/chat/completions http/1.1\r\n")
+    );
+    let report = &gateway.reports(3).await[0];
+    assert_eq!(
+        (report.path, report.is_translated, report.is_streamed),
+        ("/v1/messages", true, true)
+    );
+    assert_eq!(report.counts.calls, 2);
+}
+
+/// The input of a call may have a field that has a meaning in another API.
+#[tokio::test]
+async fn inputs_are_not_changed() {
+    let whole = completion(
+        "!!!GADGET_START:log\n!!!ARG:finish_reason\neos\n!!!GADGET_END\n",
+        "stop",
+    );
+    let server = ModelServer::start(vec![Script::json(
+        200,
+        &serde_json::from_slice(&whole).unwrap(),
+    )])
+    .await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    let mut body = body(false);
+    body["tools"] = json!([{"name": "log", "input_schema": {"type": "object", "properties": {"finish_reason": {"type": "string"}}}}]);
+    let response = post(&gateway, &[], &body).await;
+    let message = read_complete(&response.bytes().await.unwrap());
+    assert_eq!(message.calls()[0].1, r#"{"finish_reason":"eos"}"#);
+}
+
+#[tokio::test]
+async fn keys_in_either_header() {
+    let whole: Value = serde_json::from_slice(&completion("Hi.", "stop")).unwrap();
+    let server = ModelServer::start(vec![Script::json(200, &whole); 4]).await;
+    let gateway = TestGateway::before(&server, |config| config.keys = vec![KEY.to_owned()]).await;
+    let bearer = format!("Bearer {KEY}");
+    let table: [(&[(&str, &str)], u16); 7] = [
+        (&[("x-api-key", KEY)], 200),
+        (&[("authorization", &bearer)], 200),
+        (
+            &[("authorization", "Bearer other"), ("x-api-key", KEY)],
+            200,
+        ),
+        (&[("authorization", &bearer), ("x-api-key", "other")], 200),
+        (&[("x-api-key", "other")], 401),
+        (&[("authorization", "Bearer other")], 401),
+        (&[], 401),
+    ];
+    for (headers, status) in table {
+        let response = post(&gateway, headers, &body(false)).await;
+        assert_eq!(response.status(), status, "{headers:?}");
+        let id = response.headers()["request-id"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let text = response.bytes().await.unwrap();
+        if status == 401 {
+            let (kind, _) = read_complete(&text).error.unwrap();
+            assert_eq!(kind, "authentication_error");
+            let value: Value = serde_json::from_slice(&text).unwrap();
+            assert_eq!(value["request_id"], id);
+        }
+    }
+}
+
+/// A client's key is forwarded as the model server expects it.
+#[tokio::test]
+async fn the_key_of_a_client_is_forwarded() {
+    let whole: Value = serde_json::from_slice(&completion("Hi.", "stop")).unwrap();
+    let server = ModelServer::start(vec![Script::json(200, &whole)]).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    post(&gateway, &[("x-api-key", KEY)], &body(false)).await;
+    let head = &server.seen().requests[0].head;
+    assert!(
+        head.to_lowercase()
+            .contains(&format!("authorization: bearer {KEY}\r\n")),
+        "{head}"
+    );
+    assert!(!head.contains("x-api-key"));
+}
+
+#[tokio::test]
+async fn errors_have_the_types_of_the_api() {
+    let table = [
+        (400, "invalid_request_error"),
+        (402, "billing_error"),
+        (404, "not_found_error"),
+        (413, "request_too_large"),
+        (429, "rate_limit_error"),
+        (500, "api_error"),
+        (503, "overloaded_error"),
+        (529, "overloaded_error"),
+    ];
+    let scripts =
+        table.map(|(status, _)| Script::json(status, &json!({"error": {"message": "no"}})));
+    let server = ModelServer::start(scripts.to_vec()).await;
+    let gateway = TestGateway::before(&server, |config| config.retries.max_retries = 0).await;
+    for (index, (status, kind)) in table.into_iter().enumerate() {
+        let response = post(&gateway, &[], &body(index % 2 == 0)).await;
+        assert_eq!(response.status(), status);
+        let (found, message) = read_complete(&response.bytes().await.unwrap())
+            .error
+            .unwrap();
+        assert_eq!((&*found, &*message), (kind, "no"));
+    }
+    let response = post(&gateway, &[], &json!({"messages": 1})).await;
+    assert_eq!(response.status(), 400);
+    let (kind, _) = read_complete(&response.bytes().await.unwrap())
+        .error
+        .unwrap();
+    assert_eq!(kind, "invalid_request_error");
+}
