@@ -11,10 +11,14 @@ use std::time::Duration;
 use crate::{command, node, python, step, target};
 
 /// The programs that use a Python client.
-const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
+const PYTHON: [&str; 3] = [
+    "openai_client.py",
+    "openai_responses.py",
+    "langchain_client.py",
+];
 /// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
 const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
-const NODE: [&str; 2] = ["openai_client.mjs", "ai_sdk.mjs"];
+const NODE: [&str; 3] = ["openai_client.mjs", "openai_responses.mjs", "ai_sdk.mjs"];
 
 /// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";

@@ -12,3 +12,4 @@ mod requests;
 mod served;
 pub(crate) mod spec;
 mod strict_reader;
+mod tool_kinds;
