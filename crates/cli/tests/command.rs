@@ -9,7 +9,7 @@ mod every_split;
 mod large;
 mod mcp;
 mod mistakes;
-mod process;
+pub(crate) mod process;
 mod quiet;
 mod stopped;
 mod terminal;

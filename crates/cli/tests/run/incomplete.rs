@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::command::process::run_command;
 use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, Scene};
 
@@ -163,6 +164,32 @@ fn in_a_pipe() {
             assert_eq!(statuses(&ended), REJECTED, "{ended:?}");
             check_files(&scene, NO_FILE);
         }
+    }
+}
+
+/// `check` reports the error with which `run` rejects the call: in a pipe, the call may be truncated; in a file, it ends there.
+#[test]
+fn check_reads_a_pipe_as_run_does() {
+    let scene = Scene::with_tools(CUT, TOOLS);
+    let arguments = ["check", "--schema", "tools.toml"];
+    let piped = run_command(&mut scene.plaincall(&arguments), CUT.as_bytes());
+    let of_file = [&arguments[..], &["reply.txt"]].concat();
+    let of_file = Ended::from(scene.plaincall(&of_file).output().unwrap());
+    for (checked, ran, reason) in [
+        (
+            piped.stdout(),
+            scene.pipe(CUT.as_bytes(), &["--json"]),
+            "this call may be truncated: send the whole call again, up to `!!!GADGET_END`",
+        ),
+        (
+            of_file.stdout,
+            scene.run(&["--json"]),
+            "the text ends in this call: send the whole call again, up to `!!!GADGET_END`",
+        ),
+    ] {
+        assert_eq!(statuses(&ran), REJECTED, "{ran:?}");
+        assert!(ran.stdout.contains(reason), "{reason}\n{ran:?}");
+        assert!(checked.contains(reason), "{reason}\n{checked}");
     }
 }
 
