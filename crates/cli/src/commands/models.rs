@@ -18,7 +18,7 @@ use crate::sanitize::sanitize;
 use crate::settings::{Chosen, Configuration, http};
 use crate::status::{Failure, Outcome, Status, print_note};
 
-/// List the configured models, and the models that each server offers.
+/// List the configured models, the model of each named agent, and the models that each server offers.
 ///
 /// The servers are those of the configuration, and those on the usual local ports: Ollama (at `OLLAMA_HOST` or port
 /// 11434), llama.cpp (8080), LM Studio (1234) and vLLM (8000). Servers are queried in parallel. A server that does not
@@ -27,7 +27,7 @@ use crate::status::{Failure, Outcome, Status, print_note};
 /// Exit status: 0 on success, even if a server does not answer; 2 for invalid configuration or wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsOptions {
-    /// Print one JSON object: `default`, `models` (the configured ones) and `servers`.
+    /// Print one JSON object: `default`, `models` (the configured ones), `agents` and `servers`.
     #[arg(long, short)]
     json: bool,
 
@@ -45,6 +45,7 @@ struct Listing {
     /// The model that `ask` and `chat` use.
     default: Option<String>,
     models: Vec<ConfiguredModel>,
+    agents: Vec<AgentModel>,
     servers: Vec<Server>,
 }
 
@@ -63,6 +64,14 @@ struct ConfiguredModel {
     /// Whether the server offers it, if the server answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_offered: Option<bool>,
+}
+
+/// The model of a named agent.
+#[derive(Debug, Serialize)]
+struct AgentModel {
+    name: String,
+    /// Its own model, or the default one.
+    model: Option<String>,
 }
 
 /// A model server.
@@ -145,9 +154,17 @@ async fn listing(
         .into_iter()
         .map(|(name, entry)| configured(name, &entry, &servers))
         .collect();
+    let agents = configuration.settings.agents.iter();
+    let agents = agents
+        .map(|(name, agent)| AgentModel {
+            name: name.clone(),
+            model: agent.model.clone().or_else(|| default.clone()),
+        })
+        .collect();
     Ok(Listing {
         default,
         models,
+        agents,
         servers,
     })
 }
@@ -277,13 +294,15 @@ impl Listing {
             let line = sanitize(&source);
             output.text(format_args!("{mark} {name:width$}  {line}{warning}\n"))?;
         }
+        self.print_agents(output)?;
         if self.servers.is_empty() {
             print_note(
                 "no model server answers on the usual local ports; start one, such as Ollama",
             );
             return Ok(());
         }
-        let space = if self.models.is_empty() { "" } else { "\n" };
+        let is_first = self.models.is_empty() && self.agents.is_empty();
+        let space = if is_first { "" } else { "\n" };
         output.text(format_args!("{space}Servers:\n"))?;
         for server in &self.servers {
             let url = sanitize(&server.url);
@@ -298,6 +317,22 @@ impl Listing {
             for model in &server.models {
                 output.text(format_args!("    {}\n", sanitize(model)))?;
             }
+        }
+        Ok(())
+    }
+
+    fn print_agents(&self, output: &mut Output) -> Result<(), Failure> {
+        if self.agents.is_empty() {
+            return Ok(());
+        }
+        let space = if self.models.is_empty() { "" } else { "\n" };
+        output.text(format_args!("{space}Agents:\n"))?;
+        let width = self.agents.iter().map(|agent| agent.name.chars().count());
+        let width = width.max().unwrap_or(0);
+        for agent in &self.agents {
+            let name = sanitize(&agent.name);
+            let model = agent.model.as_deref().unwrap_or("no model");
+            output.text(format_args!("  {name:width$}  {}\n", sanitize(model)))?;
         }
         Ok(())
     }

@@ -8,19 +8,23 @@ use serde_json::Value;
 /// The program name in notes of `ask` and `chat`.
 const PROGRAM: &str = "plaincall chat";
 
-/// The model and how it was taught. A conversation keeps its dialect.
+/// The agent, the model and how it was taught. A conversation keeps its dialect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     program: String,
+    /// The named agent that the conversation began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
     pub(crate) model: String,
     teaching: Model,
 }
 
 impl Note {
-    /// Creates the note of a new conversation with this model.
-    pub(crate) fn new(model: &str, entry: &Model) -> Self {
+    /// Creates the note of a new conversation with this agent and model.
+    pub(crate) fn new(agent: Option<&str>, model: &str, entry: &Model) -> Self {
         Self {
             program: PROGRAM.to_owned(),
+            agent: agent.map(str::to_owned),
             model: model.to_owned(),
             teaching: entry.teaching(),
         }

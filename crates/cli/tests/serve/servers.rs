@@ -179,7 +179,8 @@ replay = 'replies.jsonl'
 fn models_marks_the_default_and_models_that_are_not_offered() {
     let ollama = ollama();
     let configuration = format!(
-        "model = 'b'\n[models.a]\nurl = 'http://{ollama}/v1'\n[models.b]\nurl = 'http://{ollama}/v1'\nmodel = 'small'\n"
+        "model = 'b'\n[models.a]\nurl = 'http://{ollama}/v1'\n[models.b]\nurl = 'http://{ollama}/v1'\nmodel = 'small'\n\
+         [agents.careful]\nmodel = 'a'\n[agents.quick]\n"
     );
     let (output, messages) = models(&configuration, &[], &[("OLLAMA_HOST", &ollama)]);
     assert_eq!(messages, "");
@@ -187,6 +188,10 @@ fn models_marks_the_default_and_models_that_are_not_offered() {
         "Configured models:
   a  a at http://{ollama}/v1 (the server does not offer it)
 * b  small at http://{ollama}/v1
+
+Agents:
+  careful  a
+  quick    b
 
 Servers:
   Ollama at http://{ollama}/v1

@@ -77,7 +77,14 @@ async fn build_with(
     let is_saved = session.is_some();
     let session_note = session.as_ref().and_then(|session| session.note.as_ref());
     let chosen = chosen(None, session_note, options, configuration)?;
-    let note = Note::new(&chosen.name, &chosen.entry);
+    if options.agent.is_none()
+        && let Some(agent) = session_note.and_then(|note| note.agent.as_ref())
+    {
+        print_note(&format!(
+            "this session was started with the agent `{agent}`; to continue with it, add `--agent {agent}`"
+        ));
+    }
+    let note = Note::new(options.agent.as_deref(), &chosen.name, &chosen.entry);
     let Ready {
         name,
         model,

@@ -490,6 +490,13 @@ fn an_agent_has_its_own_model_tools_and_limits() {
     check(&other, 0, "I am plain.\n", "1 turn");
     let unknown = [&longer[..], &["--tools", "tools.toml"]].concat();
     check(&unknown, 0, "It is done.\n", "unknown tool `own`");
+    let kept = ["--agent", "writer", "--session", "kept"];
+    check(&kept, 0, "I am plain.\n", "1 turn");
+    let hint = "note: this session was started with the agent `writer`; to continue with it, add `--agent writer`\n";
+    check(&["--session", "kept"], 0, "More.\n", hint);
+    let ended = at_home(&scene, &[&["ask", "Go."], &kept[..]].concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(!ended.stderr.contains(hint), "{ended:?}");
     let none = ["--agent", "none", "--model", "other"];
     check(&none, 0, "\nIt is done.\n", "unknown tool `own`");
     let near = "error: unknown agent `raeder`; the configuration has `none`, `reader`, `writer`; did you mean `reader`?\n";
