@@ -248,6 +248,8 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let (allowed, forwarded) = match path {
         _ if ClientApi::of_path(path).is_some() => ("POST", None),
         "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
+        // Some clients check the address this way.
+        "/" if request.method() == Method::HEAD => ("HEAD", None),
         _ => match passthrough::route(path) {
             Some((allowed, path)) => (allowed, Some(path)),
             None => return unknown_path(shared, request).await,
@@ -263,7 +265,7 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     }
     match (path, forwarded) {
         (_, Some(path)) => passthrough::pass(shared, path, request).await,
-        ("/health", _) => response::text(200, "ok\n"),
+        ("/health" | "/", _) => response::text(200, "ok\n"),
         ("/ready", _) if shared.is_draining() => response::text(503, "draining\n"),
         ("/ready", _) => response::text(200, "ready\n"),
         ("/metrics", _) => {

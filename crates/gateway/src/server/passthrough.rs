@@ -6,12 +6,16 @@ use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{Method, Request};
 use percent_encoding::percent_decode_str;
+use plaincall_wire::anthropic::ModelPage;
+use plaincall_wire::openai::ModelList;
 
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::body::{Body, Response};
 use crate::server::forward::{forward, forward_head};
 use crate::server::request::{AcceptedRequest, reject, with_request};
+use crate::server::response;
+use crate::server::upstream::Answer;
 
 /// The forwarded `POST` endpoints. None manages files, jobs or accounts, which the model server's key may allow.
 const POST: [&str; 11] = [
@@ -86,6 +90,7 @@ async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
     }
     guard.model_request(&body);
     let is_head = head.method == Method::HEAD;
+    let is_page = guard.report.path == MODELS && head.headers.contains_key("anthropic-version");
     // Model servers do not support `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
     match shared
@@ -94,9 +99,28 @@ async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
         .await
     {
         Ok(answer) if is_head => forward_head(answer, guard),
+        Ok(answer) if is_page => match model_page(shared, answer).await {
+            Ok(page) => {
+                guard.end(200, None);
+                response::json(200, plaincall_wire::write(&page))
+            }
+            Err(error) => reject(guard, &error),
+        },
         Ok(answer) => forward(answer, guard),
         Err(error) => reject(guard, &error),
     }
+}
+
+/// Converts the list of models to the format of Anthropic's API.
+async fn model_page(shared: &Shared, answer: Answer) -> Result<ModelPage<'static>, GatewayError> {
+    let bytes = answer
+        .readable()?
+        .whole(shared.config.limits.answer)
+        .await?;
+    let list: ModelList<'_> =
+        plaincall_wire::read(&bytes).map_err(|error| GatewayError::unreadable(&error))?;
+    let models = list.data.unwrap_or_default();
+    Ok(ModelPage::new(models.into_iter().filter_map(|model| model.id)).into_owned())
 }
 
 /// Returns the path after `/v1`, unless a server could interpret it differently: dot segments, double escapes, backslashes,

@@ -174,3 +174,27 @@ async fn errors_have_the_types_of_the_api() {
         .unwrap();
     assert_eq!(kind, "invalid_request_error");
 }
+
+#[tokio::test]
+async fn models_and_the_address() {
+    let models = json!({"object": "list", "data": [{"id": "a", "object": "model"}, {"id": "b", "object": "model"}]});
+    let server = ModelServer::start(vec![Script::json(200, &models); 2]).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    let url = gateway.url("/v1/models?limit=1000");
+    let asked = gateway
+        .client
+        .get(&url)
+        .header("anthropic-version", "2023-06-01");
+    let page = asked.send().await.unwrap().bytes().await.unwrap();
+    let page: Value = serde_json::from_slice(&page).unwrap();
+    let model = |id: &str| json!({"type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z"});
+    assert_eq!(
+        page,
+        json!({"data": [model("a"), model("b")], "has_more": false, "first_id": "a", "last_id": "b"})
+    );
+    let (_, list) = gateway.get("/v1/models").await;
+    assert_eq!(serde_json::from_str::<Value>(&list).unwrap(), models);
+    let head = gateway.client.head(gateway.url("/")).send().await.unwrap();
+    assert_eq!(head.status(), 200);
+    assert_eq!(gateway.get("/").await.0, 404);
+}
