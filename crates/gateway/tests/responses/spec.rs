@@ -40,10 +40,11 @@ pub(crate) fn lines(form: &str, text: &str, reason: &str) -> String {
         if let Some(name) = item["name"].as_str() {
             let namespace = item["namespace"].as_str();
             let namespace = namespace.map(|namespace| format!("{namespace}/"));
-            line += &format!(" {}{name}", namespace.unwrap_or_default());
+            line = [&line, " ", &namespace.unwrap_or_default(), name].concat();
         }
         let text = item.pointer("/content/0/text").or(item.get("arguments"));
-        line += &format!(" {}", text.or(item.get("input")).unwrap());
+        let text = text.or(item.get("input")).unwrap();
+        line = format!("{line} {text}");
         lines.push(line);
     }
     lines.push(response["status"].as_str().unwrap().to_owned());

@@ -246,17 +246,14 @@ fn take(kind: &str, event: &Value, open: &mut Open) {
             let expected = format!("response.{part}.");
             let step = kind.strip_prefix(&expected).expect("an event of this part");
             assert!(!open.is_done, "{event}");
-            match step {
-                "delta" => {
-                    let delta = text("delta");
-                    assert!(!delta.is_empty());
-                    all.push_str(&delta);
-                }
-                _ => {
-                    let field = if part == "refusal" { "refusal" } else { "text" };
-                    assert_eq!(text(field), *all);
-                    open.is_done = true;
-                }
+            if step == "delta" {
+                let delta = text("delta");
+                assert!(!delta.is_empty());
+                all.push_str(&delta);
+            } else {
+                let field = if part == "refusal" { "refusal" } else { "text" };
+                assert_eq!(text(field), *all);
+                open.is_done = true;
             }
         }
     }
