@@ -22,7 +22,7 @@ The table shows the share of correct attempts at the forty tasks of `plaincall p
 interval in brackets. [local-models.md](local-models.md#does-it-help-your-model) describes the comparison. Results with different
 tasks cannot be compared.
 
-**So far there are only scripted reference models.** Each was made for one of the ways and errs in the others as real models do.
+**So far there are only scripted reference models.** Each is good at one way of writing calls and makes the mistakes of real models in the others.
 They show that the comparison finds what it should. They say nothing about any real model.
 ";
 const END: &str = "

@@ -118,7 +118,12 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
             })
         }
         AgentEvent::Message { text } => {
-            let line = text.trim().lines().next().unwrap_or_default();
+            let mut lines = text.trim().lines().filter(|line| !line.is_empty());
+            let mut line = lines.next().unwrap_or_default().to_owned();
+            if line.ends_with(':') {
+                let next = lines.next().unwrap_or_default();
+                line = format!("{line} {}", next.trim_start_matches("- "));
+            }
             let line: String = line.chars().take(MAX_SHOWN).collect();
             UiEvent::Note(format!("message to the model: {line}"))
         }

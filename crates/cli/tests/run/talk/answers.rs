@@ -446,7 +446,7 @@ fn an_answer_matches_a_schema() {
         &with_schema,
         0,
         json,
-        "message to the model: Your answer",
+        "message to the model: Your answer does not match the schema: `count`",
     );
     check(
         &[&read, wrong, right],
