@@ -11,14 +11,20 @@ use std::time::Duration;
 use crate::{command, node, python, step, target};
 
 /// The programs that use a Python client.
-const PYTHON: [&str; 3] = [
+const PYTHON: [&str; 4] = [
+    "anthropic_client.py",
     "openai_client.py",
     "openai_responses.py",
     "langchain_client.py",
 ];
 /// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
 const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
-const NODE: [&str; 3] = ["openai_client.mjs", "openai_responses.mjs", "ai_sdk.mjs"];
+const NODE: [&str; 4] = [
+    "anthropic_client.mjs",
+    "openai_client.mjs",
+    "openai_responses.mjs",
+    "ai_sdk.mjs",
+];
 
 /// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";

@@ -49,7 +49,7 @@ cargo xtask TASK
                 and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
-  clients       run published OpenAI clients against the gateway; installs them (needs Python, Node and a network)
+  clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   deny          check licences, duplicates, sources and advisories of all packages with cargo deny and deny.toml; installs
