@@ -26,6 +26,8 @@ pub(super) struct ProducedBody {
     slot: Arc<Mutex<Slot>>,
     /// Drops the producer if the client stops reading.
     watch: AbortHandle,
+    /// Whether `hyper` had the opportunity to send what was produced before an error.
+    is_flushed: bool,
 }
 
 /// `None` once it has ended.
@@ -63,6 +65,7 @@ impl ProducedBody {
             producer,
             slot,
             watch: tokio::spawn(watch).abort_handle(),
+            is_flushed: false,
         }
     }
 
@@ -122,7 +125,7 @@ impl Body for ProducedBody {
     type Error = io::Error;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let mut piece = lock(&self.slot).piece.take();
@@ -131,13 +134,20 @@ impl Body for ProducedBody {
             has_ended = self.produce(context);
             piece = lock(&self.slot).piece.take();
         }
+        let is_flushed = self.is_flushed;
+        self.is_flushed = has_ended && piece.is_none();
         let mut slot = lock(&self.slot);
         slot.unread_since = piece.is_some().then(Instant::now);
         match piece {
             Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
             None if !has_ended => Poll::Pending,
             None if slot.is_complete => Poll::Ready(None),
-            None => Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
+            None if is_flushed => Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
+            None => {
+                // After an error, `hyper` drops what it has not sent, even the head of the response.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
         }
     }
 }
