@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::{cargo, step, target};
+use crate::{cargo_tool, step};
 
 /// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
@@ -17,7 +17,7 @@ const VERSION: &str = "0.20.2";
 /// # Errors
 /// Returns an error if a check fails or cannot run.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
-    let program = program()?;
+    let program = cargo_tool::installed("cargo-deny", VERSION, &[])?;
     let deny = |arguments: &[&str]| {
         let mut command = std::process::Command::new(&program);
         command.args(arguments).current_dir(root);
@@ -45,22 +45,4 @@ fn has_database() -> bool {
     let copies = home.and_then(|home| fs::read_dir(home.join("advisory-dbs")).ok());
     let mut copies = copies.into_iter().flatten().flatten();
     copies.any(|copy| copy.path().join(".git").exists())
-}
-
-/// Returns the program, and installs it if it is missing.
-fn program() -> Result<PathBuf, String> {
-    let place = target().join("tools").join(format!("cargo-deny-{VERSION}"));
-    let program = place.join("bin/cargo-deny");
-    if !program.exists() {
-        // It mostly waits for files and the network, so a debug build is enough.
-        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
-        install
-            .args(["--version", VERSION])
-            .arg("--root")
-            .arg(&place);
-        install.env("CARGO_TARGET_DIR", target().join("tools/build"));
-        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
-        step("cargo-deny", &mut install)?;
-    }
-    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{cargo, step, target};
+use crate::{cargo, cargo_tool, target};
 
 /// The highest allowed increase of a case, in percent.
 const MOST: f64 = 5.0;
@@ -37,7 +37,7 @@ pub(crate) fn compare(root: &Path, base: Option<&str>) -> Result<(), String> {
         None => default_base(root)?,
     };
     let folder = target().join("instructions");
-    let runner = runner(root, &folder)?;
+    let runner = runner(root)?;
     let before = checked_out(root, &base, &folder)?;
     let before = counts(&before, &folder, &runner)?;
     let after = counts(root, &folder, &runner)?;
@@ -92,33 +92,13 @@ fn default_base(root: &Path) -> Result<String, String> {
     }
 }
 
-/// Returns the program that runs valgrind, and installs it if it is missing.
-fn runner(root: &Path, folder: &Path) -> Result<PathBuf, String> {
+/// Returns the program that runs valgrind, in the version of the cases.
+fn runner(root: &Path) -> Result<PathBuf, String> {
     let lock = root.join(CASES).join("Cargo.lock");
     let lock = fs::read_to_string(&lock).map_err(|error| format!("{}: {error}", lock.display()))?;
     let version =
         locked_version(&lock, "gungraun-runner").ok_or("gungraun-runner is not locked")?;
-    let place = folder.join(format!("runner-{version}"));
-    let program = place.join("bin/gungraun-runner");
-    if !program.exists() {
-        // It mostly waits for valgrind, so a debug build is enough.
-        let mut install = cargo(&[
-            "install",
-            "--quiet",
-            "--locked",
-            "--debug",
-            "gungraun-runner",
-        ]);
-        install
-            .args(["--version", version])
-            .arg("--root")
-            .arg(&place);
-        install.env("CARGO_TARGET_DIR", folder.join("build"));
-        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
-        step("gungraun-runner", &mut install)?;
-    }
-    // The working directory will be another one.
-    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
+    cargo_tool::installed("gungraun-runner", version, &[])
 }
 
 /// Returns the version of a package in the text of a `Cargo.lock`.

@@ -4,6 +4,7 @@
     reason = "a task is a program: it may ask where cargo is"
 )]
 
+mod cargo_tool;
 mod clients;
 mod deny;
 mod departures;

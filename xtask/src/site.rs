@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::repository_lints::{files, read};
-use crate::{cargo, links, step, target};
+use crate::{cargo_tool, links, step};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
@@ -22,7 +22,9 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 /// # Errors
 /// Returns an error if mdBook fails, a page of the documentation is not listed, or a link is broken.
 pub(crate) fn build(root: &Path) -> Result<(), String> {
-    let program = program()?;
+    // It needs neither its server nor its file watcher.
+    let features = ["--no-default-features", "--features", "search"];
+    let program = cargo_tool::installed("mdbook", VERSION, &features)?;
     let source = root.join("target/book");
     assemble(root, &source)?;
     let site = root.join("target/site");
@@ -177,23 +179,4 @@ fn broken(site: &Path) -> Result<Vec<String>, String> {
         }
     }
     Ok(broken)
-}
-
-/// Returns mdBook, and installs it if it is missing.
-fn program() -> Result<PathBuf, String> {
-    let place = target().join("tools").join(format!("mdbook-{VERSION}"));
-    let program = place.join("bin/mdbook");
-    if !program.exists() {
-        // It needs neither its server nor its file watcher, and a debug build is fast enough.
-        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "mdbook"]);
-        install.args(["--no-default-features", "--features", "search"]);
-        install
-            .args(["--version", VERSION])
-            .arg("--root")
-            .arg(&place);
-        install.env("CARGO_TARGET_DIR", target().join("tools/build"));
-        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
-        step("mdbook", &mut install)?;
-    }
-    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
 }

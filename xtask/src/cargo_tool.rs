@@ -1,0 +1,32 @@
+//! Tools that cargo installs below the build folder.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::{cargo, step, target};
+
+/// Returns the program of a package with its name, and installs it if it is missing. `arguments` are further arguments of
+/// `cargo install`.
+///
+/// # Errors
+/// Returns an error if the package cannot be installed.
+pub(crate) fn installed(
+    package: &str,
+    version: &str,
+    arguments: &[&str],
+) -> Result<PathBuf, String> {
+    let tools = target().join("tools");
+    let place = tools.join(format!("{package}-{version}"));
+    let program = place.join("bin").join(package);
+    if !program.exists() {
+        // These tools mostly wait for files and other programs, so a debug build is enough.
+        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", package]);
+        install.args(["--version", version]).args(arguments);
+        install.arg("--root").arg(&place);
+        install.env("CARGO_TARGET_DIR", tools.join("build"));
+        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        step(package, &mut install)?;
+    }
+    // The working directory may be another one later.
+    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
+}
