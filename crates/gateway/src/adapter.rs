@@ -187,14 +187,7 @@ impl Adapter {
                 return Ok(Ask::Unchanged);
             }
             Translation::Unchanged(mut chat) => {
-                if settings.developer_is_system {
-                    for message in &mut chat.messages {
-                        if message.role() == "developer" {
-                            message.role = Some("system".into());
-                        }
-                    }
-                }
-                let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
+                let plan = plain_plan(&mut chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }
         };
@@ -256,14 +249,24 @@ impl Asked {
     /// Ends the model server's answer, with an error if there was one.
     pub fn end(&mut self, error: Option<GatewayError>) -> AskEnd {
         let answer = std::mem::take(&mut self.answer);
-        let next = if self.is_stream || error.is_some() {
-            self.exchange.end(error)
+        if self.is_stream || error.is_some() {
+            let next = self.exchange.end(error);
+            self.follow(next)
         } else {
-            match plaincall_wire::read::<ChatCompletion<'_>>(&answer) {
-                Ok(completion) => self.exchange.whole(completion),
-                Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),
-            }
+            self.whole(&answer)
+        }
+    }
+
+    /// Takes the model server's complete answer, which is not streamed, and ends it.
+    pub(crate) fn whole(&mut self, answer: &[u8]) -> AskEnd {
+        let next = match plaincall_wire::read::<ChatCompletion<'_>>(answer) {
+            Ok(completion) => self.exchange.whole(completion),
+            Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),
         };
+        self.follow(next)
+    }
+
+    fn follow(&mut self, next: Next) -> AskEnd {
         match next {
             Next::Done => AskEnd::Done,
             Next::Failed(error) => AskEnd::Refused(error),

@@ -5,7 +5,7 @@ pub(crate) mod encoder;
 mod messages;
 mod responses;
 
-use plaincall_wire::openai::ChatCompletionRequest;
+use plaincall_wire::openai::{ChatCompletionRequest, ErrorBody};
 
 use crate::api::chat::ChatNotes;
 use crate::api::encoder::Encoder;
@@ -52,8 +52,9 @@ impl ClientApi {
     /// Returns the body of an error response. Some APIs include the id of the request.
     pub fn error_body(self, error: &GatewayError, request_id: Option<&str>) -> Vec<u8> {
         match self {
-            Self::Chat => chat::error_body(error),
-            Self::Responses => responses::error_body(error),
+            Self::Chat | Self::Responses => {
+                plaincall_wire::write_bytes(&ErrorBody::new((*error.body).clone()))
+            }
             Self::Messages => messages::error_body(error, request_id),
         }
     }

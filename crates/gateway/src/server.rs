@@ -245,8 +245,9 @@ impl Shared {
 
 async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let path = request.uri().path();
+    let api = ClientApi::of_path(path);
     let (allowed, forwarded) = match path {
-        _ if ClientApi::of_path(path).is_some() => ("POST", None),
+        _ if api.is_some() => ("POST", None),
         "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
         // Some clients check the address this way.
         "/" if request.method() == Method::HEAD => ("HEAD", None),
@@ -263,19 +264,18 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
         response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
+    if let Some(api) = api {
+        return chat::chat(shared, api, request).await;
+    }
     match (path, forwarded) {
         (_, Some(path)) => passthrough::pass(shared, path, request).await,
-        ("/health" | "/", _) => response::text(200, "ok\n"),
         ("/ready", _) if shared.is_draining() => response::text(503, "draining\n"),
         ("/ready", _) => response::text(200, "ready\n"),
         ("/metrics", _) => {
             let retries = shared.connection.server().map_or(0, HttpServer::retried);
             response::metrics(&shared.metrics.text(shared.active(), retries))
         }
-        (path, _) => match ClientApi::of_path(path) {
-            Some(api) => chat::chat(shared, api, request).await,
-            None => unknown_path(shared, request).await,
-        },
+        _ => response::text(200, "ok\n"),
     }
 }
 

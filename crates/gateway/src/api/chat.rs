@@ -3,7 +3,7 @@
 pub(crate) mod complete;
 pub(crate) mod streamed;
 
-use plaincall_wire::openai::{ChatCompletionRequest, ErrorBody};
+use plaincall_wire::openai::ChatCompletionRequest;
 
 use crate::api::chat::complete::CompleteResponse;
 use crate::api::chat::streamed::StreamedResponse;
@@ -39,8 +39,4 @@ impl ChatNotes {
             Box::new(CompleteResponse::new(id, now))
         }
     }
-}
-
-pub(super) fn error_body(error: &GatewayError) -> Vec<u8> {
-    plaincall_wire::write_bytes(&ErrorBody::new((*error.body).clone()))
 }

@@ -3,8 +3,24 @@
 use std::fmt;
 
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField, Usage};
+use plaincall_wire::sse::encode_comment;
 
 use crate::error::GatewayError;
+
+/// The longest id or name of the model server that is repeated, in bytes.
+pub(crate) const MAX_NAME: usize = 1024;
+
+/// Returns the model server's name for its model, if it has one.
+pub(crate) fn model_name(name: Option<&str>) -> Option<&str> {
+    name.filter(|name| !name.is_empty() && name.len() <= MAX_NAME)
+}
+
+/// Returns a comment, which keeps a connection open.
+pub(crate) fn keep_alive_comment() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_comment("keep-alive", &mut bytes);
+    bytes
+}
 
 /// Receives the parts of a reply in the order in which the client gets them.
 pub trait ResponseSink {
@@ -54,7 +70,9 @@ pub trait Encoder: ResponseSink + fmt::Debug {
     fn error(&mut self, error: &GatewayError);
 
     /// Returns an event without content, for clients that time out unless they receive events.
-    fn keep_alive(&self) -> Vec<u8>;
+    fn keep_alive(&self) -> Vec<u8> {
+        keep_alive_comment()
+    }
 }
 
 impl<T: ResponseSink + ?Sized> ResponseSink for Box<T> {

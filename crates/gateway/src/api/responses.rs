@@ -6,13 +6,10 @@ mod output;
 mod request;
 mod tools;
 
-use plaincall_wire::openai::ErrorBody;
-
 use crate::api::encoder::Encoder;
 use crate::api::responses::encoder::ResponsesEncoder;
 pub(super) use crate::api::responses::request::read;
 use crate::api::responses::tools::ToolNames;
-use crate::error::GatewayError;
 
 #[derive(Clone, Debug)]
 pub(crate) struct ResponsesNotes {
@@ -28,8 +25,4 @@ impl ResponsesNotes {
     pub(super) fn encoder(self, word: &str, now: u64) -> Box<dyn Encoder + Send> {
         Box::new(ResponsesEncoder::new(self, word, now))
     }
-}
-
-pub(super) fn error_body(error: &GatewayError) -> Vec<u8> {
-    plaincall_wire::write_bytes(&ErrorBody::new((*error.body).clone()))
 }

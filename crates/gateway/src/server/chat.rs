@@ -92,8 +92,7 @@ async fn complete(
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);
         guard.first_piece();
-        asked.feed(&bytes);
-        let end = asked.end(None);
+        let end = asked.whole(&bytes);
         guard.report.counts = asked.counts();
         match end {
             AskEnd::Done => {

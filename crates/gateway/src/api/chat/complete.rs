@@ -129,8 +129,4 @@ impl Encoder for CompleteResponse {
     fn done(&mut self) {}
 
     fn error(&mut self, _error: &GatewayError) {}
-
-    fn keep_alive(&self) -> Vec<u8> {
-        Vec::new()
-    }
 }

@@ -4,11 +4,8 @@ use plaincall_wire::openai::{
     ChatCompletionChunk, ChunkHead, ChunkWriter, ReasoningField, Usage, done_event, error_event,
 };
 
-use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::encoder::{Encoder, MAX_NAME, ResponseSink};
 use crate::error::GatewayError;
-
-/// The longest id or model name that is repeated in each chunk, in bytes.
-const MAX_NAME: usize = 1024;
 
 /// Writes a reply as events. [`take`](Self::take) returns the bytes.
 #[derive(Debug)]

@@ -129,10 +129,7 @@ impl Encoder for CompleteMessage {
     }
 
     fn answer(&mut self, completion: ChatCompletion<'_>) {
-        for choice in completion.choices() {
-            let reason = choice.finish_reason.as_deref();
-            self.ending.of_choice(reason, &choice.unknown);
-        }
+        self.ending.of_completion(&completion);
         if let Some(model) = completion.model.filter(|model| !model.is_empty()) {
             self.model = model.into_owned();
         }
@@ -149,8 +146,4 @@ impl Encoder for CompleteMessage {
     }
 
     fn error(&mut self, _error: &GatewayError) {}
-
-    fn keep_alive(&self) -> Vec<u8> {
-        Vec::new()
-    }
 }

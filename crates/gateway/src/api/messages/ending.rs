@@ -2,7 +2,7 @@
 
 use plaincall_wire::Unknown;
 use plaincall_wire::anthropic::Usage;
-use plaincall_wire::openai;
+use plaincall_wire::openai::{self, ChatCompletion};
 
 /// The finish reason of some model servers for a stop sequence.
 const STOP_SEQUENCE: &str = "stop_sequence";
@@ -33,6 +33,13 @@ impl Ending {
                 ..Usage::default()
             },
             ..Self::default()
+        }
+    }
+
+    /// Takes the finish reason of a complete answer.
+    pub(super) fn of_completion(&mut self, completion: &ChatCompletion<'_>) {
+        for choice in completion.choices() {
+            self.of_choice(choice.finish_reason.as_deref(), &choice.unknown);
         }
     }
 

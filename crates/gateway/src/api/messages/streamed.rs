@@ -3,13 +3,10 @@
 use plaincall_wire::anthropic::{EventWriter, error_event, ping_event};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField, Usage};
 
-use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::encoder::{Encoder, ResponseSink, model_name};
 use crate::api::messages::ending::Ending;
 use crate::api::messages::error_object;
 use crate::error::GatewayError;
-
-/// The longest model name that is sent, in bytes.
-const MAX_NAME: usize = 1024;
 
 /// Writes a reply as events.
 #[derive(Debug)]
@@ -38,8 +35,7 @@ impl StreamedMessage {
     }
 
     fn begin_as(&mut self, model: Option<&str>) {
-        let is_name = |name: &&str| !name.is_empty() && name.len() <= MAX_NAME;
-        let model = model.filter(is_name).unwrap_or(&self.model);
+        let model = model_name(model).unwrap_or(&self.model);
         self.writer.start(&self.id, model, &mut self.bytes);
         ping_event(&mut self.bytes);
         self.has_begun = true;
@@ -111,10 +107,7 @@ impl Encoder for StreamedMessage {
     }
 
     fn answer(&mut self, completion: ChatCompletion<'_>) {
-        for choice in completion.choices() {
-            let reason = choice.finish_reason.as_deref();
-            self.ending.of_choice(reason, &choice.unknown);
-        }
+        self.ending.of_completion(&completion);
     }
 
     fn done(&mut self) {

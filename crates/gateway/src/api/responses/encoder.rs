@@ -4,17 +4,13 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField};
 use plaincall_wire::openai::{Usage as ChatUsage, is_length_limited};
 use plaincall_wire::openai_responses::{Item, Response, ResponseEvent, Usage};
-use plaincall_wire::sse::encode_comment;
 use serde_json::{Value, json};
 
-use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::encoder::{Encoder, ResponseSink, model_name};
 use crate::api::responses::ResponsesNotes;
 use crate::api::responses::output::{Events, Output, Piece};
 use crate::api::responses::tools::ToolName;
 use crate::error::GatewayError;
-
-/// The longest name of a model that is repeated, in bytes.
-const MAX_NAME: usize = 1024;
 
 /// Writes a reply as a response. Both forms have the same items.
 #[derive(Debug)]
@@ -45,8 +41,7 @@ impl ResponsesEncoder {
     }
 
     fn model(&mut self, name: Option<&str>) {
-        let name = name.filter(|name| !name.is_empty() && name.len() <= MAX_NAME);
-        if let Some(name) = name {
+        if let Some(name) = model_name(name) {
             name.clone_into(&mut self.notes.model);
         }
     }
@@ -197,11 +192,5 @@ impl Encoder for ResponsesEncoder {
         let error = json!({"code": code.map(Value::from), "message": error.message()});
         response.error = Some(Json::new(&error));
         self.about("response.failed", response);
-    }
-
-    fn keep_alive(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        encode_comment("keep-alive", &mut bytes);
-        bytes
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::adapter::{AskEnd, Asked};
+use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
 use crate::reply::Flow;
 use crate::server::body::{Body, Response};
@@ -90,7 +90,7 @@ impl Run {
             return None;
         }
         if let Err(error) = self.step().await {
-            self.conclude(Some(error));
+            self.conclude(|asked| asked.end(Some(error)));
         }
         self.guard.report.counts = self.asked.counts();
         if !self.is_asking && !self.asked.free() {
@@ -121,8 +121,7 @@ impl Run {
             if answer.is_json() {
                 let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
-                self.asked.feed(&body);
-                self.conclude(None);
+                self.conclude(|asked| asked.whole(&body));
             } else {
                 self.answer = Some(answer);
             }
@@ -150,16 +149,16 @@ impl Run {
             None => true,
         };
         if has_ended {
-            self.conclude(None);
+            self.conclude(|asked| asked.end(None));
         }
         Ok(())
     }
 
-    fn conclude(&mut self, broken: Option<GatewayError>) {
+    fn conclude(&mut self, end: impl FnOnce(&mut Asked) -> AskEnd) {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
-        match self.asked.end(broken) {
+        match end(&mut self.asked) {
             AskEnd::Done => self.ended = Some(Ok(())),
             AskEnd::Refused(error) => self.ended = Some(Err(error)),
             AskEnd::Again => self.is_asking = true,
@@ -202,8 +201,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut next_heartbeat = Instant::now() + keep_alive;
     // One timer for the whole stream. It is moved only when it has elapsed.
     let mut timer = pin!(sleep_until(next_heartbeat));
-    let mut comment = Vec::new();
-    encode_comment("keep-alive", &mut comment);
+    let comment = keep_alive_comment();
     loop {
         // Some clients time out unless they receive chunks; a comment is not enough for them.
         let heartbeat = run.asked.keep_alive();
