@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     }
     if cfg!(debug_assertions) {
         eprintln!(
-            "plaincall-bench: this is an unoptimised build, its figures say nothing; use cargo run --release"
+            "plaincall-bench: the figures of an unoptimised build mean nothing; use cargo run --release"
         );
         if options.check {
             return ExitCode::from(2);

@@ -9,7 +9,7 @@ Measures the streaming parser and prints one table.
 cargo run --release -p plaincall-bench -- [OPTIONS]
 
   --quick         smaller payloads and fewer samples: a few seconds
-  --check         say of each promise whether it is kept, and exit with
+  --check         print whether each promise is kept, and exit with
                   status 1 if one is not
   --payload NAME  only this payload: words, prose, value, tiny, heavy, emoji;
                   or only the values of growing length: lengths

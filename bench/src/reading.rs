@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_hold_what_they_say() {
+    fn payloads_contain_their_calls() {
         check(&payload::words(40_000));
         check(&payload::prose(40_000));
         check(&payload::value(40_000));

@@ -127,7 +127,7 @@ impl Drawn {
     }
 }
 
-/// An entry of a table; none, which is what most bytes say, leaves the default.
+/// An entry of a table. None, which most bytes mean, leaves the default.
 fn pick<T>(table: &'static [T], byte: u8) -> Option<&'static T> {
     table.get(usize::from(byte).checked_sub(1)?)
 }

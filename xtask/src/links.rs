@@ -106,7 +106,7 @@ fn next_link(line: &str) -> Option<usize> {
 }
 
 /// Returns the numbered lines outside fenced code.
-fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence = None;
     page.lines().enumerate().filter_map(move |(index, line)| {
         let start = line.trim_start();

@@ -16,9 +16,11 @@ mod interface;
 mod links;
 mod mcp;
 mod mutants;
+mod names;
 mod node;
 mod notices;
 mod oldest_rust;
+mod other_targets;
 mod passed;
 mod peers;
 mod pictures;
@@ -28,7 +30,6 @@ mod readme;
 mod repository_lints;
 mod site;
 mod suites;
-mod wasm;
 mod words;
 
 use std::ffi::OsStr;
@@ -46,13 +47,15 @@ cargo xtask TASK
 
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
-  test --all    all tests, documents, site, interface, single features, the oldest Rust, deny, installed, clients, mcp, soak
-                and fuzz
+  test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, clients,
+                mcp, soak and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
+  targets       compile the crates without I/O for WebAssembly, and runs and the agent for Windows; installs the targets with
+                rustup, or prints why it cannot
   deny          check licences, duplicates, sources and advisories of all packages with cargo deny and deny.toml; installs
                 cargo-deny once (needs a network)
   interface     compare the public interface of each published crate with crates/NAME/public-interface.txt, which
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
+        ["targets"] => other_targets::check(),
         ["deny"] => deny::check(&root()),
         ["interface"] => interface::check(&root()),
         ["interface", "--overwrite"] => interface::write(&root()),
@@ -187,7 +191,7 @@ fn test_all() -> Result<(), String> {
         ("interface", || interface::check(&root())),
         ("features", features),
         ("oldest Rust", oldest_rust::check),
-        ("WebAssembly", wasm::check),
+        ("other targets", other_targets::check),
         ("deny", || deny::check(&root())),
         ("installed", || installed::test(QUICK)),
         ("clients", || clients::test(&root())),

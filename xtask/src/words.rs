@@ -1,5 +1,6 @@
 //! Lists banned words in texts and names (CONTRIBUTING.md, "Words").
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::repository_lints::{files, read};
@@ -40,6 +41,8 @@ const BANNED: &[(&str, &str)] = &[
     ("own machine", "localhost, this machine"),
     ("stands", "is, appears"),
     ("stood", "was, appeared"),
+    ("say", "state, report, contain"),
+    ("saying", "stating, reporting"),
     ("says", "states, reports, defines"),
     ("said", "stated, reported, written"),
     ("is to be", "must be, should be"),
@@ -69,6 +72,10 @@ const BANNED: &[(&str, &str)] = &[
     ("standing", "query"),
 ];
 
+/// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code
+/// spans.
+const TOOL_NAMES: &[&str] = &["say", "saying"];
+
 /// The first words of doc comments that describe nothing. A doc comment begins with a verb or a noun phrase.
 const BANNED_BEGINNINGS: &[&str] = &["What ", "Who ", "Whether it "];
 
@@ -84,7 +91,7 @@ const EXEMPT: &[&str] = &[
     "crates/wire/tests/payloads",
     // Texts for a model, written like those of users.
     "crates/probe/tasks",
-    // Replies, as models write them, and their expected diagnostics.
+    // Hand-written replies, and their expected diagnostics.
     "crates/agent/tests/scenarios/",
     "examples/transcripts",
     "examples/storm/reply.txt",
@@ -245,8 +252,14 @@ fn banned_in(name: &str, text: &str) -> Vec<String> {
                 index + 1
             ));
         }
-        let words = format!(" {} ", words(line));
+        let all = format!(" {} ", words(line));
+        let prose = format!(" {} ", words(&without_code(comment(name, line))));
         let banned = BANNED.iter().filter(|(word, _)| {
+            let words = if TOOL_NAMES.contains(word) {
+                &prose
+            } else {
+                &all
+            };
             words.contains(&format!(" {word} ")) && !EXCEPTIONS.contains(&(name, *word))
         });
         found.extend(
@@ -264,6 +277,16 @@ fn has_banned_beginning(line: &str) -> bool {
         .strip_prefix("/// ")
         .or_else(|| line.strip_prefix("//! "));
     text.is_some_and(|text| BANNED_BEGINNINGS.iter().any(|word| text.starts_with(word)))
+}
+
+/// Returns the comment of a line if the file is a test or data, otherwise the line.
+fn comment<'a>(name: &str, line: &'a str) -> &'a str {
+    let mark = match Path::new(name).extension().and_then(OsStr::to_str) {
+        Some("rs") if name.contains("tests/") => "//",
+        Some("toml" | "txt") => "# ",
+        _ => return line,
+    };
+    line.split_once(mark).map_or("", |(_, comment)| comment)
 }
 
 /// Returns the line without its code spans.
@@ -308,6 +331,16 @@ mod tests {
         let text = "- `told` -> `message`\n- told";
         assert_eq!(banned_in("CHANGELOG.md", text).len(), 1);
         assert_eq!(banned_in("a.md", text).len(), 2);
+    }
+
+    #[test]
+    fn tests_may_name_tools() {
+        let text = "say(1); // they say\n`say`";
+        assert_eq!(banned_in("crates/a/tests/b.rs", text).len(), 1);
+        assert_eq!(banned_in("crates/a/src/b.rs", text).len(), 1);
+        assert_eq!(banned_in("a.md", text).len(), 1);
+        assert_eq!(banned_in("a.txt", text).len(), 0);
+        assert_eq!(banned_in("a.toml", "[tools.say]\n# They say.").len(), 1);
     }
 
     #[test]

@@ -138,7 +138,7 @@ async fn announce(gateway: &Server) -> Result<(), String> {
         clients.push(stream);
     }
     let line = format!("plaincall_requests_active {ANNOUNCED}");
-    until_metrics_say(gateway, &line).await?;
+    until_metrics_contain(gateway, &line).await?;
     let each = gateway.memory().0.saturating_sub(before) / ANNOUNCED;
     println!("soak: {ANNOUNCED} announced bodies take {each} bytes each");
     if each > MOST_ANNOUNCED {
@@ -236,7 +236,7 @@ fn request(is_streamed: bool, has_tools: bool) -> Value {
 
 /// Waits until the gateway has no more requests and no more files than in the beginning.
 async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), String> {
-    until_metrics_say(gateway, "plaincall_requests_active 0").await?;
+    until_metrics_contain(gateway, "plaincall_requests_active 0").await?;
     let begun = Instant::now();
     loop {
         // Those that it keeps open to the model's server, and the one that asks, may stay.
@@ -252,7 +252,7 @@ async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), Str
 }
 
 /// Waits until one of the gateway's figures is this line.
-async fn until_metrics_say(gateway: &Server, line: &str) -> Result<(), String> {
+async fn until_metrics_contain(gateway: &Server, line: &str) -> Result<(), String> {
     let http = Client::builder().no_proxy().pool_max_idle_per_host(0);
     let http = http.build().map_err(|error| error.to_string())?;
     let url = format!("http://{}/metrics", gateway.address);
@@ -268,7 +268,7 @@ async fn until_metrics_say(gateway: &Server, line: &str) -> Result<(), String> {
             return Ok(());
         }
         if begun.elapsed() > END {
-            return Err(format!("the gateway's figures never say `{line}`"));
+            return Err(format!("the gateway's metrics never contain `{line}`"));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -341,7 +341,7 @@ async fn read_tool_parser(
     sink: &mut impl Sink,
 ) -> Fallible<()> {
     parser.reset();
-    // It does not say when a call is over: the next one or the end of the stream does.
+    // It does not report the end of a call: the next call or the end of the stream ends it.
     let mut is_open = false;
     for chunk in chunks {
         let result: StreamingParseResult = parser.parse_incremental(chunk, tools).await?;

@@ -178,7 +178,7 @@ async fn find_at(
     found.into_iter().map(|(_, server)| server).collect()
 }
 
-/// Returns the model server at an address without `/v1`. A gateway of this program is none.
+/// Returns the model server at an address without `/v1`, unless it is a gateway of this program.
 async fn find(
     client: &HttpClient,
     usual_name: &str,

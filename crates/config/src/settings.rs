@@ -68,8 +68,8 @@ pub struct Settings {
     /// Models, by the names that you use for them.
     pub models: BTreeMap<String, Model>,
 
-    /// Named agents, for `plaincall ask --agent NAME` and `plaincall chat --agent NAME`. What an agent sets replaces the values
-    /// of the files and of environment variables; options replace what an agent sets. An agent that sets one of `tools`,
+    /// Named agents, for `plaincall ask --agent NAME` and `plaincall chat --agent NAME`. The values of an agent replace those
+    /// of the files and of environment variables; options replace those of the agent. An agent that sets one of `tools`,
     /// `builtin` and `mcp` has only these tools.
     pub agents: BTreeMap<String, NamedAgent>,
 

@@ -214,7 +214,7 @@ impl RuleTable {
         }));
         match (self.verdict, &self.reason) {
             (Verdict::Deny, None) => {
-                let message = "a rule that denies needs a `reason`, which explains to the model why, and what to do instead";
+                let message = "a rule that denies needs a `reason`, which explains to the model why the call is denied and what to do instead";
                 problems.push((Location::value(format!("{at}/verdict")), message.to_owned()));
             }
             (Verdict::Allow | Verdict::Ask, Some(_)) => {

@@ -1,7 +1,7 @@
 //! Native tool calls for any text model: a proxy, and its core without I/O.
 //!
-//! Clients use the `OpenAI` API with `tools`; the model server receives plain text; the calls that the model writes become native
-//! `tool_calls` while they are streamed.
+//! Clients use the `OpenAI` or Anthropic API with tools. The model server receives plain text, and the calls that the model writes
+//! become native calls while the reply is streamed.
 //!
 //! - [`Gateway`] is the proxy, on a socket or inside your program (feature `server`, on by default).
 //! - [`translation`] is the core, for programs with their own server. It does no I/O, reads no clock and keeps no state between

@@ -1,11 +1,11 @@
 //! The HTTP client of the agent and the gateway, for model servers, MCP servers and web pages.
 //!
 //! - TLS is `rustls` with `ring`; the system decides which certificates are trusted. On a system without certificates
-//!   plain HTTP works, and every certificate is refused.
+//!   plain HTTP works, and every certificate is rejected.
 //! - The environment is never read: no proxy is used unless [`HttpSettings::proxy`] names one.
 //! - Redirects are not followed: a key must not go to another server.
 //! - A request is sent again only if nothing of it was written, because a kept connection was closed.
-//! - Every wait has an end, and every body a longest length.
+//! - Every wait has a deadline, and every body a maximum length.
 
 mod address;
 mod client;

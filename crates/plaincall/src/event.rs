@@ -256,6 +256,9 @@ events! {
     struct Admission of a call {
         /// The origin of the approval.
         pub by: AdmittedBy,
+        /// The reason, if the gate stated one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<Arc<str>>,
         /// Whether all later calls of this tool are approved too.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub always: bool,

@@ -80,6 +80,11 @@ pub type RecoveryFuture<'a> = Pin<Box<dyn Future<Output = Result<Recovery, BoxEr
 pub enum Decision {
     /// The call may run.
     Allow,
+    /// The call may run, and the log has the reason.
+    AllowBecause {
+        /// The reason, for a person who reads the log.
+        reason: String,
+    },
     /// This call and all later calls of the same tool may run, without asking again.
     Always,
     /// The call may run with other arguments. They are validated like written ones, and the model is informed.
@@ -115,6 +120,13 @@ pub enum Recovery {
 }
 
 impl Decision {
+    /// Allows the call, with a reason for the log.
+    pub fn allow(reason: impl Into<String>) -> Self {
+        Self::AllowBecause {
+            reason: reason.into(),
+        }
+    }
+
     /// Denies the call, with a reason for the model.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny {
@@ -135,7 +147,8 @@ impl ReadOnly {
             return Decision::deny(held.rejection());
         }
         match request.effect {
-            Effect::Read | Effect::Idempotent => Decision::Allow,
+            Effect::Read => Decision::allow("tools that only read need no approval"),
+            Effect::Idempotent => Decision::allow("idempotent tools need no approval"),
             Effect::Write => Decision::deny(format!(
                 "the tool `{}` may change something, and this run does not allow changes",
                 request.name
@@ -159,7 +172,7 @@ impl Gate for AllowAll {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
             Ok(match &request.held {
-                None => Decision::Allow,
+                None => Decision::allow("every call is allowed"),
                 Some(held) => Decision::deny(held.rejection()),
             })
         })

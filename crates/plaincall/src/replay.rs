@@ -300,6 +300,7 @@ impl Replay<'_> {
         let input = Input::Admit {
             call,
             by: admission.by,
+            reason: admission.reason.clone(),
             always: admission.always,
             arguments,
         };

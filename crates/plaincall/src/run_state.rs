@@ -211,9 +211,10 @@ impl RunState {
             Input::Admit {
                 call,
                 by,
+                reason,
                 always,
                 arguments,
-            } => self.admit(call, by, always, arguments, at),
+            } => self.admit(call, by, reason, always, arguments, at),
             Input::Deny { call, reason } => {
                 let _ = self.plan.deny(call, reason);
             }
@@ -500,6 +501,7 @@ impl RunState {
         &mut self,
         call: CallIndex,
         by: AdmittedBy,
+        reason: Option<Arc<str>>,
         always: bool,
         arguments: Option<Arc<Arguments>>,
         at: Duration,
@@ -529,6 +531,7 @@ impl RunState {
                 id,
                 name,
                 by,
+                reason,
                 always,
                 arguments: texts,
                 at,

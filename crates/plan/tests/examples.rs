@@ -124,7 +124,7 @@ impl Example {
                 Ok(())
             }
             ["end"] => plan.end_turn(Reply::Complete),
-            ["end", "cut"] => plan.end_turn(Reply::Truncated),
+            ["end", "truncated"] => plan.end_turn(Reply::Truncated),
             ["cancel"] => {
                 plan.cancel_all();
                 Ok(())
@@ -195,7 +195,7 @@ fn in_words(action: &Action) -> String {
                     format!("cycle {}", calls.collect::<Vec<_>>().join(" "))
                 }
                 RejectReason::Unfinished => "unfinished".into(),
-                RejectReason::TruncatedReply => "cut".into(),
+                RejectReason::TruncatedReply => "truncated".into(),
                 RejectReason::Invalid(reason) | RejectReason::Denied(reason) => reason.clone(),
                 other => panic!("a reason without a name: {other:?}"),
             };

@@ -52,7 +52,7 @@ struct ModelReply {
     usage: Option<Usage>,
 }
 
-/// A call as data, or the reason why it is none.
+/// A call as data, or the reason why it is not a call.
 struct Wanted {
     /// The id of a native call.
     id: String,

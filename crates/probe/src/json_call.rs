@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn invalid_calls() {
-        let text = "```json\n{\"name\": \"a\", \"arguments\": {\"x\": \"say \"no\"\"}}\n```\n```json\n{\"name\": \"a\", \"arguments\": {}}\n```";
+        let text = "```json\n{\"name\": \"a\", \"arguments\": {\"x\": \"the \"no\"\"}}\n```\n```json\n{\"name\": \"a\", \"arguments\": {}}\n```";
         let found = find_calls(text, |name| name == "a");
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(matches!(&found[0], Found::Invalid { error } if error.contains("line 1")));

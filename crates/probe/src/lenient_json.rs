@@ -179,7 +179,7 @@ mod tests {
     fn rejected_texts() {
         for (text, expected) in [
             (
-                r#"{"a": "say "no""}"#,
+                r#"{"a": "the "no""}"#,
                 "expected `,` or `}` at line 1 column 13",
             ),
             (

@@ -90,7 +90,7 @@ async fn a_server_that_cannot_parse_a_call_is_wrong() {
 
 #[tokio::test(start_paused = true)]
 async fn every_wait_has_an_end() {
-    let model = Scripted::with(|_, _| ScriptedReply::text("Let me think.").stall());
+    let model = Scripted::with(|_, _| ScriptedReply::new().text("Let me think.").stall());
     let begin = Instant::now();
     let probe = Probe::new(model)
         .time(Duration::from_secs(9))
@@ -105,7 +105,7 @@ async fn every_wait_has_an_end() {
 
 /// Each reply takes this time.
 fn slow(per_reply: Duration) -> Scripted {
-    Scripted::with(move |_, _| ScriptedReply::new().pause(per_reply).say("I cannot."))
+    Scripted::with(move |_, _| ScriptedReply::new().pause(per_reply).text("I cannot."))
 }
 
 #[tokio::test(start_paused = true)]

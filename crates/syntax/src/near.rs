@@ -1,4 +1,4 @@
-//! Near misses: text that resembles a marker but is none (`spec/common.md` 9).
+//! Near misses: text that resembles a marker but is not one (`spec/common.md` 9).
 //!
 //! The parser never looks for them. Messages to users and models use them.
 

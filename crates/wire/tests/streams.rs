@@ -1,4 +1,4 @@
-//! What the streams and answers of real servers say.
+//! The contents of streams and answers of real servers.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

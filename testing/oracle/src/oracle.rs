@@ -145,7 +145,7 @@ impl<'t> Reader<'t> {
                 Role::BlockEnd | Role::BlockArgument | Role::EmojiEnd(_) => "stray_marker",
             };
             self.piece(Kind::Text, found.span.clone());
-            self.say(code, found.span);
+            self.report(code, found.span);
         }
         self.run(Kind::Text, at..self.text.len());
     }
@@ -161,7 +161,7 @@ impl<'t> Reader<'t> {
             self.piece(Kind::Ignored, close.span.clone());
             return close.span.end;
         }
-        self.say("truncated_reasoning", open..to);
+        self.report("truncated_reasoning", open..to);
         to
     }
 
@@ -228,7 +228,7 @@ impl<'t> Reader<'t> {
         self.push(kind(written), span);
     }
 
-    fn say(&mut self, code: &'static str, span: Range<usize>) {
+    fn report(&mut self, code: &'static str, span: Range<usize>) {
         self.push(Kind::Diagnostic(code), span);
     }
 

@@ -1,4 +1,4 @@
-//! A model's server that does what scripts say.
+//! A model server that follows scripts.
 //!
 //! A [`Script`] is plain data: it can be played in memory, on a clock that is stopped, as well as over sockets, which
 //! `ModelServer` does (feature `sockets`). [`Drawn`] draws every kind of trouble.

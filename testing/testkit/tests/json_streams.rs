@@ -22,7 +22,7 @@ proptest! {
     }
 }
 
-/// The random calls are right often enough to say something, and often enough something comes before their end.
+/// Enough of the random calls are valid, and enough of them have deltas before their end.
 #[test]
 fn many_of_the_random_calls_are_right() {
     let mut state = 1_u64;

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
-        eprintln!("peers: this is an unoptimised build, its figures would say nothing");
+        eprintln!("peers: the figures of an unoptimised build mean nothing");
         return ExitCode::from(2);
     }
     match run(Path::new(&folder)) {

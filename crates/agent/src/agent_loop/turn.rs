@@ -305,7 +305,7 @@ async fn pass_on(piece: Piece, usage: &mut Option<Usage>, out: &Sender<AgentEven
         Piece::Usage(so_far) => return *usage = Some(so_far),
         Piece::Reasoning(text) => AgentEvent::Reasoning(text),
         Piece::Retry(retry) => AgentEvent::Retry(retry),
-        // Only native requests have such calls, and this is none.
+        // Only native requests have such calls, and this is not one.
         Piece::Call(_) | Piece::Text(_) => return,
     };
     let _ = out.send(event).await;

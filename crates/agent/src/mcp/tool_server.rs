@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use plaincall::call::names::unknown_tool;
 use plaincall::{
-    CallResult, Decision, Effect, Gate, Log, Policy, Request, Rules, Run, RunError, RunEvent,
-    Status, Stop, Submitted, Tool, Toolbox, gate::GateFuture, rules::Verdict,
+    CallResult, Decision, Effect, Gate, Log, Policy, ReadOnly, Request, Rules, Run, RunError,
+    RunEvent, Status, Stop, Submitted, Tool, Toolbox, gate::GateFuture, rules::Verdict,
 };
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -284,14 +284,14 @@ impl Gate for ServerGate {
                 Some(held) => {
                     Decision::deny(format!("this call {held}, and no one can approve it here"))
                 }
-                None if self.allow_all => Decision::Allow,
+                None if self.allow_all => Decision::allow("this server allows every call"),
                 None if is_ruled => Decision::deny(format!(
                     "a rule of this server requires approval for this call of `{name}`, and no one can approve it here"
                 )),
                 None if request.effect == Effect::Write => Decision::deny(format!(
                     "the tool `{name}` writes, and no one can approve it here; the operator can allow it with a rule"
                 )),
-                None => Decision::Allow,
+                None => return ReadOnly.decide(request).await,
             })
         })
     }

@@ -136,8 +136,8 @@ impl<'r> Answer<'r> {
         match event.update() {
             StreamUpdate::Start(message) => self.cost(message.usage.as_ref()).await,
             StreamUpdate::BlockStart(block) => self.block(block).await?,
-            StreamUpdate::Text(text) => self.reader.say(text).await?,
-            StreamUpdate::Thinking(text) => self.reader.think(text).await?,
+            StreamUpdate::Text(text) => self.reader.text(text).await?,
+            StreamUpdate::Thinking(text) => self.reader.reasoning(text).await?,
             StreamUpdate::InputJson => return Err(self.reader.native_call()),
             StreamUpdate::Ending { stop_reason, usage } => {
                 self.cost(usage).await;
@@ -176,9 +176,9 @@ impl<'r> Answer<'r> {
             return Err(self.reader.native_call());
         }
         let thought = block.thinking.as_deref();
-        self.reader.think(thought.unwrap_or_default()).await?;
+        self.reader.reasoning(thought.unwrap_or_default()).await?;
         let text = block.text.as_deref();
-        self.reader.say(text.unwrap_or_default()).await
+        self.reader.text(text.unwrap_or_default()).await
     }
 
     async fn cost(&mut self, usage: Option<&WireUsage<'_>>) {

@@ -183,10 +183,10 @@ impl<'r> Answer<'r> {
                 return Err(reader.native_call());
             }
             reader.calls(choice.calls())?;
-            reader.think(&choice.thought()).await?;
+            reader.reasoning(&choice.thought()).await?;
             let refused = delta.and_then(|delta| delta.refusal.as_deref());
-            reader.say(refused.unwrap_or_default()).await?;
-            reader.say(&choice.content()).await?;
+            reader.text(refused.unwrap_or_default()).await?;
+            reader.text(&choice.content()).await?;
             let stops_anywhere = self.stops_anywhere;
             if let Some(reason) = choice.finished() {
                 reader.finish(finish_of(reason, stops_anywhere)).await;
@@ -215,14 +215,16 @@ impl<'r> Answer<'r> {
                 return Err(reader.native_call());
             }
             reader.calls(message.calls())?;
-            reader.think(message.thought().unwrap_or_default()).await?;
+            reader
+                .reasoning(message.thought().unwrap_or_default())
+                .await?;
             for thought in message.content.iter().flat_map(Content::thinking) {
-                reader.think(&thought).await?;
+                reader.reasoning(&thought).await?;
             }
             let refused = message.refusal.as_deref();
-            reader.say(refused.unwrap_or_default()).await?;
+            reader.text(refused.unwrap_or_default()).await?;
             let content = message.content.as_ref().map(Content::text);
-            reader.say(&content.unwrap_or_default()).await?;
+            reader.text(&content.unwrap_or_default()).await?;
         }
         let finish = match choice.finish_reason.as_deref().unwrap_or_default() {
             "" => Finish::new(Stop::Broken),

@@ -37,7 +37,9 @@ impl Model for Replay {
             let error = ModelError::new(ModelErrorKind::Refused, "there are no recorded replies");
             return Reply::new(|_| async { Err(error) });
         };
-        let reply = ScriptedReply::text(&recorded.content).reason(&recorded.finish_reason);
+        let reply = ScriptedReply::new()
+            .text(&recorded.content)
+            .reason(&recorded.finish_reason);
         Reply::new(|out| async move { reply.play(&out).await })
     }
 }

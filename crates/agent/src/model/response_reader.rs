@@ -60,7 +60,7 @@ impl<'r> ResponseReader<'r> {
         Ok(event)
     }
 
-    pub(super) async fn say(&mut self, text: &str) -> Result<(), ModelError> {
+    pub(super) async fn text(&mut self, text: &str) -> Result<(), ModelError> {
         self.count(text)?;
         if !text.is_empty() {
             self.out.text(text).await;
@@ -68,7 +68,7 @@ impl<'r> ResponseReader<'r> {
         Ok(())
     }
 
-    pub(super) async fn think(&mut self, text: &str) -> Result<(), ModelError> {
+    pub(super) async fn reasoning(&mut self, text: &str) -> Result<(), ModelError> {
         self.count(text)?;
         if !text.is_empty() {
             self.out.reasoning(text).await;

@@ -108,12 +108,7 @@ impl Model for Scripted {
 }
 
 impl ScriptedReply {
-    /// Creates a reply with this text and a natural end.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::new().say(text)
-    }
-
-    /// Creates an empty reply.
+    /// Creates an empty reply with a natural end.
     pub fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -133,12 +128,12 @@ impl ScriptedReply {
     }
 
     /// Appends text.
-    pub fn say(self, text: impl Into<String>) -> Self {
+    pub fn text(self, text: impl Into<String>) -> Self {
         self.then(Part::Piece(Piece::Text(text.into())))
     }
 
     /// Appends reasoning.
-    pub fn think(self, text: impl Into<String>) -> Self {
+    pub fn reasoning(self, text: impl Into<String>) -> Self {
         self.then(Part::Piece(Piece::Reasoning(text.into())))
     }
 
@@ -229,12 +224,12 @@ impl Default for ScriptedReply {
 
 impl From<&str> for ScriptedReply {
     fn from(text: &str) -> Self {
-        Self::text(text)
+        Self::new().text(text)
     }
 }
 
 impl From<String> for ScriptedReply {
     fn from(text: String) -> Self {
-        Self::text(text)
+        Self::new().text(text)
     }
 }

@@ -87,7 +87,7 @@ async fn whole_files() {
     assert_eq!(scene.names("dir"), ["x"]);
 }
 
-/// The permissions of a file with an access list say the most that anybody in the list may do, and the list is not kept.
+/// The permissions of a file with an access list are the most that anyone in the list may do, and the list is not kept.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn access_lists() {

@@ -117,7 +117,7 @@ async fn pages_as_text() {
         fetched(vec![unnamed]).await,
         "error: `URL/a/b?c=d` is not text: it contains NUL bytes"
     );
-    // A page can say more than it has bytes.
+    // The text of a page can be longer than the page.
     let swollen = page("text/html", "<p>text text text".repeat(100_000));
     let found = fetched(vec![swollen]).await;
     assert!(
@@ -215,7 +215,7 @@ async fn html_as_text() {
     }
 }
 
-/// Pages that say more than their bytes: each link with the whole address of the page.
+/// Pages with texts longer than themselves: each link gets the whole address of the page.
 #[tokio::test]
 async fn pages_that_swell() {
     let path = format!("/{}/", "a".repeat(8_000));

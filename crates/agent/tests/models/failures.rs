@@ -1,4 +1,4 @@
-//! What servers say when they do not answer, and what becomes of it.
+//! Error responses of servers, and the errors that result from them.
 
 use std::time::Duration;
 

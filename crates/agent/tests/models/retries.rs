@@ -66,11 +66,11 @@ async fn permanent_errors_are_reported_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_started_reply_is_not_retried() {
     let begun = [
-        ScriptedReply::text("Hel").fail(busy()),
-        ScriptedReply::new().think("hm").fail(busy()),
+        ScriptedReply::new().text("Hel").fail(busy()),
+        ScriptedReply::new().reasoning("hm").fail(busy()),
         ScriptedReply::new()
             .usage(Usage::new(3, 1))
-            .say("H")
+            .text("H")
             .fail(busy()),
     ];
     for first in begun {
@@ -81,7 +81,7 @@ async fn a_started_reply_is_not_retried() {
     }
     // Usage of the request does not begin a reply, and only the last attempt reports it.
     let read = ScriptedReply::new().usage(Usage::new(3, 0)).fail(busy());
-    let writes = ScriptedReply::new().usage(Usage::new(4, 1)).say("Hello.");
+    let writes = ScriptedReply::new().usage(Usage::new(4, 1)).text("Hello.");
     let received = ask(&Retrying::new(
         Scripted::new([read, writes]),
         Retries::default(),
@@ -91,7 +91,7 @@ async fn a_started_reply_is_not_retried() {
         (received.text.as_str(), received.usage),
         ("Hello.", Some(Usage::new(4, 1)))
     );
-    // Nor is it asked again because it has nothing to say.
+    // An empty reply is not requested again either.
     let script = Scripted::new([ScriptedReply::new(), "Hello.".into()]);
     let received = ask(&Retrying::new(script.clone(), Retries::default())).await;
     assert_eq!((received.text.as_str(), script.requests().len()), ("", 1));

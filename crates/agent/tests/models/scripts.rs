@@ -14,13 +14,14 @@ use crate::models::received::{Received, ask, question};
 #[tokio::test(start_paused = true)]
 async fn a_script_is_played() {
     let model = Scripted::new([
-        ScriptedReply::text("Let me see.\n")
-            .think("hm")
-            .say("😀")
+        ScriptedReply::new()
+            .text("Let me see.\n")
+            .reasoning("hm")
+            .text("😀")
             .usage(Usage::new(3, 2))
             .piece_bytes(1)
             .pause(Duration::from_secs(2)),
-        ScriptedReply::text("half").reason("length"),
+        ScriptedReply::new().text("half").reason("length"),
         ScriptedReply::new()
             .pause(Duration::from_secs(3))
             .finish(Finish::new(Stop::Broken)),
@@ -68,7 +69,7 @@ async fn a_reply_that_is_not_read_is_not_requested() {
     assert_eq!(ask(&model).await.text, "a");
     assert_eq!(model.requests().len(), 1);
     let broken = ModelError::new(ModelErrorKind::Broken, "gone");
-    let fails = Scripted::new([ScriptedReply::text("a").fail(broken.clone())]);
+    let fails = Scripted::new([ScriptedReply::new().text("a").fail(broken.clone())]);
     let received = ask(&fails).await;
     assert_eq!((received.text.as_str(), received.error()), ("a", &broken));
 }
@@ -81,7 +82,7 @@ async fn no_character_is_cut() {
         (4, &["ä", "日a", "😀"]),
         (100, &["ä日a😀"]),
     ] {
-        let reply = ScriptedReply::text("ä日a😀").piece_bytes(bytes);
+        let reply = ScriptedReply::new().text("ä日a😀").piece_bytes(bytes);
         let mut reply = Scripted::new([reply]).reply(question());
         let mut pieces = Vec::new();
         while let Some(Ok(ReplyNext::Piece(Piece::Text(text)))) = reply.next().await {

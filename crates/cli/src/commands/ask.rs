@@ -55,8 +55,8 @@ pub(crate) struct AskOptions {
 
     /// A file with a JSON Schema that the answer must match. Standard output has only the JSON of the answer.
     ///
-    /// An answer that does not match gets a repair message, at most `--max-repairs` times. Then the command fails with
-    /// the problems of the last answer.
+    /// If an answer does not match, the model gets a message with the problems, at most `--max-repairs` times. Then the
+    /// command fails with the problems of the last answer.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 

@@ -40,7 +40,7 @@ pub(crate) enum McpAction {
 /// Tools run in the directory of the tools file, unless they name another. All calls share one scratch directory
 /// (`{directory:run}`), which they can use to exchange files.
 ///
-/// Exit status: 0 when the client disconnects; 1 if the tools cannot be read or the client speaks another protocol; 130
+/// Exit status: 0 when the client disconnects; 1 if the tools cannot be read or the client uses another protocol; 130
 /// or 143 after a signal. All processes that were started are stopped.
 #[derive(Args, Debug)]
 pub(crate) struct McpServeOptions {

@@ -196,7 +196,8 @@ fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
         details.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        details.line("allowed", &admission_text(admission, call.ready_ms));
+        let text = admission_text(admission, call.ready_ms);
+        details.text("allowed", &text, PLAIN);
     }
     if let Some(edited) = &call.edited {
         details.arguments("ran with", edited);
@@ -247,6 +248,9 @@ fn admission_text(admission: &Admission, ready: Option<u64>) -> String {
     let mut text = format!("{by}{waited}");
     if admission.always {
         text.push_str(", with all later calls of this tool");
+    }
+    if let Some(reason) = &admission.reason {
+        text = format!("{text}: {reason}");
     }
     text
 }

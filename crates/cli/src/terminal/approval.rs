@@ -8,7 +8,7 @@ use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
 use plaincall::{
-    BoxError, Decision, Effect, Gate, Recovery, Request, Rules, Toolbox,
+    BoxError, Decision, Effect, Gate, ReadOnly, Recovery, Request, Rules, Toolbox,
     command::Directories,
     gate::{GateFuture, RecoveryFuture},
     rules::Verdict,
@@ -66,12 +66,16 @@ impl Gate for Approval {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
             let rule_asks = self.rules.verdict(request) == Some(Verdict::Ask);
-            let needs_no_approval = self.yes || (request.effect != Effect::Write && !rule_asks);
-            // `--yes` and effects do not apply to held calls.
-            if needs_no_approval && request.held.is_none() {
-                return Ok(Decision::Allow);
+            // Effects and `--yes` do not apply to held calls.
+            if request.held.is_some() {
+                self.ask(request, rule_asks).await
+            } else if request.effect != Effect::Write && !rule_asks {
+                ReadOnly.decide(request).await
+            } else if self.yes {
+                Ok(Decision::allow("`--yes` approves every call"))
+            } else {
+                self.ask(request, rule_asks).await
             }
-            self.ask(request, rule_asks).await
         })
     }
 

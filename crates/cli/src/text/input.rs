@@ -190,7 +190,7 @@ pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::NotFound => format!("no such file{}", suggest_file(Path::new(name))),
-        ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory; name a file".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };

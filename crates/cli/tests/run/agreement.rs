@@ -1,4 +1,4 @@
-//! What `check` reports and what `run` rejects are the same, as far as the text and the tools say it.
+//! `check` reports the calls that `run` rejects, as far as the text and the tools show it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

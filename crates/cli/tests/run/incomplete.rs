@@ -193,7 +193,7 @@ fn check_reads_a_pipe_as_run_does() {
     }
 }
 
-/// The tools file and the configuration say it too.
+/// The tools file and the configuration can set it too.
 #[test]
 fn the_policy_in_files() {
     let tools = format!("{TOOLS}\n[run]\nunclosed = \"run\"\n");

@@ -20,7 +20,7 @@ const KEYS: [(&str, &str); 11] = [
     ("call", "n event call id name dependencies? t_ms crc"),
     ("waiting", "n event call id name arguments t_ms crc"),
     ("ready", "n event call id name t_ms crc"),
-    ("admitted", "n event call id name by t_ms crc"),
+    ("admitted", "n event call id name by reason t_ms crc"),
     ("start", "n event call id name attempt t_ms crc"),
     (
         "result",
@@ -143,8 +143,8 @@ fn a_record_without_calls() {
     ));
 }
 
-/// Plays a command again and again with more room for its log, until there is enough of it. What is printed is in the
-/// log, and where the log failed the lines at the end say so.
+/// Repeats a command with more and more room for its log, until there is enough. Each printed line is in the log, or
+/// reports that the log failed.
 fn check_full_disk(log: &str, arguments: &[&str], last_lines: &[&str], scene: impl Fn() -> Scene) {
     for blocks in 0.. {
         let scene = scene();

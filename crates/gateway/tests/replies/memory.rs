@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A model that does what scripts say, one for each request; the last one again and again.
+/// A model that follows scripts, one for each request. After the last one, it repeats that one.
 #[derive(Clone, Default)]
 pub(crate) struct Model(Arc<Known>);
 
@@ -181,7 +181,7 @@ impl TestGateway {
         }
     }
 
-    /// Sends a request to the gateway; the model does what the scripts say.
+    /// Sends a request to the gateway; the model follows the scripts.
     ///
     /// # Panics
     /// If anything is left of it afterwards, or if it is not reported once.

@@ -115,25 +115,28 @@ impl Driver {
         self.decided.push_back(Input::Admit {
             call,
             by,
+            reason: None,
             always: false,
             arguments: None,
         });
     }
 
     fn decide(&mut self, call: CallIndex, decision: Result<Decision, BoxError>) {
-        let admit = |always, arguments: Option<Arc<Arguments>>| Input::Admit {
+        let admit = |reason: Option<String>, always, arguments| Input::Admit {
             call,
             by: AdmittedBy::Gate,
+            reason: reason.map(Into::into),
             always,
             arguments,
         };
         let input = match decision {
-            Ok(Decision::Allow) => admit(false, None),
+            Ok(Decision::Allow) => admit(None, false, None),
+            Ok(Decision::AllowBecause { reason }) => admit(Some(reason), false, None),
             Ok(Decision::Always) => {
                 if let Some(entry) = self.run_state.call(call) {
                     self.always.insert(Arc::clone(&entry.name));
                 }
-                admit(true, None)
+                admit(None, true, None)
             }
             Ok(Decision::Edit { arguments }) => {
                 let tool = self.run_state.tool(call);
@@ -142,7 +145,7 @@ impl Driver {
                         let arguments = Arc::new(arguments);
                         match self.denied_by_rule(call, &arguments) {
                             Some(reason) => Input::Deny { call, reason },
-                            None => admit(false, Some(arguments)),
+                            None => admit(None, false, Some(arguments)),
                         }
                     }
                     Some(Err(problems)) => Input::Deny {

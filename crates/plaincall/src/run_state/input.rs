@@ -47,6 +47,8 @@ pub(crate) enum Input {
     Admit {
         call: CallIndex,
         by: AdmittedBy,
+        /// The reason, if the gate stated one.
+        reason: Option<Arc<str>>,
         always: bool,
         /// The arguments, if they were edited.
         arguments: Option<Arc<Arguments>>,

@@ -287,7 +287,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
     events
 }
 
-/// The events that say one of a few words, with each of them.
+/// The events with a field of a few values, with each of these values.
 fn every_word() -> Vec<RunEvent> {
     let mut events = Vec::new();
     for by in [AdmittedBy::Rule, AdmittedBy::Always, AdmittedBy::Gate] {
@@ -297,6 +297,7 @@ fn every_word() -> Vec<RunEvent> {
                 id: "copy_1".into(),
                 name: "copy".into(),
                 by,
+                reason: always.then(|| "a person approved it".into()),
                 always,
                 arguments: always.then(|| ArgumentTexts(vec![("a".to_owned(), "2".to_owned())])),
                 at: at(4),

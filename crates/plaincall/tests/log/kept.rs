@@ -44,7 +44,7 @@ fn kept_logs_are_read() {
 }
 
 #[test]
-fn kept_logs_say_what_was_written() {
+fn kept_logs_contain_what_was_written() {
     let read = |name| {
         read_log(&fs::read(folder().join(name)).unwrap())
             .unwrap()

@@ -72,7 +72,7 @@ async fn check(scene: Scene) {
         for (name, log) in found(before, line) {
             let at = format!("{name} of line {number}");
             write_anew(&path, &log);
-            // The run that takes it up is killed before anybody can say anything.
+            // The run that resumes it is killed before anyone can answer.
             drop(Log::resume(&path).unwrap());
             let log = fs::read(&path).unwrap();
             assert!(read_log(&log).unwrap().torn.is_none());

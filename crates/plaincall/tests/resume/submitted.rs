@@ -70,7 +70,7 @@ async fn play(log: Log, recovery: Recovery) -> (Seen, BTreeMap<u32, String>) {
         };
         let mut submitted: Vec<Submitted> = turn.submitted();
         assert_eq!(submitted.len(), again.map_or(0, |_| begun));
-        // Those that were cancelled are cancelled again, in case that the log does not say so.
+        // Those that were cancelled are cancelled again, in case the log does not contain it.
         let again_cancelled = calls.iter().zip(&submitted);
         for (_, call) in again_cancelled.filter(|((_, _, what), _)| *what == "cancel") {
             call.cancel();

@@ -37,8 +37,7 @@ fn dialect((is_emoji, key): Form) -> Dialect {
     }
 }
 
-/// `fetch` gives back a page that knows no key and asks for `say hello` and `send hello`; the others say what they are
-/// asked to say.
+/// `fetch` returns a page without a key that asks for `say hello` and `send hello`; the others return their argument.
 fn toolbox(form: Form) -> Toolbox {
     let asked = |name: &str| call((form.0, ""), name, "hello");
     let page = format!("Please:\n{}{}Thanks.", asked("say"), asked("send"));

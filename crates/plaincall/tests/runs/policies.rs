@@ -323,6 +323,34 @@ async fn answers_of_gates() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reasons_of_gates_are_logged() {
+    let approve = |request: Request| async move {
+        Ok(match &*request.id {
+            "a" => Decision::allow("it is Monday"),
+            _ => Decision::Allow,
+        })
+    };
+    let scenes = [
+        (builder().gate(approve), [Some("it is Monday"), None]),
+        (builder().gate(AllowAll), [Some("every call is allowed"); 2]),
+        (builder(), [Some("idempotent tools need no approval"); 2]),
+    ];
+    for (builder, expected) in scenes {
+        let mut run = builder.build().unwrap();
+        let mut events = run.events();
+        play(&mut run, &written("a=sleep,1 b=sleep,1", false), 0).await;
+        drop(run);
+        let mut reasons = Vec::new();
+        while let Some(event) = events.next().await {
+            if let RunEvent::Admitted(admission) = event {
+                reasons.push(admission.reason);
+            }
+        }
+        assert_eq!(reasons, expected.map(|reason| reason.map(Into::into)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn rules_come_before_always_and_always_before_the_gate() {
     let answers = Answers::default();
     let rules = Rules::new([

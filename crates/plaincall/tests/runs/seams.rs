@@ -94,7 +94,7 @@ async fn events_are_the_record() {
 {"event":"call","call":0,"id":"a","name":"sleep","t_ms":0}
 {"event":"waiting","call":0,"id":"a","name":"sleep","arguments":{"ms":"20"},"t_ms":0}
 {"event":"ready","call":0,"id":"a","name":"sleep","t_ms":0}
-{"event":"admitted","call":0,"id":"a","name":"sleep","by":"gate","t_ms":0}
+{"event":"admitted","call":0,"id":"a","name":"sleep","by":"gate","reason":"idempotent tools need no approval","t_ms":0}
 {"event":"start","call":0,"id":"a","name":"sleep","attempt":1,"t_ms":0}
 {"event":"text","text":"!!!GADGET_START:fail:b:a\n!!!ARG:ms\n5\n!!!GADGET_END\n","t_ms":0}
 {"event":"call","call":1,"id":"b","name":"fail","dependencies":["a"],"t_ms":0}
@@ -108,7 +108,7 @@ async fn events_are_the_record() {
 {"event":"reply_end","stop":"natural","t_ms":0}
 {"event":"result","call":0,"id":"a","name":"sleep","status":"ok","output":"slept 20","t_ms":20}
 {"event":"ready","call":1,"id":"b","name":"fail","t_ms":20}
-{"event":"admitted","call":1,"id":"b","name":"fail","by":"gate","t_ms":20}
+{"event":"admitted","call":1,"id":"b","name":"fail","by":"gate","reason":"idempotent tools need no approval","t_ms":20}
 {"event":"start","call":1,"id":"b","name":"fail","attempt":1,"t_ms":20}
 {"event":"result","call":1,"id":"b","name":"fail","status":"error","error":"failed after 5","t_ms":25}
 {"event":"result","call":2,"id":"c","name":"sleep","status":"skipped","error":"not run: it depends on `b`, which failed","because":{"link":"dependency","call":1,"id":"b","root":{"call":1,"id":"b"}},"t_ms":25}

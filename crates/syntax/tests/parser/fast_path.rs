@@ -1,4 +1,4 @@
-//! The fast path and the exact one say the same.
+//! The fast path and the exact one give the same events.
 
 use plaincall_syntax::{
     Dialect, Event, EventKind, LINE_LIMIT, Parser, ceil_char_boundary, floor_char_boundary,
@@ -38,8 +38,8 @@ fn chunks(text: &str, size: usize) -> Vec<&str> {
     chunks
 }
 
-/// Holds both paths against each other: in what they say, and in how far they go after each chunk. So too the events
-/// taken one by one against those taken all at once.
+/// Compares both paths: their events, and their positions after each chunk. Also compares the events taken one by one
+/// with those taken all at once.
 fn check_both(parser: &Parser, text: &str, size: usize) {
     let exact = read(parser.clone().without_fast_path(), text, size);
     let found = read(parser.clone(), text, size);

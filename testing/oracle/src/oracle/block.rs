@@ -115,11 +115,11 @@ pub(super) fn calls(reader: &mut Reader<'_>, start: &Found, header: &Line) -> us
             Ender::End(marker, first_column) => {
                 reader.push(Kind::CallEnd("explicit"), marker.span.clone());
                 if !first_column && !reader.options.anywhere {
-                    reader.say("end_marker_in_mid_line", marker.span.clone());
+                    reader.report("end_marker_in_mid_line", marker.span.clone());
                 }
                 let glued = |c: char| c.is_alphanumeric() || c == '_';
                 if reader.text[marker.span.end..].starts_with(glued) {
-                    reader.say("end_marker_glued", marker.span.clone());
+                    reader.report("end_marker_glued", marker.span.clone());
                 }
                 return marker.span.end;
             }
@@ -158,7 +158,7 @@ fn call_start(reader: &mut Reader<'_>, start: &Found, header: &Line) {
         (header.cut == Cut::Marker, "missing_newline"),
     ] {
         if is_so {
-            reader.say(code, span.clone());
+            reader.report(code, span.clone());
         }
     }
 }
@@ -241,7 +241,7 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
             if code.is_none() && fence_line.is_none() && fence && begins_line(at) {
                 fence_line = Some(line_of(at));
                 reader.piece(Kind::Ignored, from..at + 3);
-                reader.say("fence_before_argument", at..at + 3);
+                reader.report("fence_before_argument", at..at + 3);
                 from = at + 3;
             }
             let white =
@@ -253,7 +253,7 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
         }
         reader.piece(Kind::Ignored, from..piece.end);
         if let Some(code) = code {
-            reader.say(code, piece.clone());
+            reader.report(code, piece.clone());
         }
     }
     if let Some(first_other) = first_other {
@@ -261,7 +261,7 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
             Ender::Argument(_) => "text_before_argument",
             _ => "text_without_argument",
         };
-        reader.say(code, first_other..stretch.end);
+        reader.report(code, first_other..stretch.end);
     }
 }
 
@@ -279,9 +279,9 @@ fn pointer_line(reader: &mut Reader<'_>, marker: &Found) -> usize {
     let span = marker.span.start..end;
     reader.push(Kind::Argument(pointer), span.clone());
     match line.cut {
-        _ if too_long => reader.say("pointer_too_long", span),
-        Cut::Marker => reader.say("missing_newline", span),
-        Cut::Input => reader.say("truncated_pointer", span),
+        _ if too_long => reader.report("pointer_too_long", span),
+        Cut::Marker => reader.report("missing_newline", span),
+        Cut::Input => reader.report("truncated_pointer", span),
         Cut::LineEnd => {}
     }
     reader.piece(Kind::Ignored, end..line.end);
@@ -301,7 +301,7 @@ fn value(reader: &mut Reader<'_>, stretch: &Stretch) {
             None => reader.run(Kind::Value, piece.start..piece.end.min(end)),
             Some(code) => {
                 reader.piece(Kind::Value, piece.clone());
-                reader.say(code, piece.clone());
+                reader.report(code, piece.clone());
             }
         }
     }

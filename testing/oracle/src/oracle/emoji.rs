@@ -79,12 +79,12 @@ pub(super) fn call(
             return at;
         }
         reader.piece(Kind::Value, found.span.clone());
-        reader.say("marker_in_value", found.span);
+        reader.report("marker_in_value", found.span);
     }
     let end = reader.text.len();
     reader.run(Kind::Value, at..end);
     reader.push(Kind::ValueEnd, end..end);
-    reader.say("missing_end_marker", start.span.start..end);
+    reader.report("missing_end_marker", start.span.start..end);
     reader.push(Kind::CallEnd("end_of_stream"), end..end);
     end
 }

@@ -58,7 +58,7 @@ fn escaped_text_reads_back() {
             assert_eq!(escaper.escape(&text), written, "{}", place());
             assert_eq!(oracle.unescape(&written), text, "{}", place());
             assert_eq!(escaper.unescape(&written), text, "{}", place());
-            // One of each options: they say little of the options.
+            // One of each options, because they depend little on the options.
             if number == 0 {
                 check_cuts(&mut random, &text, &dialect, &escaper);
             }

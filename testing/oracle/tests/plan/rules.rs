@@ -1,4 +1,4 @@
-//! What the rules of `spec/running.md` say of one moment: what must wait, what may start.
+//! The rules of `spec/running.md` about one state: which calls must wait, and which may start.
 
 use std::num::NonZeroU32;
 

@@ -30,8 +30,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Each count with its name, and what it must come to in 100,000 conversations at least; less, and the
-    /// comparison would say little.
+    /// Returns each count with its name and its minimum for 100,000 conversations. Below that, the comparison would
+    /// prove little.
     pub(crate) fn figures(&self) -> [(&'static str, u32, u64); 27] {
         let ended = &self.ended;
         let [

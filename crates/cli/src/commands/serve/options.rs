@@ -10,11 +10,12 @@ use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS};
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
 
-/// Serve an OpenAI-compatible API with tool calls in front of a model that only writes text.
+/// Serve the APIs of OpenAI and Anthropic, with tool calls, for a model that only writes text.
 ///
-/// Clients send OpenAI requests with `tools`. Plaincall sends the model server plain text, and streams the calls that
-/// the model writes back as `tool_calls`. Requests without tools pass through unchanged. To use the gateway, set the
-/// base URL of your client to this server, with `/v1` at the end.
+/// Clients send requests with tools. Plaincall sends the model server plain text, and streams the calls that the model
+/// writes back as native tool calls. Chat completions requests without tools pass through unchanged. To use the gateway,
+/// set the base URL of your client to this server: with `/v1` at the end for clients of OpenAI's API, without it for
+/// clients of Anthropic's.
 ///
 /// Clients use `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/messages` and `GET /v1/models`. Completions,
 /// embeddings, rerank, moderations, audio and images below `/v1` pass through unchanged. `GET /health`, `/ready` and
@@ -142,7 +143,7 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) unclosed: UnclosedChoice,
 
-    /// How many times to ask the model to repair invalid calls, without the client noticing, before returning an error.
+    /// How many times to ask the model to repair invalid calls, hidden from the client, before returning an error.
     #[arg(long, value_name = "N", default_value = "2", value_parser = in_range(0, MAX_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 

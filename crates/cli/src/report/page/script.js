@@ -392,10 +392,11 @@ function because(call) {
 }
 
 function admission(call) {
-  const { by, always, t_ms } = call.admission;
+  const { by, reason, always, t_ms } = call.admission;
   const waited = call.ready_ms === null ? 0 : t_ms - call.ready_ms;
   const sentence = `by ${ADMITTED_BY[by] ?? by}${waited > 0 ? ` after ${time(waited)}` : ""}`;
-  return part("Allowed", make("p", "", sentence + (always ? ", with all later calls of this tool" : "")));
+  const scope = always ? ", with all later calls of this tool" : "";
+  return part("Allowed", make("p", "", sentence + scope + (reason ? `: ${reason}` : "")));
 }
 
 function details(number) {

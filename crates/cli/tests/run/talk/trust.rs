@@ -1,4 +1,4 @@
-//! What a project's files may say before and after they are trusted.
+//! The effect of a project's files before and after they are trusted.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,0 +1,93 @@
+//! Names of the public interface in the documents.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::links::prose;
+use crate::repository_lints::{files, read};
+
+/// The pages that name public types and their members.
+const PAGES: [&str; 3] = ["README.md", "SECURITY.md", "docs"];
+
+/// Returns a message for each `Type::member` in the pages that is in no listing of a public interface.
+///
+/// # Errors
+/// Returns an error if a file cannot be read.
+pub(crate) fn unknown(root: &Path) -> Result<Vec<String>, String> {
+    let mut listings = String::new();
+    for path in files(&root.join("crates"), "txt") {
+        if path.ends_with("public-interface.txt") {
+            listings.push_str(&without_generics(&read(&path)?));
+        }
+    }
+    let public: HashSet<_> = members(&listings).collect();
+    let mut unknown = Vec::new();
+    for page in PAGES {
+        let page = root.join(page);
+        let pages = if page.is_dir() {
+            files(&page, "md")
+        } else {
+            vec![page]
+        };
+        for page in pages {
+            let name = page.strip_prefix(root).unwrap_or(&page).display();
+            for (number, line) in prose(&read(&page)?) {
+                let code = line.split('`').skip(1).step_by(2);
+                let members = code.flat_map(members).filter(|it| !public.contains(it));
+                unknown.extend(members.map(|(of, member)| {
+                    format!("{name}:{number}: `{of}::{member}` is in no public interface")
+                }));
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+/// Returns a listing without what is between angle brackets.
+fn without_generics(listing: &str) -> String {
+    let mut depth = 0_usize;
+    let mut previous = ' ';
+    let mut keep = |c: char| {
+        match c {
+            '<' => depth += 1,
+            '>' if previous != '-' => depth = depth.saturating_sub(1),
+            '\n' => depth = 0,
+            _ => {}
+        }
+        previous = c;
+        depth == 0 && c != '>'
+    };
+    listing.chars().filter(|c| keep(*c)).collect()
+}
+
+/// Returns each type in a text with its member.
+fn members(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let paths = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    paths.flat_map(|path| {
+        let path = path.trim_end_matches(':');
+        let types = path.split("::");
+        types
+            .zip(path.split("::").skip(1))
+            .filter(|(of, member)| of.starts_with(char::is_uppercase) && !member.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{members, without_generics};
+
+    #[test]
+    fn members_have_their_type() {
+        let text = "pub fn a::b::Run::turn(&self) -> a::Turn, `Tool::new`, run::Policy, Status::";
+        let found: Vec<_> = members(text).collect();
+        assert_eq!(found, [("Run", "turn"), ("Tool", "new")]);
+    }
+
+    #[test]
+    fn generic_types_have_members() {
+        let text =
+            without_generics("pub fn a::Turn<'_, B<C>>::end(&self) -> D<E>\npub a::F::g: u8");
+        let found: Vec<_> = members(&text).collect();
+        assert_eq!(found, [("Turn", "end"), ("F", "g")]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Checks that the crates compile for targets other than Unix.
+//!
+//! The crates without I/O compile for WebAssembly, which has no files, processes or clocks. Runs and the agent compile for
+//! Windows, and the agent's features that need Unix report so.
+
+use std::process::Command;
+
+use crate::{cargo, root, step};
+
+const WASM: &str = "wasm32-unknown-unknown";
+const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+const WITHOUT_IO: [&str; 6] = [
+    "plaincall-syntax",
+    "plaincall-call",
+    "plaincall-plan",
+    "plaincall-wire",
+    "plaincall",
+    "plaincall-gateway",
+];
+
+/// The features of the agent that need Unix.
+const NEED_UNIX: [&str; 2] = ["mcp", "builtin"];
+
+/// Checks each target that `rustup` can install.
+///
+/// # Errors
+/// Returns an error if a crate does not compile, or if a feature that needs Unix does not report it.
+pub(crate) fn check() -> Result<(), String> {
+    if is_installed(WASM) {
+        let mut check = library(WASM);
+        check.arg("--no-default-features");
+        check.args(WITHOUT_IO.iter().flat_map(|package| ["--package", package]));
+        step(WASM, &mut check)?;
+    }
+    if is_installed(WINDOWS) {
+        step(WINDOWS, library(WINDOWS).args(["--package", "plaincall"]))?;
+        step(WINDOWS, &mut agent(None))?;
+        for feature in NEED_UNIX {
+            check_message(feature)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the agent with this feature reports that the feature needs Unix.
+fn check_message(feature: &str) -> Result<(), String> {
+    let output = agent(Some(feature))
+        .output()
+        .map_err(|error| format!("{feature}: {error}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let message = format!("error: the feature `{feature}` of plaincall-agent needs Unix");
+    if errors.contains(&message) {
+        Ok(())
+    } else {
+        Err(format!("{WINDOWS}: `{message}` is missing in:\n{errors}"))
+    }
+}
+
+/// Returns the command that checks the agent for Windows. Without HTTP, it needs no C compiler for that target.
+fn agent(feature: Option<&str>) -> Command {
+    let mut check = library(WINDOWS);
+    check.args(["--package", "plaincall-agent", "--no-default-features"]);
+    check.args(feature.map(|feature| format!("--features={feature}")));
+    check
+}
+
+fn library(target: &str) -> Command {
+    cargo(&["check", "--lib", "--target", target])
+}
+
+/// Installs a target. Prints the reason and returns `false` if `rustup` cannot do that.
+fn is_installed(target: &str) -> bool {
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", target]).current_dir(root());
+    let reason = match rustup.output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => {
+            let reason = String::from_utf8_lossy(&output.stderr);
+            let reason = reason.trim().lines().last().unwrap_or_default();
+            format!("rustup cannot install it: {reason}")
+        }
+        Err(error) => format!("rustup cannot be started: {error}"),
+    };
+    println!("== {target}: SKIPPED, {reason}");
+    false
+}
