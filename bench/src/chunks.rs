@@ -1,9 +1,9 @@
-//! A text in chunks, as a model's server would send it.
+//! A text in chunks, as a model server sends it.
 
-/// The chunk sizes of the table, in bytes; `None` is the whole text at once.
+/// The chunk sizes of the table, in bytes; `None` is the whole text.
 pub(crate) const SIZES: [Option<usize>; 4] = [None, Some(4096), Some(64), Some(4)];
 
-/// Cuts `text` into chunks of at most `size` bytes, at the edges of characters; a chunk holds at least one character.
+/// Splits `text` into chunks of at most `size` bytes, at character boundaries. A chunk has at least one character.
 pub(crate) fn cut(text: &str, size: Option<usize>) -> Vec<&str> {
     let Some(size) = size else {
         return vec![text];

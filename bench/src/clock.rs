@@ -1,15 +1,15 @@
-//! Time that this thread has used the processor.
+//! The processor time of this thread.
 
 use std::time::Duration;
 
-/// The processor time of this thread. Time that other programs use on a shared machine is not in it.
+/// Returns the processor time of this thread. It excludes the time of other programs on a shared machine.
 #[cfg(unix)]
 pub(crate) fn now() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// The time since the first call: where the processor time is not to be had, the clock on the wall must do.
+/// Returns the time since the first call. This replaces the processor time where the system does not report it.
 #[cfg(not(unix))]
 pub(crate) fn now() -> Duration {
     use std::sync::LazyLock;

@@ -1,14 +1,14 @@
-//! The baseline of all speeds: a loop that searches one byte and copies.
+//! The baseline of all speeds: a loop that searches for one byte and copies.
 
 use std::hint::black_box;
 
-/// After so many bytes the copy is thrown away, so that it stays in the processor's cache.
+/// The copy is cleared after this many bytes, so that it stays in the processor's cache.
 const FULL: usize = 64 * 1024;
 
-/// For each chunk: one `memchr` for `byte`, and the chunk is put behind a string.
+/// For each chunk: searches for `byte` with `memchr`, and appends the chunk to a string.
 ///
-/// `memchr` stops at the first `byte` of a chunk; the rest of that chunk is copied but not searched. That makes the
-/// loop quicker, and the comparison harder for the parser, than a loop that finds every place.
+/// `memchr` stops at the first `byte` of a chunk; the rest of that chunk is copied but not searched. So the loop is
+/// faster, and harder to match, than a loop that finds every occurrence.
 pub(crate) fn read(chunks: &[&str], byte: u8) {
     let mut copy = String::with_capacity(2 * FULL);
     let mut hits = 0_usize;

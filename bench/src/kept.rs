@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use crate::payload::Part;
 
-/// How much of a payload came back.
+/// The share of a payload that came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// Calls that came back with name, argument line, pointers and values byte for byte.
+    /// The calls that came back with name, argument line, pointers and values byte for byte.
     pub(crate) calls: usize,
     pub(crate) calls_expected: usize,
-    /// Bytes of the stretches of text between calls that came back byte for byte.
+    /// The bytes of the texts between calls that came back byte for byte.
     pub(crate) text: usize,
     pub(crate) text_expected: usize,
-    /// The first difference, in words; `None` if all came back, in order, and nothing else.
+    /// The first difference, as a sentence; `None` if everything came back, in order, and nothing else.
     pub(crate) difference: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Kept {
         kept
     }
 
-    /// Hundredths of a percent of the text, rounded down: 10,000 is all of it.
+    /// Returns hundredths of a percent of the text, rounded down: 10,000 is all of it.
     pub(crate) fn text_share(&self) -> usize {
         (self.text * 10_000)
             .checked_div(self.text_expected)
@@ -111,7 +111,7 @@ mod tests {
     use super::Kept;
     use crate::payload::{Part, tiny};
 
-    /// Compares three tiny calls with what `change` makes of them.
+    /// Compares three tiny calls with the result of `change`.
     fn check(change: fn(&mut Vec<Part>), calls: usize, text: usize, difference: Option<&str>) {
         let expected = tiny(3).parts;
         let mut found = expected.clone();

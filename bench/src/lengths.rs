@@ -1,4 +1,4 @@
-//! Values of growing length, in every kind of markers: whether the speed depends on how long a value is.
+//! Values of growing length, with every kind of markers: shows whether the speed depends on the length.
 
 use std::hint::black_box;
 
@@ -7,20 +7,20 @@ use plaincall_syntax::{Dialect, DialectError, EventKind, MarkerUse, Parser, Synt
 use crate::chunks::cut;
 use crate::prose::Writer;
 
-/// How long the values are, in bytes: from a line to a file. The last one is shorter in a quick run.
+/// The lengths of the values, in bytes: from a line to a file. The last one is shorter in a quick run.
 pub(crate) const LENGTHS: [usize; 5] = [200, 4 << 10, 64 << 10, 1 << 20, 64 << 20];
 pub(crate) const QUICK_LENGTHS: [usize; 5] = [200, 4 << 10, 64 << 10, 1 << 20, 8 << 20];
 
-/// The sizes of chunks, in bytes.
+/// The chunk sizes, in bytes.
 pub(crate) const SIZES: [Option<usize>; 2] = [Some(64), Some(4)];
 
-/// So much of a value is kept; a longer one is the same again and again.
+/// The part of a value that is stored; a longer value repeats it.
 const PAGE: usize = 64 << 10;
 
-/// So many bytes are read at a time at least: shorter values come in several calls.
+/// The minimum number of bytes that are read at a time: short values are in several calls.
 const TEXT: usize = 64 << 10;
 
-/// The dialects, and what the table calls them.
+/// The dialects, with their names in the table.
 pub(crate) fn dialects() -> [(&'static str, Dialect, Syntax); 7] {
     let custom = Dialect::block()
         .start("<<<START:")
@@ -52,7 +52,7 @@ pub(crate) struct Values {
 
 impl Values {
     /// # Errors
-    /// The dialect does not work.
+    /// Returns an error if the dialect is invalid.
     pub(crate) fn new(
         dialect: &Dialect,
         syntax: Syntax,
@@ -86,13 +86,13 @@ impl Values {
         })
     }
 
-    /// The bytes of all of it.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         let markers = self.opening.len() + self.closing.len();
         self.calls * (markers + self.page.len() * self.repeats)
     }
 
-    /// The parts of a call, cut into chunks of `size`.
+    /// Returns the parts of a call, in chunks of `size`.
     pub(crate) fn chunks(&self, size: Option<usize>) -> [Vec<&str>; 3] {
         [&self.opening, &self.page, &self.closing].map(|text| cut(text, size))
     }

@@ -1,7 +1,7 @@
 //! Measures the streaming parser: `cargo run --release -p plaincall-bench`.
 //!
-//! For each payload and chunk size the parser and a copy loop take turns on the same chunks, and for a text in one chunk
-//! the search for the start marker; prints a table of speeds, allocations and losses. `README.md`
+//! For each payload and chunk size, the parser and a copy loop take turns on the same chunks; for a text in one
+//! chunk, so does the search for the start marker. Prints a table of speeds, allocations and losses. `README.md`
 //! describes it.
 
 mod chunks;
@@ -80,15 +80,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the table and returns what is wrong with it.
+/// Prints the table and returns its problems.
 ///
 /// # Errors
-/// The table could not be written, for instance because the program behind the pipe has ended.
+/// Returns an error if the table could not be written, for example because the reader of the pipe has ended.
 fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn Error>> {
     let effort = if options.quick { QUICK } else { FULL };
     let mut problems = Vec::new();
     let mut verdicts = Vec::new();
-    // The rows of the other modes are measured with those of the first, and printed after them.
+    // The rows of the other modes are measured together with those of the first, and printed after them.
     let (mut in_loop, mut assembled) = (Vec::new(), Vec::new());
     writeln!(out, "{}", head())?;
     writeln!(out, "-- {}", Mode::Events.title())?;
@@ -135,7 +135,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
     Ok(problems)
 }
 
-/// Prints the rows of values of growing length, events consumed and nothing assembled.
+/// Prints the rows of values of growing length; events are consumed and nothing is assembled.
 fn print_lengths(
     options: &Options,
     effort: Effort,
@@ -194,7 +194,7 @@ fn print_lengths(
     Ok(rows)
 }
 
-/// One row for each mode.
+/// Returns one row for each mode.
 fn measure(
     payload: &Payload,
     size: Option<usize>,
@@ -237,14 +237,14 @@ fn measure(
     })
 }
 
-/// Millions of bytes a second, in the round that was quickest: lengths are compared by what the parser can do, and the
-/// longest is read for so long that something else slows nearly every round of it.
+/// Returns millions of bytes per second in the fastest round. Lengths are compared by the parser's best speed,
+/// because other load slows nearly every round of the longest value.
 fn best_speed(bytes: usize, times: &[Duration]) -> f64 {
     let best = times.iter().min().copied().unwrap_or_default();
     float(bytes) / best.as_secs_f64() / 1e6
 }
 
-/// Millions of bytes a second, in the round in the middle.
+/// Returns millions of bytes per second, the median of the rounds.
 fn speed(bytes: usize, times: &[Duration]) -> f64 {
     let speeds = times
         .iter()
@@ -252,7 +252,7 @@ fn speed(bytes: usize, times: &[Duration]) -> f64 {
     median(speeds.collect())
 }
 
-/// How much of the speed of the one the other has, round by round.
+/// Returns the ratio of both speeds, round by round.
 fn share(of: &[Duration], times: &[Duration]) -> f64 {
     let shares = of.iter().zip(times);
     median(

@@ -1,4 +1,4 @@
-//! How time and allocations are taken.
+//! The measurement of time and allocations.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::clock;
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
-/// How long and how often a thing is measured.
+/// The minimum time and the number of samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// The minimum time of a sample; a shorter run is repeated within the sample.
     pub(crate) sample: Duration,
-    /// How many samples are taken of each thing, in turn with the samples of the others.
+    /// The number of samples of each run, in turn with the samples of the others.
     pub(crate) rounds: usize,
 }
 
 /// Takes samples of all `runs` in turn, and returns for each run the time of one execution, round by round.
 ///
-/// In turn, because a machine that is slow for a while is then slow for all of them.
+/// They take turns, so that temporary load on the machine affects all of them.
 pub(crate) fn interleaved(effort: Effort, runs: &[&dyn Fn()]) -> Vec<Vec<Duration>> {
     let repeats: Vec<u32> = runs
         .iter()
@@ -50,7 +50,7 @@ fn sample(run: &dyn Fn(), repeats: u32) -> Duration {
     clock::now().saturating_sub(start) / repeats
 }
 
-/// How often `run` asks for memory; a string that grows asks anew each time.
+/// Returns the number of allocations of `run`. Each growth of a string counts.
 pub(crate) fn allocations(run: impl FnOnce()) -> u64 {
     let session = Session::new().no_stdout().no_file();
     let operation = session.operation("run");
@@ -65,7 +65,7 @@ pub(crate) fn allocations(run: impl FnOnce()) -> u64 {
         .sum()
 }
 
-/// The middle one of `numbers`, or of two middle ones the lower; 0 of none.
+/// Returns the median of `numbers`, the lower one of two; 0 if there are none.
 pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len().saturating_sub(1) / 2;

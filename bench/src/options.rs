@@ -31,18 +31,18 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether the payload or section of this name is asked for.
+    /// Returns whether the payload or section with this name is selected.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.payload.as_deref().is_none_or(|wanted| wanted == name)
     }
 
-    /// Whether chunks of this size are asked for.
+    /// Returns whether chunks of this size are selected.
     pub(crate) fn wants_size(&self, size: Option<usize>) -> bool {
         let wanted = self.chunk.as_deref();
         wanted.is_none_or(|wanted| wanted == size_title(size))
     }
 
-    /// Reads the arguments; what it refuses, it names in a sentence.
+    /// Parses the arguments. An error is a sentence about the argument.
     pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
         let mut arguments = arguments.into_iter();

@@ -1,4 +1,4 @@
-//! The texts that are read, and what is in them.
+//! The payloads: texts and their contents.
 
 use plaincall_syntax::Dialect;
 
@@ -7,24 +7,24 @@ use crate::prose::Writer;
 /// The parts of a payload, in order; also the parts that a parser finds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
-    /// Everything between two calls.
+    /// The text between two calls.
     Text(String),
     Call(Call),
 }
 
-/// A call, as far as a payload has one.
+/// A call, as far as payloads need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
     pub(crate) name: String,
     /// The argument line of an emoji call.
     pub(crate) line: String,
-    /// Pointer and text of each value; the body of an emoji call has no pointer.
+    /// The pointer and text of each value; the body of an emoji call has no pointer.
     pub(crate) values: Vec<(String, String)>,
     /// Whether its own end marker ended it.
     pub(crate) closed: bool,
 }
 
-/// One text to read.
+/// A text to read.
 #[derive(Debug)]
 pub(crate) struct Payload {
     /// The name for the command line.
@@ -32,9 +32,9 @@ pub(crate) struct Payload {
     /// Its description, for the table.
     pub(crate) title: &'static str,
     pub(crate) dialect: Dialect,
-    /// The first byte of the dialect's canonical markers: what the copy loop looks for.
+    /// The first byte of the dialect's canonical markers, which the copy loop searches for.
     pub(crate) first_byte: u8,
-    /// The marker that begins a call: what the search for a whole marker looks for.
+    /// The start marker, which the search for a whole marker finds.
     pub(crate) start: &'static str,
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
@@ -55,7 +55,7 @@ impl Payload {
 
     fn text(&mut self, text: String) {
         self.text.push_str(&text);
-        // What follows the end marker of the call before is part of the text between two calls.
+        // The text after the end marker of the previous call is part of the text between two calls.
         match self.parts.last_mut() {
             Some(Part::Text(before)) => before.push_str(&text),
             _ => self.parts.push(Part::Text(text)),
@@ -101,7 +101,7 @@ impl Payload {
     }
 }
 
-/// All payloads: at full size, or smaller ones of the same make.
+/// Returns all payloads: at full size, or smaller ones of the same kind.
 pub(crate) fn all(quick: bool) -> Vec<Payload> {
     let share = if quick { 4 } else { 1 };
     vec![
@@ -114,14 +114,14 @@ pub(crate) fn all(quick: bool) -> Vec<Payload> {
     ]
 }
 
-/// Prose alone.
+/// Prose without calls.
 pub(crate) fn words(len: usize) -> Payload {
     let mut payload = Payload::block("words", "prose, no calls");
     payload.text(paragraphs(&mut Writer::plain(1), len));
     payload
 }
 
-/// Prose, 5 % of whose bytes are calls.
+/// Prose in which 5 % of the bytes are calls.
 pub(crate) fn prose(len: usize) -> Payload {
     let mut payload = Payload::block("prose", "prose, 5 % calls");
     let mut writer = Writer::plain(1);

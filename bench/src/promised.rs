@@ -1,26 +1,27 @@
-//! The promises that `--check` compares the table with.
+//! The promises that `--check` verifies.
 
 use std::fmt;
 
 use crate::table::{Flatness, Row, size_title};
 
-/// How much of the copy loop's speed a payload is to have, by its name and the size of the chunks.
+/// The minimum share of the copy loop's speed for a payload, by its name and the chunk size.
 const OF_LOOP: &[(&str, usize, f64)] =
     &[("heavy", 4, 0.4), ("heavy", 64, 0.07), ("value", 64, 0.4)];
 
-/// How much is aimed at, for every payload and size that something is promised for.
+/// The goal, for every payload and size that has a promise.
 const AIM: f64 = 0.4;
 
 /// The payloads that must be parsed in one chunk at [`SPEED`], or at [`OF_SEARCH`] of the search for the start marker
 /// if that is less.
 const PROSE: &[&str] = &["words", "prose"];
-/// Millions of bytes a second.
+/// In millions of bytes per second.
 const SPEED: f64 = 5_000.0;
 const OF_SEARCH: f64 = 0.25;
 
-/// How much of the fastest speed the longest value is to have.
+/// The minimum speed of the longest value, as a share of the fastest.
 const LONGEST: f64 = 0.8;
-/// The same of the slowest, in chunks of 4 bytes. In larger ones the markers around a short value take most of its time.
+/// The minimum of the slowest value, in chunks of 4 bytes. In larger chunks the markers around a short value take
+/// most of the time.
 const SLOWEST: f64 = 0.5;
 
 /// A promise and whether it is kept.
@@ -31,7 +32,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// The promises about the row of the payload of this name, in the mode that assembles nothing.
+    /// Returns the promises about the row of the payload with this name, in the mode that assembles nothing.
     pub(crate) fn of_row(name: &str, row: &Row) -> Vec<Self> {
         let place = format!("{}, chunks of {}", row.payload, size_title(row.size));
         let mut verdicts = Vec::new();
@@ -66,7 +67,7 @@ impl Verdict {
         verdicts
     }
 
-    /// The promises about values of growing length.
+    /// Returns the promises about values of growing length.
     pub(crate) fn of_lengths(row: &Flatness) -> Vec<Self> {
         let verdict = |which: &str, share: f64, floor: f64| Self {
             is_kept: share >= floor,

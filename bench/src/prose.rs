@@ -1,6 +1,6 @@
-//! Text that looks like a model's, the same in every run.
+//! Text that resembles a model's replies, the same in every run.
 
-/// Words of plain prose, a few of them with characters of more than one byte.
+/// Words of plain prose; a few have characters of several bytes.
 const WORDS: &[&str] = &[
     "the", "a", "of", "and", "to", "in", "is", "that", "it", "for", "with", "as", "on", "we",
     "can", "file", "first", "then", "harbour", "ship", "result", "because", "check", "again",
@@ -29,7 +29,7 @@ impl Writer {
         }
     }
 
-    /// Prose with an emoji in every second sentence or so.
+    /// Prose with an emoji in about every second sentence.
     pub(crate) const fn emoji(seed: u64) -> Self {
         Self {
             state: seed,
@@ -37,13 +37,13 @@ impl Writer {
         }
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        // The upper half is enough, and fits on every platform.
+        // The upper half is sufficient, and fits on every platform.
         usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap_or_default() % bound.max(1)
     }
 
@@ -78,7 +78,7 @@ impl Writer {
             text.push(' ');
             text.push_str(self.pick(EMOJI));
         }
-        // One exclamation in ten: the first byte of the markers also occurs without a marker.
+        // Every tenth sentence is an exclamation, so the first byte of the markers also occurs without a marker.
         text.push_str(match self.below(20) {
             0 => "! ",
             1 => "!!! ",

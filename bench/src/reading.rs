@@ -1,4 +1,4 @@
-//! The ways of reading that are measured, and the one that is compared with what the payload holds.
+//! The measured ways of reading, and one whose result is compared with the payload.
 
 use std::hint::black_box;
 
@@ -9,11 +9,11 @@ use crate::payload::{Call, Part};
 /// The use of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Each is looked at and dropped.
+    /// Each event is inspected and dropped.
     Events,
-    /// The same by a `for` loop; the other modes take events by `for_each`.
+    /// The same with a `for` loop; the other modes use `for_each`.
     EventsInLoop,
-    /// The pieces of each value are put together in a string of its own.
+    /// The pieces of each value are collected in a string of its own.
     Values,
 }
 
@@ -29,7 +29,7 @@ impl Mode {
     }
 }
 
-/// Reads all chunks with a fresh copy of `parser`.
+/// Reads all chunks with a copy of `parser`.
 pub(crate) fn read(parser: &Parser, chunks: &[&str], mode: Mode) {
     match mode {
         Mode::Events => run(parser, chunks, &mut Look::default(), at_once),
@@ -38,7 +38,7 @@ pub(crate) fn read(parser: &Parser, chunks: &[&str], mode: Mode) {
     }
 }
 
-/// Reads all chunks with a fresh copy of `parser` and returns what was in them.
+/// Reads all chunks with a copy of `parser` and returns their contents.
 pub(crate) fn parts(parser: &Parser, chunks: &[&str]) -> Vec<Part> {
     let mut collect = Collect::default();
     run(parser, chunks, &mut collect, at_once);
@@ -78,7 +78,7 @@ fn one_by_one<R: Reader>(events: Events<'_, '_>, reader: &mut R) {
     }
 }
 
-/// Counts what it sees, so that nothing of it can be left out by the compiler.
+/// Counts the events, so that the compiler cannot remove any of them.
 #[derive(Default)]
 struct Look {
     bytes: usize,
@@ -124,7 +124,7 @@ impl Reader for Assemble {
             EventKind::ValueDelta(text) => self.value.push_str(text),
             EventKind::ValueEnd => {
                 self.values += 1;
-                // Each value is somebody's: the next one does not get its memory.
+                // Users keep each value, so the next one does not reuse its memory.
                 drop(black_box(std::mem::take(&mut self.value)));
             }
             EventKind::CallStart(header) => {

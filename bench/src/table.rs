@@ -4,27 +4,27 @@ use std::fmt;
 
 use crate::kept::Kept;
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) payload: &'static str,
     pub(crate) size: Option<usize>,
-    /// Millions of bytes a second.
+    /// Millions of bytes per second.
     pub(crate) speed: f64,
     pub(crate) loop_speed: f64,
     pub(crate) ratio: f64,
-    /// The speed of the search for the start marker, and how much of it the parser has; for a text in one chunk.
+    /// The speed of the search for the start marker, and the parser's share of it, for a text in one chunk.
     pub(crate) search: Option<(f64, f64)>,
-    /// Allocations for a thousand bytes of payload.
+    /// Allocations per thousand bytes of payload.
     pub(crate) allocations: f64,
 }
 
-/// The name of a chunk size.
+/// Returns the name of a chunk size.
 pub(crate) fn size_title(size: Option<usize>) -> String {
     size.map_or_else(|| "whole".to_owned(), |size| size.to_string())
 }
 
-/// The line above the rows.
+/// Returns the line above the rows.
 pub(crate) fn head() -> String {
     format!(
         "{:<18} {:>6} {:>9} {:>10} {:>6} {:>12} {:>6} {:>10} {:>15} {:>10}",
@@ -41,7 +41,7 @@ pub(crate) fn head() -> String {
     )
 }
 
-/// A row and what its reading kept.
+/// A row, and the share of the payload that was kept.
 pub(crate) struct Line<'r>(pub(crate) &'r Row, pub(crate) &'r Kept);
 
 impl fmt::Display for Line<'_> {
@@ -75,7 +75,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// The line above the rows of values of growing length.
+/// Returns the line above the rows of values of growing length.
 pub(crate) fn lengths_head(lengths: &[usize]) -> String {
     let lengths = lengths.iter().map(|length| length_title(*length));
     let lengths = lengths.map(|title| format!(" {title:>9}"));
@@ -86,7 +86,7 @@ pub(crate) fn lengths_head(lengths: &[usize]) -> String {
     )
 }
 
-/// The name of a value's length.
+/// Returns the name of a value's length.
 fn length_title(length: usize) -> String {
     match length {
         length if length % MIB == 0 => format!("{} MiB", length / MIB),
@@ -103,7 +103,7 @@ const MIB: usize = 1 << 20;
 pub(crate) struct Flatness {
     pub(crate) dialect: &'static str,
     pub(crate) size: Option<usize>,
-    /// Millions of bytes a second, for each length.
+    /// Millions of bytes per second, for each length.
     pub(crate) speeds: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! A proxy that does nothing but pass on, as one writes it with axum and reqwest.
+//! A proxy that only forwards requests, as most people would write it with axum and reqwest.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -12,7 +12,8 @@ use hyper_util::service::TowerToHyperService;
 use reqwest::Client;
 use tokio::net::TcpListener;
 
-/// Passes requests on to this address for ever. Bodies are read whole and passed on; streams are passed on as they come.
+/// Forwards requests to this address until the process ends. Complete bodies are read before they are forwarded;
+/// streams are forwarded as they arrive.
 pub(crate) async fn serve(listener: TcpListener, model: &str) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder().no_proxy().tcp_nodelay(true);
@@ -24,7 +25,7 @@ pub(crate) async fn serve(listener: TcpListener, model: &str) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
-        // What `axum::serve` does, less its look for HTTP/2.
+        // The same as `axum::serve`, without the detection of HTTP/2.
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }

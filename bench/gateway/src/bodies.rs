@@ -1,14 +1,14 @@
-//! The requests and the replies of the model, the same for all measurements.
+//! The requests, and the model's replies, which are the same for all measurements.
 
 use serde_json::{Value, json};
 
-/// How many digits a time has, in nanoseconds since 1970.
+/// The number of digits of a time in nanoseconds since 1970.
 pub(crate) const STAMP: usize = 19;
 /// The placeholder for a time in the model's text.
 const NO_TIME: &str = "0000000000000000000";
-/// How many calls a streamed answer has.
+/// The number of calls in a streamed answer.
 const CALLS: usize = 2;
-/// How many times stand in a streamed answer: two in the text before a call, three in the call.
+/// The number of times in a streamed answer: two in the text before a call, three in the call.
 pub(crate) const STAMPS: usize = CALLS * 5;
 
 /// A request with ten tools.
@@ -45,11 +45,10 @@ pub(crate) fn answer() -> String {
     .to_string()
 }
 
-/// The texts of a streamed answer, one for each delta. Each time in them is written when the delta is.
+/// The texts of a streamed answer, one for each delta. Each time in a text is set when its delta is written.
 ///
-/// The letter before a time marks its kind: `t` of a piece of text, `a` of a piece of an argument, `z` of
-/// the end of an argument that is a text. The time after a line end is an argument itself: a number, whose end comes in
-/// the same delta.
+/// The letter before a time is its kind: `t` for a piece of text, `a` for a piece of an argument, `z` for the end of
+/// a text argument. The time after a line end is an argument itself: a number that ends in the same delta.
 pub(crate) fn deltas() -> Vec<String> {
     let call = [
         format!("I look that up for you: t{NO_TIME}"),
@@ -62,7 +61,7 @@ pub(crate) fn deltas() -> Vec<String> {
     (0..CALLS).flat_map(|_| call.iter().cloned()).collect()
 }
 
-/// The events of a streamed answer, and where times stand in each.
+/// The events of a streamed answer, and the positions of the times in each.
 pub(crate) fn events() -> Vec<(Vec<u8>, Vec<usize>)> {
     let chunk = |delta: Value, reason: Option<&str>| {
         let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
@@ -85,7 +84,7 @@ pub(crate) fn events() -> Vec<(Vec<u8>, Vec<usize>)> {
         .collect()
 }
 
-/// The time now, as it is written.
+/// The current time, as text.
 pub(crate) fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     u64::try_from(since.unwrap().as_nanos()).unwrap()

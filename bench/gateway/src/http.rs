@@ -1,8 +1,8 @@
-//! As much of HTTP as a measurement needs.
+//! The parts of HTTP that the measurements need.
 
 use tokio::net::TcpStream;
 
-/// Writes all of it.
+/// Writes all bytes.
 pub(crate) async fn write(stream: &TcpStream, mut bytes: &[u8]) -> Result<(), String> {
     while !bytes.is_empty() {
         stream.writable().await.map_err(|error| error.to_string())?;
@@ -28,7 +28,8 @@ pub(crate) async fn read(stream: &TcpStream, into: &mut Vec<u8>) -> Result<usize
     }
 }
 
-/// Reads a message that is not streamed, and gives the place of its body; nothing if the connection has ended.
+/// Reads a message that is not streamed, and returns the position of its body. Returns `None` if the connection has
+/// ended.
 pub(crate) async fn read_message(
     stream: &TcpStream,
     message: &mut Vec<u8>,
@@ -60,7 +61,7 @@ pub(crate) async fn read_message(
     }
 }
 
-/// The length that a head gives for its body; nothing if the body comes in chunks.
+/// Returns the length of the body from a head. Returns `None` if the body is chunked.
 fn length(head: &[u8]) -> Option<usize> {
     let mut is_chunked = false;
     for line in head.split(|byte| *byte == b'\n') {
@@ -78,7 +79,7 @@ fn length(head: &[u8]) -> Option<usize> {
     (!is_chunked).then_some(0)
 }
 
-/// Where a part of a text begins.
+/// Returns the position of a part in a text.
 pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, part)
 }

@@ -1,8 +1,8 @@
 //! The cost of the gateway, compared with a bare proxy of axum and reqwest, other gateways, and no proxy.
 //!
-//! `cargo xtask bench gateway` builds what is measured and runs this; `README.md` describes the measurement. The
-//! model's server, each way to it and the clients are processes of their own on one machine. All ways are asked in turn
-//! in one run with the same bodies, so that what else the machine does meets all of them.
+//! `cargo xtask bench gateway` builds the programs and runs this one; `README.md` describes the measurement. The
+//! model server, each proxy and the clients are separate processes on one machine. One run measures all proxies in
+//! turn with the same bodies, so other work on the machine affects all of them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,17 +11,18 @@ use crate::rate::ask_for;
 use crate::streams::{Found, read_for};
 use crate::way::Way;
 
-/// The share of the bare proxy's requests a second that the gateway must reach.
+/// The minimum share of the bare proxy's requests per second.
 const LEAST_SHARE: f64 = 0.5;
-/// The most resident memory that the gateway may have had before the many streams, in bytes.
+/// The maximum resident memory of the gateway before the many streams, in bytes.
 const MOST_MEMORY: u64 = 60 << 20;
-/// The most that may be added to a streamed answer, in microseconds: to the first token, to a delta, to an argument.
+/// The maximum latency that is added to a streamed answer, in microseconds: to the first token, a delta and an
+/// argument.
 const MOST_ADDED: [f64; 3] = [300.0, 100.0, 200.0];
-/// From one delta of a stream to the next, in microseconds.
+/// The time between two deltas of a stream, in microseconds.
 const PACE: u32 = 20_000;
-/// How many streams there are at once.
+/// The number of concurrent streams.
 const MANY: u32 = 2_000;
-/// From one delta of many streams to the next, in microseconds: each stream then takes six seconds.
+/// The time between two deltas with many streams, in microseconds: each stream then takes six seconds.
 const SLOW_PACE: u32 = 500_000;
 
 /// Runs the selected measurements.
@@ -102,16 +103,16 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     }
 }
 
-/// The summary of the gateway.
+/// The figures of the gateway.
 #[derive(Default)]
 struct Verdict {
-    /// In a line.
+    /// The figures in one line.
     short: Vec<String>,
-    /// The promises that it does not keep.
+    /// The promises that the gateway breaks.
     broken: Vec<String>,
 }
 
-/// Reports a failure of another gateway and continues; a failure of ours or of the bare proxy ends the measurement.
+/// Reports a failure of another gateway and continues. A failure of ours or of the bare proxy ends the measurement.
 fn or_report<T: Default>(place: usize, found: Result<T, String>) -> Result<T, String> {
     match found {
         Err(error) if place > 2 => {
@@ -123,10 +124,10 @@ fn or_report<T: Default>(place: usize, found: Result<T, String>) -> Result<T, St
     }
 }
 
-/// The results of a way, round by round.
+/// The results of a proxy, one for each round.
 #[derive(Default)]
 struct Turns {
-    /// Requests a second over 32 connections.
+    /// Requests per second over 32 connections.
     rates: Vec<f64>,
     /// The processor time of a request in the proxy process, in microseconds.
     used: Vec<f64>,
@@ -134,7 +135,7 @@ struct Turns {
     medians: Vec<f64>,
 }
 
-/// Requests that are not streamed.
+/// Measures requests that are not streamed.
 async fn rates(
     options: &Options,
     ways: &[Way],
@@ -170,7 +171,7 @@ async fn rates(
     let least = |values: &[f64]| values.iter().copied().fold(f64::MAX, f64::min);
     for (place, way) in ways.iter().enumerate() {
         let share = best(&found[place].rates) / best(&found[1].rates);
-        // The share in the same turn, of which the middle one is less a matter of luck.
+        // The share in the same round; the median depends less on chance.
         let turns = found[place].rates.iter().zip(&found[1].rates);
         let mut shares: Vec<f64> = turns.map(|(one, bare)| one / bare).collect();
         let by_turn = median(&mut shares);
@@ -205,7 +206,7 @@ async fn rates(
     Ok(())
 }
 
-/// Streams, as they come beside those without a proxy.
+/// Measures streams, relative to those without a proxy.
 async fn added(
     options: &Options,
     ways: &[Way],
@@ -254,7 +255,7 @@ async fn added(
     Ok(())
 }
 
-/// Many streams at once through the gateway.
+/// Measures many concurrent streams through the gateway.
 async fn many(ways: &[Way], files: u64, verdict: &mut Verdict) -> Result<(), String> {
     if files < u64::from(MANY) * 3 {
         return Err(format!(
@@ -270,19 +271,19 @@ async fn many(ways: &[Way], files: u64, verdict: &mut Verdict) -> Result<(), Str
     };
     let (found, active) = tokio::join!(reading, counting);
     let (mut found, active) = (found?, active?);
-    let words = format!("{active} streams at once, all of {MANY} whole");
+    let words = format!("{active} concurrent streams; all {MANY} are complete");
     let delta = median(&mut found.deltas);
-    println!("\n{words}; a delta takes {delta:.0} µs in the middle");
+    println!("\n{words}; median of a delta: {delta:.0} µs");
     verdict.short.push(words);
     if active < MANY {
-        verdict.broken.push(format!(
-            "only {active} of {MANY} streams were there at once"
-        ));
+        verdict
+            .broken
+            .push(format!("only {active} of {MANY} streams were concurrent"));
     }
     Ok(())
 }
 
-/// How many requests the gateway is answering.
+/// Returns the number of active requests of the gateway.
 async fn active(gateway: &Way) -> Result<u32, String> {
     let text = asked(gateway, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await?;
     let line = text
@@ -293,7 +294,7 @@ async fn active(gateway: &Way) -> Result<u32, String> {
         .ok_or_else(|| format!("the gateway does not report how many requests it answers: {text}"))
 }
 
-/// Sets the time from one delta to the next.
+/// Sets the time between two deltas.
 async fn pace(model: &Way, microseconds: u32) -> Result<(), String> {
     let request = format!("POST /pace/{microseconds} HTTP/1.1\r\ncontent-length: 0\r\n\r\n");
     asked(model, &request).await.map(drop)
@@ -309,7 +310,7 @@ async fn asked(way: &Way, request: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The value in the middle.
+/// Returns the median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,7 +1,7 @@
-//! A model's server that writes prepared bytes and does nothing else.
+//! A model server that writes prepared bytes and does nothing else.
 //!
-//! One thread reads requests; another one writes streams, so that each delta leaves at its time and not when a timer of
-//! milliseconds comes round.
+//! One thread reads requests. Another one writes streams, so that each delta is sent on time, and not at the next
+//! tick of a millisecond timer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,12 +17,12 @@ use crate::http::{find, read_message, write};
 
 const STREAM_HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-/// How long the thread that writes streams sleeps at most.
+/// The maximum time for which the thread that writes streams sleeps.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Serves for ever. Every answer but a streamed one is written as soon as its request is read.
+/// Serves until the process ends. An answer that is not streamed is written as soon as its request is read.
 ///
-/// `POST /pace/N` sets the microseconds from one delta of a stream to the next.
+/// `POST /pace/N` sets the microseconds between two deltas of a stream.
 pub(crate) async fn serve(listener: TcpListener) {
     let shared = Arc::new(Shared {
         answer: whole(&answer()),
@@ -38,7 +38,7 @@ pub(crate) async fn serve(listener: TcpListener) {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         let conversation = converse(Arc::new(stream), Arc::clone(&shared), sender.clone());
-        // A client may go whenever it likes.
+        // A client may disconnect at any time.
         tokio::spawn(async move { drop(conversation.await) });
     }
 }
@@ -87,14 +87,14 @@ async fn converse(
     Ok(())
 }
 
-/// A stream that is being written: its number keeps the order of those that are due at the same time.
+/// A stream that is being written. Its number orders the streams that are due at the same time.
 struct OpenStream {
     stream: Arc<TcpStream>,
     next: usize,
     pace: Duration,
 }
 
-/// Writes the deltas of all streams, each at its time.
+/// Writes the deltas of all streams on time.
 fn write_streams(begun: &Receiver<Arc<TcpStream>>, pace: &AtomicU64) {
     let mut events = events();
     let mut due: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
@@ -135,7 +135,7 @@ fn write_streams(begun: &Receiver<Arc<TcpStream>>, pace: &AtomicU64) {
         for place in places.iter() {
             bytes[*place..*place + STAMP].copy_from_slice(stamp.as_bytes());
         }
-        // So little fits into the buffer of any client that reads.
+        // A delta is small enough for the socket buffer of any client that reads.
         let is_sent = one
             .stream
             .try_write(bytes)

@@ -1,4 +1,4 @@
-//! The servers that are measured, each a process of its own.
+//! The measured servers. Each is a separate process.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How long a server may take to listen.
+/// The maximum time until a server listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server that ends with this value.
+/// A server that is stopped when this value is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Server {
-    /// Starts a program with the arguments that are made of the address on which it is to listen, and waits until it does.
+    /// Starts a program, with arguments that are created from its address, and waits until it listens.
     #[allow(
         clippy::disallowed_methods,
         reason = "nothing else runs while servers start"
@@ -54,7 +54,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The resident memory that it has and the most that it has had, in bytes.
+    /// Returns the current and the maximum resident memory, in bytes.
     pub(crate) fn memory(&self) -> (u64, u64) {
         let file = format!("/proc/{}/status", self.child.id());
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -68,7 +68,7 @@ impl Server {
         (kilobytes("VmRSS:") << 10, kilobytes("VmHWM:") << 10)
     }
 
-    /// The processor time that its threads have used.
+    /// Returns the processor time of its threads.
     pub(crate) fn used(&self) -> Duration {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let nanoseconds = threads.into_iter().flatten().flatten().map(|thread| {
@@ -81,7 +81,7 @@ impl Server {
         Duration::from_nanos(nanoseconds.sum())
     }
 
-    /// How many files it has open, connections among them.
+    /// Returns the number of open files, including connections.
     pub(crate) fn files(&self) -> usize {
         let files = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         files.map_or(0, Iterator::count)

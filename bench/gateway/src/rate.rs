@@ -1,4 +1,4 @@
-//! Requests whose answers are not streamed: how many a second, and how long each takes.
+//! Measures requests that are not streamed: requests per second, and the time of each request.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::bodies;
 use crate::http::{find, read_message, write};
 use crate::way::Way;
 
-/// Asks over so many connections for a while, and gives the time of each request in microseconds.
+/// Sends requests over this many connections for a while, and returns the time of each request in microseconds.
 pub(crate) async fn ask_for(
     way: &Way,
     connections: usize,

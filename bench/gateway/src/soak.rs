@@ -1,7 +1,7 @@
-//! The gateway for a while before a model's server that does everything wrong: what it holds does not grow.
+//! Runs the gateway with a faulty model server for a while: its memory must not grow.
 //!
-//! Every answer must keep the rules of the wire while it does so. In the end no request, no connection to the model's
-//! server and no file may be left.
+//! Every answer must follow the rules of the API. At the end, no request, no connection to the model server and no
+//! file may be open.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use tokio::net::TcpStream;
 
 use crate::process::{Server, raise_open_files};
 
-/// How many clients ask at one time.
+/// The number of concurrent clients.
 const CLIENTS: u64 = 16;
-/// How long any answer may take. The gateway waits for the model's server much less.
+/// The maximum time of an answer. The gateway's own deadlines for the model server are much shorter.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Into how many rounds the time is cut. Between two there is no request, and memory is looked at.
+/// The number of rounds. Between two rounds there is no request, and memory is measured.
 const ROUNDS: u32 = 6;
-/// How many more rounds are played as long as memory seems to grow: what is chance does not do so again and again.
+/// The number of additional rounds while memory seems to grow. Random growth does not continue.
 const MORE: u32 = 4;
-/// How much more memory both of the last rounds may leave than any of those before them, in bytes. What one round leaves
-/// goes up and down by more than this, as allocators keep what they have got; what leaks only goes up.
+/// The maximum growth of the last two rounds over all rounds before them, in bytes. The memory after a round varies
+/// by more than this, because allocators keep freed memory; only a leak grows steadily.
 const GROWTH: u64 = 4 << 20;
-/// How much it may have at most, in bytes. Answers may be long here, and many are made at one time.
+/// The maximum memory in total, in bytes. Answers may be long here, and many are created at the same time.
 const MOST: u64 = 128 << 20;
-/// How many bodies of 1 MiB are announced at one time.
+/// The number of bodies of 1 MiB that are announced at the same time.
 const ANNOUNCED: u64 = 1000;
-/// How much memory each of them may take, in bytes.
+/// The maximum memory for each of them, in bytes.
 const MOST_ANNOUNCED: u64 = 64 << 10;
-/// How long the gateway is given in the end to let go of what it has.
+/// The time after the last request in which the gateway must close everything.
 const END: Duration = Duration::from_secs(10);
 
 /// The results of one client.
@@ -55,10 +55,10 @@ impl Had {
     }
 }
 
-/// Runs the gateway for so long.
+/// Runs the gateway for this long.
 pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     raise_open_files();
-    // A client of `reqwest` wants one, also where nothing is encrypted.
+    // A client of `reqwest` requires one, even without encryption.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let model = Arc::new(ModelServer::start(Vec::new()).await);
     let upstream = model.url();
@@ -124,7 +124,7 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// Announces bodies and sends none of them: the gateway takes memory for what comes, and not for what is announced.
+/// Announces bodies and sends none of them. The gateway must use memory only for the bytes that arrive.
 async fn announce(gateway: &Server) -> Result<(), String> {
     let before = gateway.memory().0;
     let mut clients = Vec::new();
@@ -147,7 +147,8 @@ async fn announce(gateway: &Server) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the last two rounds have both left more than all those between them and the first, which fills the caches.
+/// Returns whether both of the last two rounds left more memory than all rounds between them and the first, which
+/// fills the caches.
 fn grows(left: &[u64]) -> bool {
     let (before, last) = left.split_at(left.len().saturating_sub(2));
     let before = before.iter().skip(1).max();
@@ -156,7 +157,7 @@ fn grows(left: &[u64]) -> bool {
         .is_some_and(|(last, before)| *last > before + GROWTH)
 }
 
-/// Asks until the end.
+/// Sends requests until the end.
 async fn client(number: u64, address: SocketAddr, model: Arc<ModelServer>, end: Instant) -> Had {
     let http = Client::builder().no_proxy().build().unwrap();
     let mut random = Random::new(number);
@@ -185,7 +186,7 @@ async fn client(number: u64, address: SocketAddr, model: Arc<ModelServer>, end: 
             match response.bytes().await {
                 Ok(bytes) if is_ours => Some(read_answer(&bytes, false).calls.len()),
                 Ok(_) => Some(0),
-                // Only what is passed on as it comes may break off.
+                // Only forwarded answers may be truncated.
                 Err(error) => {
                     assert!(!has_tools, "{error}");
                     None
@@ -209,7 +210,7 @@ async fn client(number: u64, address: SocketAddr, model: Arc<ModelServer>, end: 
     had
 }
 
-/// A request with the tools that the model's server calls.
+/// A request with the tools that the model server calls.
 fn request(is_streamed: bool, has_tools: bool) -> Value {
     let tool = |name: &str, properties: Value| {
         let schema = json!({"type": "object", "properties": properties});
@@ -234,12 +235,12 @@ fn request(is_streamed: bool, has_tools: bool) -> Value {
     request
 }
 
-/// Waits until the gateway has no more requests and no more files than in the beginning.
+/// Waits until the gateway has no more requests and files than at the beginning.
 async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), String> {
     until_metrics_contain(gateway, "plaincall_requests_active 0").await?;
     let begun = Instant::now();
     loop {
-        // Those that it keeps open to the model's server, and the one that asks, may stay.
+        // Kept connections to the model server, and the connection of this client, may be open.
         let left = gateway.files().saturating_sub(files);
         if left <= usize::try_from(CLIENTS).unwrap_or_default() + 1 {
             return Ok(());
@@ -251,7 +252,7 @@ async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), Str
     }
 }
 
-/// Waits until one of the gateway's figures is this line.
+/// Waits until the metrics contain this line.
 async fn until_metrics_contain(gateway: &Server, line: &str) -> Result<(), String> {
     let http = Client::builder().no_proxy().pool_max_idle_per_host(0);
     let http = http.build().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Streamed answers: how long what the model writes is under way.
+//! Measures streamed answers: the latency of the model's text.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::bodies::{self, STAMP, STAMPS, now};
 use crate::http::{find, read, write};
 use crate::way::Way;
 
-/// How long a stream may be silent before it counts as lost.
+/// The maximum silence of a stream before it counts as lost.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The measured times, in microseconds.
@@ -16,9 +16,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Found {
     /// From the request to the first piece of its answer.
     pub(crate) first: Vec<f64>,
-    /// From the model's writing of a delta to its arrival.
+    /// From the time at which the model writes a delta to its arrival.
     pub(crate) deltas: Vec<f64>,
-    /// From the last byte of an argument to the arrival of the delta that holds it.
+    /// From the last byte of an argument to the arrival of the delta that contains it.
     pub(crate) arguments: Vec<f64>,
 }
 
@@ -30,8 +30,8 @@ impl Found {
     }
 }
 
-/// Reads so many streams at one time, each of them again and again until the time is over. They begin one after another
-/// within `spread`.
+/// Reads this many streams concurrently, each of them repeatedly until the time is over. The first ones start within
+/// `spread`.
 pub(crate) async fn read_for(
     way: &Way,
     streams: u32,
@@ -70,7 +70,7 @@ pub(crate) async fn read_for(
     Ok(found)
 }
 
-/// Reads one stream, and whether all is in it that should be.
+/// Reads one stream, and returns whether it is complete.
 async fn read_one(
     stream: &TcpStream,
     way: &Way,
@@ -130,7 +130,7 @@ async fn read_one(
     Ok(())
 }
 
-/// The next time in a text: the byte before it, the time and the place behind it.
+/// Returns the next time in a text: the byte before it, the time, and the position after it.
 fn next_stamp(text: &[u8], mut from: usize) -> Option<(u8, u64, usize)> {
     loop {
         let rest = text.get(from..)?;
@@ -140,7 +140,7 @@ fn next_stamp(text: &[u8], mut from: usize) -> Option<(u8, u64, usize)> {
             .iter()
             .take_while(|byte| byte.is_ascii_digit())
             .count();
-        // The bytes after it show that it has ended.
+        // The time is complete, because bytes follow it.
         if begin + length >= text.len() {
             return None;
         }

@@ -1,6 +1,7 @@
-//! How many instructions the streaming parser takes for seven small cases: `cargo xtask instructions`.
+//! Counts the instructions of the streaming parser in seven small cases: `cargo xtask instructions`.
 //!
-//! The texts stand here and not in the payloads of the table, so that two versions of the parser read the same.
+//! The texts are defined here and are not the payloads of the table, so that two versions of the parser read the same
+//! ones.
 
 use std::hint::black_box;
 
@@ -12,12 +13,12 @@ const PROSE: &str = "The ship is in the harbour, so we can read the first file a
 const CODE: &str = "    // Both sides are measured before the next step is taken.\n    if !is_ready && count != 0 {\n        \
                     total = \"index\" + 17;\n    }\n    let path = buffer; // \u{1F680} done!!!\n";
 
-/// What is read, cut into chunks, and the parser that reads it.
+/// The input in chunks, and the parser that reads it.
 struct Case {
     parser: Parser,
     text: String,
     size: usize,
-    /// Whether the events are taken by a `for` loop and not by `for_each`.
+    /// Whether a `for` loop takes the events, instead of `for_each`.
     in_loop: bool,
 }
 
@@ -58,7 +59,7 @@ fn emoji_calls(size: usize) -> Case {
     prepare(&Dialect::emoji(), call.repeat(10), size)
 }
 
-/// Counts events, so that none is left out by the compiler.
+/// Counts events, so that the compiler cannot remove any.
 fn read(case: Case) -> usize {
     let Case {
         mut parser,

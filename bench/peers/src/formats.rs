@@ -1,23 +1,23 @@
-//! The same payload as each format writes it.
+//! The payload in each format.
 //!
-//! This includes the text that a format's template puts around a call, such as the line ends between its tags. The text
-//! between two calls is the payload's and is written as it is.
+//! This includes the text that a format's template puts around a call, such as the line ends between its tags. The
+//! text between two calls is that of the payload, unchanged.
 
 use serde_json::json;
 
 use crate::logical::Logical;
 use crate::payload::Part;
 
-/// A way to write texts and calls.
+/// A format for texts and calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Block,
     Emoji,
     /// One JSON array of texts and objects.
     Json,
-    /// `<tool_call>` around JSON, as Hermes, Qwen 2.5 and Qwen 3 write it.
+    /// `<tool_call>` around JSON, as used by Hermes, Qwen 2.5 and Qwen 3.
     ToolCallJson,
-    /// `<tool_call>`, `<function=…>` and `<parameter=…>`, as Qwen 3 Coder writes it.
+    /// `<tool_call>`, `<function=…>` and `<parameter=…>`, as used by Qwen 3 Coder.
     Qwen3Coder,
     KimiK2,
     Gemma4,
@@ -33,7 +33,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The whole text.
+    /// Returns the whole text.
     pub fn write(self, logical: &Logical) -> String {
         if self == Self::Json {
             return json_array(&logical.parts);

@@ -7,7 +7,7 @@ use crate::logical::Logical;
 /// The output of a parser, in order.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Name and argument of each call that ended.
+    /// The name and argument of each complete call.
     pub calls: Vec<(String, String)>,
     /// All text.
     pub text: String,
@@ -15,13 +15,13 @@ pub struct Found {
     pub error: Option<String>,
 }
 
-/// How much of a payload came back.
+/// The share of a payload that came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Calls that came back in their order, with name and argument byte for byte.
+    /// The calls that came back in order, with their names and arguments byte for byte.
     pub calls: usize,
     pub calls_expected: usize,
-    /// Bytes of those stretches of text between calls that came back byte for byte, one after the other.
+    /// The bytes of the texts between calls that came back byte for byte, in order.
     pub text: usize,
     pub text_expected: usize,
 }

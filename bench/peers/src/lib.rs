@@ -7,7 +7,7 @@ pub mod measure;
 pub mod readers;
 pub mod table;
 
-// The payloads, the way they are cut and the clock are those of the parser's own table.
+// The payloads, the chunks and the clock are those of the parser's own table.
 #[path = "../../src/chunks.rs"]
 mod chunks;
 #[path = "../../src/clock.rs"]
@@ -18,10 +18,10 @@ mod payload;
 #[path = "../../src/prose.rs"]
 mod prose;
 
-/// The chunk sizes, in bytes; `None` is the whole text at once.
+/// The chunk sizes, in bytes; `None` is the whole text.
 pub const SIZES: [Option<usize>; 4] = chunks::SIZES;
 
-/// Cuts `text` into chunks of at most `size` bytes, at the edges of characters.
+/// Splits `text` into chunks of at most `size` bytes, at character boundaries.
 pub fn cut(text: &str, size: Option<usize>) -> Vec<&str> {
     chunks::cut(text, size)
 }

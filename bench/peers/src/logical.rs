@@ -3,12 +3,12 @@
 use crate::payload::{self, Part};
 use crate::prose::Writer;
 
-/// Texts and calls, before any format has written them.
+/// Texts and calls, independent of a format.
 #[derive(Debug)]
 pub struct Logical {
-    /// One word, for files and rows.
+    /// A short name, for files and rows.
     pub name: &'static str,
-    /// Its description.
+    /// The description.
     pub title: &'static str,
     pub(crate) parts: Vec<Part>,
 }
@@ -32,7 +32,7 @@ pub fn all() -> Vec<Logical> {
     ]
 }
 
-/// A call with an argument of `len` bytes between two sentences.
+/// A call with an argument of `len` bytes, between two sentences.
 pub(crate) fn one_call(len: usize) -> Logical {
     Logical {
         name: "value",
@@ -42,7 +42,7 @@ pub(crate) fn one_call(len: usize) -> Logical {
 }
 
 impl Logical {
-    /// Name and argument of each call, in order.
+    /// Returns the name and argument of each call, in order.
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some((call.name.as_str(), call.values.first()?.1.as_str())),
@@ -50,7 +50,7 @@ impl Logical {
         })
     }
 
-    /// The stretches of text between calls, in order.
+    /// Returns the texts between calls, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),

@@ -1,19 +1,19 @@
-//! How time is taken.
+//! The measurement of time.
 
 use std::time::Duration;
 
 use crate::clock;
 
-/// The minimum time of a sample; quicker runs are repeated within the sample.
+/// The minimum time of a sample; shorter runs are repeated within the sample.
 const SAMPLE: Duration = Duration::from_millis(20);
-/// How many samples are taken of each, in turn.
+/// The number of samples of each run, in turn.
 const ROUNDS: usize = 7;
 /// Slower inputs are read only twice.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// The least processor time that each run took, in seconds.
+/// Returns the minimum processor time of each run, in seconds.
 ///
-/// The runs take turns, because a machine that is slow for a while is then slow for all of them.
+/// The runs take turns, so that temporary load on the machine affects all of them.
 pub fn best(runs: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut times: Vec<Duration> = runs.iter_mut().map(|run| sample(run, 1)).collect();
     let repeats: Vec<u32> = times.iter().map(|once| repeats(*once)).collect();

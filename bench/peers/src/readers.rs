@@ -1,4 +1,4 @@
-//! How each parser is fed, and what is done with what it hands on.
+//! The readers: how each parser gets its input, and how its output is used.
 
 use std::hint::black_box;
 use std::pin::pin;
@@ -18,18 +18,18 @@ use crate::formats::Format;
 use crate::kept::Found;
 use crate::logical;
 
-/// Takes what a parser hands on.
+/// Receives the output of a parser.
 pub trait Sink {
     fn text(&mut self, text: &str);
     /// A call begins.
     fn call(&mut self, name: &str);
     /// A piece of the argument: text, or JSON where the parser gives JSON.
     fn argument(&mut self, piece: &str);
-    /// The call is over.
+    /// The call is complete.
     fn end(&mut self);
 }
 
-/// Puts the argument of each call together in a string of its own, and looks at the rest.
+/// Collects the argument of each call in a string of its own, and inspects the rest.
 #[derive(Default)]
 pub struct Assemble {
     argument: String,
@@ -52,12 +52,12 @@ impl Sink for Assemble {
     #[inline]
     fn end(&mut self) {
         self.calls += 1;
-        // Each argument is somebody's: the next one does not get its memory.
+        // Users keep each argument, so the next one does not reuse its memory.
         drop(black_box(std::mem::take(&mut self.argument)));
     }
 }
 
-/// Keeps all.
+/// Keeps everything.
 #[derive(Default)]
 struct Collect {
     found: Found,
@@ -79,7 +79,7 @@ impl Sink for Collect {
     }
 }
 
-/// Counts the pieces in which arguments come.
+/// Counts the pieces of arguments.
 #[derive(Default)]
 struct Count(usize);
 
@@ -94,20 +94,20 @@ impl Sink for Count {
 
 enum Kind {
     Plaincall(Parser),
-    /// A parser of tool calls for one family, by its name: one is created for each stream, as documented.
+    /// A parser of tool calls for one family of models, by its name. One is created for each stream, as documented.
     DynamoTools(&'static str, Vec<Tool>),
-    /// A parser of ordered events. It is made once and set back for each stream.
+    /// A parser of ordered events. It is created once and reset for each stream.
     DynamoUnified(Box<dyn UnifiedParser>),
-    /// Made once and set back for each stream.
+    /// Created once and reset for each stream.
     ToolParser(Box<dyn ToolParser>, Vec<openai_protocol::common::Tool>),
-    /// The text is collected, and read as JSON at its end.
+    /// The text is collected, and parsed as JSON at its end.
     Jiter,
 }
 
 /// One parser of one format.
 pub struct Reader {
     pub parser: &'static str,
-    /// The parser's name for the format.
+    /// The name that the parser uses for the format.
     pub name: &'static str,
     pub format: Format,
     kind: Kind,
@@ -120,10 +120,10 @@ fn schema() -> Value {
 }
 
 impl Reader {
-    /// All that are measured. The first is Plaincall in the block syntax, with which the others are compared.
+    /// Returns all measured readers. The first is Plaincall in the block syntax, with which the others are compared.
     ///
     /// # Errors
-    /// A parser does not know the name of a format.
+    /// Returns an error if a parser does not know the name of a format.
     pub fn all() -> Fallible<Vec<Self>> {
         let mut readers = Vec::new();
         for (name, dialect, format) in [
@@ -210,21 +210,21 @@ impl Reader {
         Ok(readers)
     }
 
-    /// Whether an argument is handed on while it arrives, and not only when the call is whole.
+    /// Returns whether arguments are streamed, instead of returned when the call is complete.
     pub fn streams(&mut self) -> bool {
         let text = self.format.write(&logical::one_call(2_000));
         let mut count = Count::default();
         self.read(&cut(&text, Some(64)), &mut count).is_ok() && count.0 > 10
     }
 
-    /// Reads all chunks and puts each argument together.
+    /// Reads all chunks and collects each argument.
     pub fn assemble(&mut self, chunks: &[&str]) {
         let mut sink = Assemble::default();
         black_box(self.read(chunks, &mut sink).is_ok());
         black_box(sink.calls);
     }
 
-    /// Reads all chunks and returns what was in them.
+    /// Reads all chunks and returns their contents.
     pub fn collect(&mut self, chunks: &[&str]) -> Found {
         let mut sink = Collect::default();
         let read = self.read(chunks, &mut sink);
@@ -371,7 +371,7 @@ async fn read_tool_parser(
     Ok(())
 }
 
-/// The result of what never waits.
+/// Returns the output of a future that never waits.
 fn at_once<T>(future: impl Future<Output = Fallible<T>>) -> Fallible<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -409,7 +409,7 @@ fn jiter(chunks: &[&str], sink: &mut impl Sink) -> Fallible<()> {
     Ok(())
 }
 
-/// Whether the key is that of the name, and not that of the arguments.
+/// Returns whether the key is that of the name, and not that of the arguments.
 fn key_of(key: Option<&str>) -> Option<bool> {
     key.map(|key| key == "name")
 }

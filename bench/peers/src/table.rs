@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::kept::Kept;
 
-/// The name of a chunk size.
+/// Returns the name of a chunk size.
 pub fn size_title(size: Option<usize>) -> String {
     size.map_or_else(|| "whole".to_owned(), |size| size.to_string())
 }
 
-/// The lines above the rows.
+/// Returns the lines above the rows.
 pub const HEAD: &str = "\
 | payload | chunk | parser, format | arguments | MB/s | speed-up of Plaincall | allocations/KB | calls kept | text kept |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
@@ -20,20 +20,20 @@ pub struct Row {
     pub payload: &'static str,
     pub size: Option<usize>,
     pub parser: String,
-    /// Whether an argument is handed on while it arrives.
+    /// Whether arguments are streamed.
     pub streams: bool,
-    /// Bytes of the text in the parser's own format.
+    /// The bytes of the text in the parser's own format.
     pub bytes: usize,
     pub seconds: f64,
     /// Plaincall's time for the same payload, in the block syntax.
     pub plaincall: f64,
-    /// `None` where they cannot be counted.
+    /// `None` if they cannot be counted.
     pub allocations: Option<u64>,
     pub kept: Kept,
 }
 
 impl Row {
-    /// How many times quicker Plaincall read the same payload.
+    /// Returns the speed-up of Plaincall on the same payload.
     pub fn ratio(&self) -> f64 {
         self.seconds / self.plaincall
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Three digits, and no fraction above a hundred.
+/// Formats three digits, and no fraction above a hundred.
 fn significant(number: f64) -> String {
     if number >= 100.0 {
         format!("{number:.0}")

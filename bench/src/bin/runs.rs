@@ -1,7 +1,7 @@
 //! The cost of a run without its tools: `cargo run --release -p plaincall-bench --bin runs`.
 //!
-//! Prints microseconds per call that does nothing, without and with a log, and the time to plan a graph of calls alone.
-//! It fails if a figure is above the one that is promised.
+//! Prints the microseconds per call that does nothing, without and with a log, and the time to plan a graph of calls.
+//! Fails if a figure is above its promise.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,10 +12,10 @@ use plaincall::syntax::{Call, Dialect, render};
 use plaincall::{BoxError, Effect, Log, Run, Stop, Tool, Toolbox};
 use plaincall_plan::{Action, CallIndex, Limits, Order, Outcome, Plan, Reply};
 
-/// How many calls a run has.
+/// The number of calls of a run.
 const CALLS: u32 = 100_000;
 
-/// How often each is measured; the best counts, since others only add to it.
+/// The number of samples of each; the best counts, because other load only adds time.
 const TIMES: usize = 5;
 
 /// The maximum cost of a call.
@@ -61,7 +61,7 @@ fn measure() -> Result<(), BoxError> {
     }
 }
 
-/// The best of some times.
+/// Returns the minimum of some times.
 fn best(mut measured: impl FnMut() -> Result<Duration, BoxError>) -> Result<Duration, BoxError> {
     let mut best = Duration::MAX;
     for _ in 0..TIMES {
@@ -70,7 +70,7 @@ fn best(mut measured: impl FnMut() -> Result<Duration, BoxError>) -> Result<Dura
     Ok(best)
 }
 
-/// A reply of calls that do nothing.
+/// A reply with calls that do nothing.
 fn reply() -> Result<String, BoxError> {
     let call = Call::Block {
         name: "nothing",
@@ -86,7 +86,7 @@ fn reply() -> Result<String, BoxError> {
     Ok(reply)
 }
 
-/// From the first piece of the reply to its results.
+/// Measures from the first piece of the reply to its results.
 fn run(reply: &str, has_log: bool) -> Result<Duration, BoxError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

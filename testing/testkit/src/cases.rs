@@ -1,4 +1,4 @@
-//! The numbers of the random cases that a test plays.
+//! The numbers of a test's random cases.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,11 +8,11 @@
 use std::env;
 use std::ops::Range;
 
-/// The numbers that are played, `usual` from 0 unless the environment selects others. For `cases("GATEWAY", 100)`
-/// `GATEWAY_CASE` is the one number to play, `GATEWAY_CASES` how many.
+/// Returns the numbers of the cases, `usual` from 0 by default. For `cases("GATEWAY", 100)`, the environment variable
+/// `GATEWAY_CASE` selects one number, and `GATEWAY_CASES` sets how many.
 ///
 /// # Panics
-/// If the variable is not a number.
+/// Panics if a variable is not a number.
 pub fn cases(name: &str, usual: u64) -> Range<u64> {
     let number = |variable: String| {
         let text = env::var(&variable).ok()?;
@@ -25,7 +25,7 @@ pub fn cases(name: &str, usual: u64) -> Range<u64> {
     }
 }
 
-/// Prints how to reproduce a case if it fails while this value lives.
+/// Prints how to reproduce a case if it fails before this value is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Playing {
@@ -34,7 +34,7 @@ pub struct Playing {
 }
 
 impl Playing {
-    /// The case with this number is played.
+    /// Begins the case with this number.
     pub fn new(name: &'static str, case: u64) -> Self {
         Self { name, case }
     }

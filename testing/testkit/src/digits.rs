@@ -1,9 +1,10 @@
-//! No digit is lost: what a text is by all kinds of schemas, computed with decimals that are only strings.
+//! No digit is lost: the value of a text under all kinds of schemas, computed with decimals that are strings.
 
 use plaincall_call::{Arguments, ToolSpec, bind_arguments};
 use serde_json::{Value, json};
 
-/// A decimal number: sign, digits without zeros at either end, and the power of ten of the last one. Zero has none.
+/// A decimal number: sign, digits without zeros at either end, and the power of ten of the last digit. Zero has no
+/// digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exact {
     is_negative: bool,
@@ -34,7 +35,7 @@ impl Exact {
         }
         let fraction = fraction.unwrap_or("");
         let places = i64::try_from(fraction.len()).expect("a short text");
-        // So large a power is beyond all that is kept, however many digits there are.
+        // Such a power exceeds every number that is kept, regardless of the digits.
         let far = 1_000_000;
         let power = power.map_or(0, |power| {
             let over = if power.starts_with('-') { -far } else { far };
@@ -58,7 +59,7 @@ impl Exact {
         })
     }
 
-    /// The whole number of 64 bits that it is.
+    /// Returns the 64-bit integer with this value.
     fn whole(&self) -> Option<i128> {
         let zeros = usize::try_from(self.power)
             .ok()
@@ -71,7 +72,7 @@ impl Exact {
             .then_some(value)
     }
 
-    /// Whether a 64-bit float gives back each of its digits when it is written as JSON.
+    /// Returns whether a 64-bit float, written as JSON, has all of these digits.
     fn is_kept_as_float(&self) -> bool {
         let sign = if self.is_negative { "-" } else { "" };
         let text = format!("{sign}0{}e{}", self.digits, self.power);
@@ -80,7 +81,7 @@ impl Exact {
     }
 }
 
-/// A text without the blank lines at its end, and without the blanks around it.
+/// Returns a text without blank lines at its end and without blanks around it.
 fn line(text: &str) -> &str {
     let mut text = text;
     while let Some((above, last)) = text.rsplit_once('\n')
@@ -91,13 +92,14 @@ fn line(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// The value of a text where a number is expected; `None` if it does not fit.
+/// Returns the value of a text where a number is expected; `None` if it does not fit.
 fn number(text: &str) -> Option<Exact> {
     let exact = Exact::read(line(text))?;
     (exact.whole().is_some() || exact.is_kept_as_float()).then_some(exact)
 }
 
-/// The value of a text without a schema, if it is no string: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, but not `-0` or `-0.0`.
+/// Returns the value of a text without a schema, unless it is a string: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, but not `-0`
+/// or `-0.0`.
 fn plain(text: &str) -> Option<Exact> {
     let word = text.trim_matches([' ', '\t']);
     let unsigned = word.strip_prefix('-').unwrap_or(word);
@@ -119,7 +121,7 @@ fn plain(text: &str) -> Option<Exact> {
     is_kept.then_some(exact)
 }
 
-/// The value of a text beside a string, if it is none: a number as JSON spells it.
+/// Returns the value of a text beside a string, unless it is a string: a number in its JSON spelling.
 fn canonical(text: &str) -> Option<Exact> {
     let fraction = text.split_once('.').map(|(_, fraction)| fraction);
     let is_short = fraction.is_none_or(|fraction| fraction == "0" || !fraction.ends_with('0'));
@@ -158,7 +160,7 @@ fn read(tool: &ToolSpec, text: &str) -> Option<Value> {
     Some(bound.to_value()["x"].clone())
 }
 
-/// A schema, and what a text is by it.
+/// A schema, and the value of a text under it.
 type Rule = (Value, fn(&str) -> Found);
 
 fn or_wrong(exact: Option<Exact>) -> Found {
@@ -197,7 +199,7 @@ fn rules() -> Vec<Rule> {
     ]
 }
 
-/// Tools that take one value, and what a text is for each.
+/// Tools with one parameter, and the value of a text for each.
 #[derive(Debug)]
 pub struct Readers {
     tools: Vec<(ToolSpec, Rule)>,
@@ -205,7 +207,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// All of them.
+    /// Returns all of them.
     pub fn new() -> Self {
         let of = |rule: Rule| (tool(&rule.0), rule);
         Self {
@@ -231,7 +233,7 @@ impl Readers {
         self.check_json(text)
     }
 
-    /// The same inside JSON text, where the notation is that of JSON.
+    /// The same inside JSON text, with the notation of JSON.
     fn check_json(&self, text: &str) -> Result<(), String> {
         let word = text.trim_matches([' ', '\t']);
         let Some(exact) = Exact::read(word) else {

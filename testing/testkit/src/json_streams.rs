@@ -14,7 +14,7 @@ use crate::untrusted::chunks;
 /// The outcome of one call.
 #[derive(Debug)]
 pub struct Streamed {
-    /// The text written with each chunk, up to the end of the call.
+    /// The text written after each chunk, up to the end of the call.
     pub deltas: Vec<String>,
     /// The text that closing added, or the error.
     pub rest: Result<String, String>,
@@ -24,10 +24,10 @@ pub struct Streamed {
     pub bound: Result<Arguments, Vec<ReplyDiagnostic>>,
 }
 
-/// The calls of a text that comes in these chunks.
+/// Returns the calls of a text that arrives in these chunks.
 ///
 /// # Panics
-/// When the dialect cannot work.
+/// Panics if the dialect is invalid.
 pub fn stream<'t>(
     chunks: impl IntoIterator<Item = &'t str>,
     dialect: &Dialect,
@@ -78,18 +78,18 @@ pub fn stream<'t>(
     streamed
 }
 
-/// How often what was looked at came.
+/// The numbers of the checked cases.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Calls.
     pub calls: usize,
-    /// Calls that binding accepts.
+    /// Calls with valid arguments.
     pub bound: usize,
-    /// Of these, those that gave more than the first key before they ended.
+    /// Valid calls that had more than the first key before they ended.
     pub early: usize,
 }
 
-/// Checks a text, cut in these sizes.
+/// Checks a text that arrives in chunks of these sizes.
 ///
 /// # Errors
 /// Returns an error that describes the violation.
@@ -131,8 +131,8 @@ pub fn check(
     Ok(tally)
 }
 
-/// A tool, a text with a call for it, the dialect of the text, and how it is cut: all made of bytes. `None` if no tool
-/// has such a schema.
+/// Creates a tool, a text with a call of it, the dialect of the text, and the chunk sizes from bytes. Returns `None`
+/// if no tool has such a schema.
 pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
     let mut choices = Choices::new(bytes);
     let sizes = vec![choices.below(9) + 1, choices.below(5) + 1];
@@ -178,7 +178,7 @@ pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
     Some((tool, text, Dialect::emoji(), sizes))
 }
 
-/// Checks what bytes make.
+/// Checks the case that these bytes create.
 ///
 /// # Errors
 /// Returns an error that describes the violation and its case.

@@ -1,7 +1,7 @@
-//! Shared parts of the tests of Plaincall: the oracles, splitters and examples of `plaincall-oracle`, random
-//! tools and calls, a model's server that plays scripts.
+//! Shared parts of Plaincall's tests: the oracles, splitters and examples of `plaincall-oracle`, random tools and
+//! calls, and a scripted model server.
 //!
-//! It uses the other crates through their public interfaces only, and is never published.
+//! This crate uses only the public interfaces of the other crates, and is never published.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,

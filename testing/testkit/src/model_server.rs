@@ -1,7 +1,7 @@
 //! A model server that follows scripts.
 //!
-//! A [`Script`] is plain data: it can be played in memory, on a clock that is stopped, as well as over sockets, which
-//! `ModelServer` does (feature `sockets`). [`Drawn`] draws every kind of trouble.
+//! A [`Script`] is plain data. It can run in memory with a stopped clock, and over sockets with `ModelServer`
+//! (feature `sockets`). [`Drawn`] creates scripts with every kind of failure.
 
 mod random;
 mod script;

@@ -1,4 +1,4 @@
-//! A forwarder that gives each request to the next of several servers.
+//! A proxy that distributes requests to several servers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,25 +9,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The longest head of a request.
+/// The maximum size of a request head.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Gives each request to the next of several servers in turn, over HTTP on the loopback.
+/// Forwards each request to the next of several servers in turn, over HTTP on localhost.
 ///
-/// It asks the servers to close the connection behind each answer, and the clients see that: also one that would
-/// keep its connection has its next request go to another server. When it is dropped, all connections are closed.
+/// It asks the servers to close the connection after each answer, and forwards that to the clients. So the next
+/// request of a client that keeps connections goes to another server too. When this value is dropped, all connections
+/// are closed.
 pub struct RoundRobin {
-    /// Where it listens.
+    /// The address.
     pub address: SocketAddr,
     given: Arc<[AtomicUsize]>,
     task: JoinHandle<()>,
 }
 
 impl RoundRobin {
-    /// A forwarder before these servers.
+    /// Starts a proxy in front of these servers.
     ///
     /// # Panics
-    /// When it cannot listen, or there are no servers.
+    /// Panics if it cannot listen, or if there are no servers.
     pub async fn start(servers: Vec<SocketAddr>) -> Self {
         assert!(!servers.is_empty(), "there are servers");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -35,7 +36,7 @@ impl RoundRobin {
         let given: Arc<[AtomicUsize]> = servers.iter().map(|_| AtomicUsize::new(0)).collect();
         let counts = Arc::clone(&given);
         let task = tokio::spawn(async move {
-            // Dropped with this task, and all connections with it.
+            // Dropped with this task, and with it all connections.
             let mut connections = JoinSet::new();
             let mut turn = 0;
             while let Ok((client, _)) = listener.accept().await {
@@ -53,7 +54,7 @@ impl RoundRobin {
         }
     }
 
-    /// How many requests each server has got.
+    /// Returns the number of requests of each server.
     pub fn given(&self) -> Vec<usize> {
         let counts = self.given.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).collect()

@@ -1,13 +1,14 @@
-//! Schemas and calls for them, made of bytes: every keyword that reading looks at, calls that are right, nearly right
-//! and wrong, in every order of pointers.
+//! Schemas and calls for them, created from bytes: every keyword that affects parsing; calls that are valid, nearly
+//! valid and invalid; every order of pointers.
 
 use serde_json::{Map, Value, json};
 
-/// Keys of members: plain ones, one that decides between forms, and those that look like an index, a blank or an escape.
+/// Keys of members: plain ones, one that decides between forms, and those that resemble an index or contain a blank
+/// or an escape.
 const KEYS: &[&str] = &[
     "a", "b", "kind", "0", "1", "2", "007", "-1", "x y", "x/y", "~",
 ];
-/// Texts that some type reads as something else.
+/// Texts that some type converts.
 const TEXTS: &[&str] = &[
     "x",
     "5",
@@ -29,32 +30,32 @@ const TEXTS: &[&str] = &[
     "!!!ARG:a",
     "circle",
 ];
-/// Numbers as they may be written.
+/// Spellings of numbers.
 const NUMBERS: &[&str] = &[
     "5", "0", "-17", "+5", "005", "1e3", "1.0", "1.50", " 7\t", "-0",
 ];
 
-/// Decisions, taken from bytes; when they are used up, always the first.
+/// Decisions from bytes. After the last byte, each decision is the first option.
 #[derive(Debug)]
 pub struct Choices<'d> {
     bytes: std::slice::Iter<'d, u8>,
 }
 
 impl<'d> Choices<'d> {
-    /// Decisions by these bytes.
+    /// Creates decisions from these bytes.
     pub fn new(bytes: &'d [u8]) -> Self {
         Self {
             bytes: bytes.iter(),
         }
     }
 
-    /// One of `count`, from 0.
+    /// Returns a number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         let byte = self.bytes.next().map_or(0, |byte| usize::from(*byte));
         byte % count.max(1)
     }
 
-    /// Whether a thing happens that happens once in `count` times.
+    /// Returns `true` once in `count` times.
     fn once_in(&mut self, count: usize) -> bool {
         self.below(count) + 1 == count
     }
@@ -64,7 +65,7 @@ impl<'d> Choices<'d> {
     }
 }
 
-/// A schema of arguments. What it takes is called `p`, `q` and `r`.
+/// Returns a schema of arguments with the parameters `p`, `q` and `r`.
 pub fn schema(choices: &mut Choices<'_>) -> Value {
     let mut root = object(choices, 3, &["p", "q", "r"]);
     root["$defs"] = json!({"n": form(choices, 2), "m": form(choices, 1)});
@@ -117,7 +118,7 @@ fn object(choices: &mut Choices<'_>, depth: usize, keys: &[&str]) -> Value {
     schema
 }
 
-/// Any schema, at most so deep.
+/// Returns any schema of at most this depth.
 fn form(choices: &mut Choices<'_>, depth: usize) -> Value {
     let leaves = 20;
     let kind = choices.below(if depth == 0 { leaves } else { 34 });
@@ -205,7 +206,7 @@ fn form(choices: &mut Choices<'_>, depth: usize) -> Value {
     }
 }
 
-/// Pairs of pointer and text that may be right for the schema.
+/// Returns pairs of pointer and text that may be valid for the schema.
 pub fn call(schema: &Value, choices: &mut Choices<'_>) -> Vec<(String, String)> {
     let value = sample(schema, schema, choices, 6);
     let mut pairs = Vec::new();
@@ -237,7 +238,7 @@ pub fn call(schema: &Value, choices: &mut Choices<'_>) -> Vec<(String, String)> 
     pairs
 }
 
-/// A value that a schema may allow: mostly its first form.
+/// Returns a value that a schema may allow: mostly its first form.
 pub fn sample(schema: &Value, root: &Value, choices: &mut Choices<'_>, depth: usize) -> Value {
     let Value::Object(keywords) = schema else {
         return anything(choices);
@@ -360,7 +361,7 @@ fn members(
     Value::Object(found)
 }
 
-/// The texts of a value: parts by pointers, or as JSON.
+/// Returns the texts of a value: parts by pointers, or JSON.
 fn write(
     pointer: &str,
     value: &Value,
@@ -393,7 +394,7 @@ fn write(
     }
 }
 
-/// Makes one thing another.
+/// Changes one part into another.
 fn spoil(choices: &mut Choices<'_>, pairs: &mut Vec<(String, String)>) {
     let at = choices.below(pairs.len());
     let text = match choices.below(2) {

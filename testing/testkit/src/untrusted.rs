@@ -1,4 +1,4 @@
-//! Untrusted text: prompt texts, and what must hold for them (`spec/untrusted.md` 3), asked the slow and obvious way.
+//! Untrusted text: prompt texts and their properties (`spec/untrusted.md` 3), checked in a slow and obvious way.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use plaincall_syntax::Dialect;
 use crate::examples;
 use crate::merged::{Kind, merged};
 
-/// Every form of dialect that untrusted text may meet, in the words of `spec/README.md`.
+/// All kinds of dialects, in the words of `spec/README.md`.
 pub const FORMS: &[&str] = &[
     "block",
     "block escaped",
@@ -30,19 +30,19 @@ pub const FORMS: &[&str] = &[
     "auto escaped reasoning=<think>,</think> in-reasoning",
 ];
 
-/// The dialect that these words of `spec/README.md` name.
+/// Returns the dialect that these words of `spec/README.md` describe.
 ///
 /// # Panics
-/// When a word has no meaning.
+/// Panics if a word is unknown.
 pub fn dialect(words: &str) -> Dialect {
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     examples::dialect(&words).unwrap_or_else(|word| panic!("what is {word:?}?"))
 }
 
-/// Where the markers of a dialect stand, wherever they may count.
+/// Returns the positions of a dialect's markers, wherever they may count.
 ///
 /// # Panics
-/// When the dialect cannot work.
+/// Panics if the dialect is invalid.
 pub fn markers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
     let markers = dialect.markers().expect("a dialect that works");
     let at = |marker: &str| -> Vec<Range<usize>> {
@@ -53,10 +53,10 @@ pub fn markers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
     markers.iter().flat_map(|marker| at(&marker.text)).collect()
 }
 
-/// Where calls start: their headers.
+/// Returns the positions of the headers of calls.
 ///
 /// # Panics
-/// When the dialect cannot work.
+/// Panics if the dialect is invalid.
 pub fn headers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
     let events = merged(text, dialect).expect("a dialect that works");
     let is_start = |kind: &Kind| matches!(kind, Kind::BlockCall { .. } | Kind::EmojiCall { .. });
@@ -64,15 +64,15 @@ pub fn headers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
     starts.map(|event| event.span).collect()
 }
 
-/// Whether two stretches have a byte in common.
+/// Returns whether two ranges overlap.
 pub fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
     one.start < two.end && two.start < one.end
 }
 
-/// Returns the first thing that touches an untrusted part, which nothing may.
+/// Returns the first marker or header that overlaps an untrusted part, which is an error.
 ///
 /// # Panics
-/// When the dialect cannot work.
+/// Panics if the dialect is invalid.
 pub fn breach(prompt_text: &PromptText, dialect: &Dialect) -> Option<String> {
     let text = prompt_text.text();
     let untrusted: Vec<Range<usize>> = prompt_text
@@ -98,7 +98,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// The chunks of a text that is cut after each of `sizes` characters in turn.
+/// Returns the chunks of a text that is split after each of `sizes` characters in turn.
 pub fn chunks<'t>(text: &'t str, sizes: &[usize]) -> Vec<&'t str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -117,10 +117,10 @@ pub fn chunks<'t>(text: &'t str, sizes: &[usize]) -> Vec<&'t str> {
     found
 }
 
-/// The prompt text of these texts.
+/// Returns the prompt text of these texts.
 ///
 /// # Panics
-/// When a dialect cannot work.
+/// Panics if a dialect is invalid.
 pub fn build(dialects: &[Dialect], texts: &[Text]) -> PromptText {
     let mut builder = PromptTextBuilder::new(dialects).expect("dialects that work");
     for Text { origin, text } in texts {
@@ -139,10 +139,10 @@ pub fn build(dialects: &[Dialect], texts: &[Text]) -> PromptText {
     builder.finish()
 }
 
-/// The escape as `spec/common.md` 6.2 defines it, for the markers of several dialects.
+/// Returns the escaped text as `spec/common.md` 6.2 defines it, for the markers of several dialects.
 ///
 /// # Panics
-/// When a dialect cannot work.
+/// Panics if a dialect is invalid.
 pub fn naive_escape(text: &str, dialects: &[Dialect]) -> String {
     let markers: Vec<String> = dialects
         .iter()

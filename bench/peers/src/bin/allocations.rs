@@ -1,6 +1,6 @@
-//! Prints how often readers ask for memory, a line for each three words PAYLOAD CHUNK READER.
+//! Prints the allocations of readers: one line for each PAYLOAD CHUNK READER on the command line.
 //!
-//! It is a program of its own because counting takes time, which the one that takes the times is not to see.
+//! This is a separate program because counting takes time, which must not affect the measured times.
 
 use std::error::Error;
 
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How often `run` asks for memory; a string that grows asks anew each time.
+/// Returns the number of allocations of `run`. Each growth of a string counts.
 fn allocations(run: impl FnOnce()) -> u64 {
     let session = Session::new().no_stdout().no_file();
     let operation = session.operation("run");

@@ -1,7 +1,7 @@
-//! Measures Plaincall's parser beside others and prints one table: `peers FOLDER`.
+//! Compares Plaincall's parser with others and prints one table: `peers FOLDER`.
 //!
-//! FOLDER contains `llmist.mjs` and its packages; the payloads for it are written below. The exit status is 1 if
-//! Plaincall is not as far ahead as is promised.
+//! FOLDER contains `llmist.mjs` and its packages; the payloads for it are written there. The exit status is 1 if
+//! Plaincall does not keep its promised lead.
 
 use std::error::Error;
 use std::fs;
@@ -17,24 +17,24 @@ use plaincall_bench_peers::table::{HEAD, Row, size_title};
 use plaincall_bench_peers::{SIZES, cut};
 use serde_json::{Value, json};
 
-/// The aim: so many times as fast as the best other parser of tool calls in Rust, on the first payload.
+/// The goal: the minimum speed-up over the best other Rust parser of tool calls, on the first payload.
 const AIM: f64 = 10.0;
 const PROMISED_PAYLOAD: &str = "calls";
-/// And as llmist at chunks of this size.
+/// The minimum speed-up over llmist at chunks of this size.
 const PROMISED_SIZE: Option<usize> = Some(4);
 
 const PLAINCALL: &str = "Plaincall";
 const LLMIST: &str = "llmist";
-/// That many times as fast as these is promised, where they hand arguments on as they arrive.
+/// The promised speed-up over these formats, where they stream arguments.
 const PROMISED: [&str; 2] = ["dynamo-parsers-v2", LLMIST];
-/// They read JSON and no calls between texts: something to measure by, and no peers.
+/// Parsers of plain JSON, which find no calls between texts. They are reference points, not competitors.
 const YARDSTICKS: [&str; 1] = ["jiter"];
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {
-        eprintln!("peers: `peers FOLDER`, where FOLDER holds llmist.mjs and its packages");
+        eprintln!("peers: `peers FOLDER`, where FOLDER contains llmist.mjs and its packages");
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -51,9 +51,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// One reading that was measured.
+/// One measurement.
 struct Measured {
-    /// Which of the readers.
+    /// The index of the reader.
     reader: usize,
     row: Row,
 }
@@ -61,7 +61,8 @@ struct Measured {
 fn run(folder: &Path) -> Fallible<bool> {
     let mut readers = Reader::all()?;
     let streams: Vec<bool> = readers.iter_mut().map(Reader::streams).collect();
-    // With every format first; the other payloads are read in those alone in which a parser was the quickest once.
+    // The first payload is read in every format. The other payloads are read only in the formats in which a parser
+    // was the fastest at least once.
     let mut wanted: Vec<usize> = (0..readers.len()).collect();
     let mut table: Vec<Measured> = Vec::new();
     let mut others: Vec<Row> = Vec::new();
@@ -163,8 +164,8 @@ fn measure(
     measured
 }
 
-/// Both syntaxes of Plaincall, and of each other parser the quickest among those formats that kept most calls: one that
-/// hands arguments on while they arrive, and one that waits for the whole call. Then all that are left.
+/// Both syntaxes of Plaincall, and for each other parser the fastest of the formats that kept most calls: one that
+/// streams arguments, and one that waits for the whole call. The remaining formats follow.
 fn quickest_of_each(
     measured: Vec<Measured>,
     readers: &[Reader],
@@ -194,7 +195,7 @@ fn quickest_of_each(
     (shown, left)
 }
 
-/// Fills in how often memory is asked for, by the program that counts it.
+/// Adds the numbers of allocations, which another program counts.
 fn count(table: &mut [Measured]) -> Fallible<()> {
     let program = std::env::current_exe()?.with_file_name("allocations");
     let mut command = Command::new(&program);
@@ -214,7 +215,7 @@ fn count(table: &mut [Measured]) -> Fallible<()> {
     Ok(())
 }
 
-/// Lets llmist read the same payloads, in the block syntax.
+/// Runs llmist on the same payloads, in the block syntax.
 fn llmist(folder: &Path, rows: &[Row]) -> Fallible<Vec<Row>> {
     let payloads = folder.join("payloads");
     fs::create_dir_all(&payloads)?;
@@ -252,7 +253,7 @@ fn llmist(folder: &Path, rows: &[Row]) -> Fallible<Vec<Row>> {
     Ok(added)
 }
 
-/// Prints the speed-up of Plaincall over each, and returns whether the promises hold.
+/// Prints the speed-up of Plaincall over each parser, and returns whether the promises hold.
 fn verdict(rows: &[Row]) -> bool {
     let mut all = true;
     let mut judge = |parser: &str, streams: bool, size| {

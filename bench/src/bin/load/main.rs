@@ -1,7 +1,7 @@
 //! Puts runs under load: `cargo run --release -p plaincall-bench --bin load -- SCENARIO [SIZE]`.
 //!
-//! Each scenario checks that every call ended as it must and within its time, and prints one line with what it cost.
-//! Without arguments it plays all of them at a size that fits a test run.
+//! Each scenario checks that every call ended correctly and on time, and prints one line with its cost. Without
+//! arguments, all scenarios run at a size that suits a test run.
 
 mod memory;
 #[path = "../../prose.rs"]

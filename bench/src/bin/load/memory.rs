@@ -7,7 +7,7 @@ pub(crate) fn now() -> Option<usize> {
     field("VmRSS:")
 }
 
-/// The most it has held so far.
+/// The maximum memory so far.
 pub(crate) fn peak() -> Option<usize> {
     field("VmHWM:")
 }

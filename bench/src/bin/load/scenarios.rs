@@ -12,18 +12,18 @@ use plaincall::{
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// How late a call may end at most. The machine has other things to do too.
+/// The maximum delay of the end of a call. Other programs use the machine too.
 const LATENESS: Duration = Duration::from_secs(2);
 
 type Playing = Pin<Box<dyn Future<Output = Result<String, BoxError>>>>;
 
-/// One way to put runs under load.
+/// A scenario.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// The size at which it is promised, and one that fits a test run.
+    /// The size of the promise, and one that suits a test run.
     pub(crate) full: usize,
     pub(crate) small: usize,
-    /// How much memory it may take at most, in bytes.
+    /// The maximum memory, in bytes.
     pub(crate) most_memory: usize,
     pub(crate) play: fn(usize) -> Playing,
 }
@@ -81,7 +81,7 @@ fn sleeper(timeout: Duration) -> Tool {
     .timeout(timeout)
 }
 
-/// A call of the sleeper, or the first half of one.
+/// Returns a call of the sleeper, or its first half.
 fn call(ms: u64, is_closed: bool) -> Result<String, BoxError> {
     let ms = ms.to_string();
     let call = Call::Block {
@@ -99,7 +99,7 @@ fn call(ms: u64, is_closed: bool) -> Result<String, BoxError> {
     Ok(text.get(..cut).unwrap_or_default().to_owned())
 }
 
-/// The statuses that were wanted, and how much later than its time the last call ended.
+/// Returns whether the statuses are the expected ones, and the maximum delay of the end of a call.
 fn lateness(
     results: &TurnResults,
     wanted: impl Fn(u32) -> (Status, Duration),

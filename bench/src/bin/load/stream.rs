@@ -12,16 +12,16 @@ use crate::prose::Writer;
 /// The memory limit of the program, in bytes.
 const MOST_MEMORY: usize = 8 << 20;
 
-/// So much of the stream is made at a time, in bytes.
+/// The bytes of the stream that are generated at a time.
 const ROOM: usize = 64 << 10;
 
-/// The sizes of chunks, in bytes; each stretch of the stream is cut by one of them.
+/// The chunk sizes, in bytes. Each part of the stream is split by one of them.
 const CHUNKS: [usize; 8] = [4, 64, 64, 64, 1024, 1024, ROOM, ROOM];
 
-/// How long the texts are that all stretches are taken from.
+/// The length of the texts from which all parts are taken.
 const PAGE: usize = 48 << 10;
 
-/// One value in so many is long, and how long, in bytes.
+/// The share of long values, and their length in bytes.
 const LONG_EVERY: usize = 16 << 10;
 const LONG: usize = 16 << 20;
 
@@ -37,7 +37,7 @@ pub(crate) fn play(mebibytes: usize) -> Result<String, String> {
         );
     }
     if let Some(peak) = memory::peak() {
-        // Without optimisation the program's own code takes most of it.
+        // Without optimization, most of the time is spent in this program's own code.
         if peak > MOST_MEMORY && !cfg!(debug_assertions) {
             return Err(format!("the program took {} KiB of memory", peak >> 10));
         }
@@ -46,7 +46,7 @@ pub(crate) fn play(mebibytes: usize) -> Result<String, String> {
     Ok(figure)
 }
 
-/// A stretch of a page that is repeated without end.
+/// A part of a page that is repeated endlessly.
 #[derive(Clone, Debug)]
 struct Stretch {
     page: usize,
@@ -57,12 +57,12 @@ struct Stretch {
 #[derive(Clone, Debug)]
 enum Part {
     Text(Stretch),
-    /// The call of this number.
+    /// Returns the call with this number.
     Call(usize),
     Value(Stretch),
 }
 
-/// Makes the stream, and knows what has been made and not been read yet.
+/// Generates the stream, and keeps the part that has not been read yet.
 struct Source {
     syntax: Syntax,
     start: String,
@@ -111,7 +111,7 @@ impl Source {
         })
     }
 
-    /// A stretch of about `len` bytes that begins anywhere in a page and ends with a whole character.
+    /// Returns a part of about `len` bytes that begins anywhere in a page and ends at a character boundary.
     fn stretch(&mut self, page: usize, len: usize) -> Stretch {
         let text = &self.pages[page];
         let edge = |at: usize| at - at % text.len() + text.ceil_char_boundary(at % text.len());
@@ -120,7 +120,7 @@ impl Source {
         Stretch { page, range }
     }
 
-    /// Text, a call, and so on.
+    /// Text, a call, text, and so on.
     fn refill(&mut self) {
         let line_end = Stretch {
             page: 2,
@@ -130,7 +130,7 @@ impl Source {
         let text = self.stretch(0, len);
         let len = match self.calls % LONG_EVERY {
             0 => LONG,
-            // Short ones are more frequent.
+            // Short values are more frequent.
             _ => self.random.below(64) * self.random.below(64),
         };
         let value = self.stretch(1, len);
@@ -155,7 +155,7 @@ impl Source {
         self.ahead.push_back(Piece::Literal(close));
     }
 
-    /// Fills `room` up to [`ROOM`] bytes with what comes next, without new calls once `is_over`.
+    /// Fills `room` up to [`ROOM`] bytes, without new calls once `is_over`.
     fn fill(&mut self, room: &mut Vec<u8>, is_over: bool) {
         while room.len() < ROOM {
             let Some(next) = self.ahead.pop_front() else {
@@ -181,7 +181,7 @@ impl Source {
         }
     }
 
-    /// Compares an event with what has been written.
+    /// Compares an event with the generated text.
     fn check(&mut self, event: &Event<'_>) -> Result<(), String> {
         let is_right = match &event.kind {
             EventKind::Text(text) => self.takes(text, false),
@@ -217,7 +217,7 @@ impl Source {
         ))
     }
 
-    /// Whether `text` is what comes next in the text or the value that is being read.
+    /// Returns whether `text` comes next in the current text or value.
     fn takes(&mut self, text: &str, is_value: bool) -> bool {
         let mut text = text.as_bytes();
         while !text.is_empty() {
@@ -249,7 +249,7 @@ fn dialect(syntax: Syntax) -> Dialect {
     Dialect::auto().for_syntax(syntax)
 }
 
-/// Reads a stream of at least `bytes`; how many calls and events there were.
+/// Reads a stream of at least `bytes`. Returns the numbers of calls and events.
 fn read(syntax: Syntax, bytes: usize) -> Result<(usize, usize), String> {
     let mut source = Source::new(syntax)?;
     let parser = Parser::new(&dialect(syntax));
@@ -261,7 +261,7 @@ fn read(syntax: Syntax, bytes: usize) -> Result<(usize, usize), String> {
         let before = room.len();
         source.fill(&mut room, made >= bytes);
         made += room.len() - before;
-        // A character that the room's end cuts waits for its rest.
+        // A character that the end of the room splits waits for its rest.
         let whole = match std::str::from_utf8(&room) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&room[..error.valid_up_to()]).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Scripts with every kind of trouble. The same seed, the same script.
+//! Scripts with every kind of failure. The same seed gives the same script.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::script::{Framing, Head, Script, Then, chunk};
 use crate::arbitrary_texts::Random;
 
-/// A script that was drawn, and what a client may conclude from it.
+/// A random script, and its outcome for a client.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// The script.
@@ -21,18 +21,18 @@ pub struct Drawn {
 pub enum Verdict {
     /// The answer is complete, even if something fails after it.
     Complete,
-    /// It is not, or is unreadable.
+    /// The answer is incomplete or unreadable.
     Failed,
-    /// There is none, but an error with this status.
+    /// There is no answer, but an error with this status.
     Refused(u16),
-    /// It depends on who is faster, or on how much is forgiven.
+    /// The outcome depends on timing, or on how tolerant the client is.
     Either,
 }
 
-/// How many bytes a giant line has: more than the tests allow.
+/// The length of a giant line in bytes, which exceeds the limit of the tests.
 pub const GIANT: usize = 100_000;
 
-/// The text of a model. The tools are `add`, `write` and `now` of `spec/gateway.md` 8; no call waits for another.
+/// The text of a model. The tools are `add`, `write` and `now` of `spec/gateway.md` 8; no call depends on another.
 const TEXTS: &[&str] = &[
     "Let me ",
     "see.\n",
@@ -53,7 +53,7 @@ const TEXTS: &[&str] = &[
 
 const REASONS: &[&str] = &["stop", "stop", "length", "tool_calls", "content_filter"];
 
-/// Data that is no chunk.
+/// Data that is not a chunk.
 const GARBAGE: &[&[u8]] = &[
     b"data: {\n\n",
     b"data: \"choices\"\n\n",
@@ -65,7 +65,7 @@ const GARBAGE: &[&[u8]] = &[
     b"event: error\ndata: {\"error\": {\"message\": \"no\"}, \"status\": 500}\n\n",
 ];
 
-/// The parts that change nothing.
+/// Parts that have no effect.
 const HARMLESS: &[&[u8]] = &[
     b": ping\n\n",
     b"\n\n\n",
@@ -76,7 +76,7 @@ const HARMLESS: &[&[u8]] = &[
 ];
 
 impl Drawn {
-    /// Draws an answer to a request that wants a stream, or does not.
+    /// Creates an answer to a request for a stream, or for a complete answer.
     pub fn new(random: &mut Random, is_streamed: bool) -> Self {
         let mut drawn = match random.below(20) {
             0..3 => refused(random),
@@ -85,7 +85,8 @@ impl Drawn {
                 verdict: Verdict::Failed,
             },
             4 => page(random),
-            // What was not asked for: a whole answer can be read in the place of a stream, but not the reverse.
+            // The wrong kind of answer: a client can read a complete answer in place of a stream, but not the
+            // reverse.
             5 if is_streamed => whole(random),
             5 => Self {
                 verdict: Verdict::Failed,
@@ -122,9 +123,9 @@ fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.below(from.len())]
 }
 
-/// How long the pieces are: often a byte each.
+/// The sizes of the pieces: often one byte each.
 fn sizes(random: &mut Random, len: usize) -> Vec<usize> {
-    // A giant line comes in larger ones, or it would take all the time.
+    // A giant line comes in larger pieces, because single bytes would take too long.
     let least = 1 + len / 5000;
     match random.below(4) {
         0 => vec![least],
@@ -133,7 +134,7 @@ fn sizes(random: &mut Random, len: usize) -> Vec<usize> {
     }
 }
 
-/// A status that is no success, with a body of any kind.
+/// An error status, with a body of any kind.
 fn refused(random: &mut Random) -> Drawn {
     let status = pick(
         random,
@@ -166,7 +167,7 @@ fn refused(random: &mut Random) -> Drawn {
     }
 }
 
-/// A success that is no answer.
+/// A success status without an answer.
 fn page(random: &mut Random) -> Drawn {
     let content_type = pick(
         random,
@@ -194,7 +195,7 @@ fn page(random: &mut Random) -> Drawn {
     }
 }
 
-/// An answer in one JSON text.
+/// An answer as one JSON text.
 fn whole(random: &mut Random) -> Drawn {
     let texts = (0..random.below(8)).map(|_| pick(random, TEXTS));
     let text: String = texts.collect();
@@ -252,7 +253,7 @@ fn stream(random: &mut Random) -> Drawn {
             events.push(format!("data: {chunk}\n\n").into_bytes());
         }
         events.push(b"data: [DONE]\n\n".to_vec());
-        // Usage is no end.
+        // Usage does not end the stream.
         if events[complete_from].starts_with(b"data: {\"choices\"") {
             complete_from += 1;
         }
@@ -311,7 +312,7 @@ fn stream(random: &mut Random) -> Drawn {
     script.then = then;
     if random.one_in(5) {
         break_off(&mut script, random);
-        // Before the end or behind it.
+        // Before or after the end.
         verdict = match verdict {
             Verdict::Complete => Verdict::Either,
             other => other,
@@ -327,11 +328,11 @@ fn stream(random: &mut Random) -> Drawn {
     Drawn { script, verdict }
 }
 
-/// Ends a body anywhere, also inside a character or a line.
+/// Ends a body anywhere, even inside a character or a line.
 fn break_off(script: &mut Script, random: &mut Random) {
     if let Some(piece) = script.pieces.last_mut() {
         let len = random.below(piece.bytes.len() + 1);
-        // Less than all, where there is anything.
+        // Removes at least one byte, if there is any.
         piece
             .bytes
             .truncate(len.min(piece.bytes.len().saturating_sub(1)));
@@ -339,7 +340,7 @@ fn break_off(script: &mut Script, random: &mut Random) {
     script.then = pick(random, &[Then::Break, Then::Reset, Then::Stall, Then::End]);
 }
 
-/// Puts a wrong byte somewhere.
+/// Inserts an invalid byte somewhere.
 fn spoil(script: &mut Script, random: &mut Random) {
     if let Some(piece) = script
         .pieces

@@ -11,36 +11,36 @@ pub struct Script {
     pub head: Option<Head>,
     /// The body.
     pub pieces: Vec<Piece>,
-    /// The end after the last piece.
+    /// The event after the last piece.
     pub then: Then,
 }
 
 /// The head of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// How long the server waits before it.
+    /// The delay before the head.
     pub after: Duration,
     /// The HTTP status.
     pub status: u16,
     /// The headers, except those for the length of the body.
     pub headers: Vec<(&'static str, String)>,
-    /// How the other side knows where the body ends.
+    /// The framing of the body.
     pub framing: Framing,
 }
 
 /// A part of the body, which is sent separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// How long the server waits before it.
+    /// The delay before the piece.
     pub after: Duration,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// How the other side knows where the body ends.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Each piece is a chunk of its own.
+    /// Each piece is a separate chunk.
     Chunked,
     /// By `Content-Length`.
     Length,
@@ -48,27 +48,27 @@ pub enum Framing {
     Close,
 }
 
-/// The end after the last piece.
+/// The event after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The body ends.
     End,
     /// The connection is closed in the middle of the body.
     Break,
-    /// The connection is reset, so that also what was on its way may be lost.
+    /// The connection is reset, which may lose bytes in transit.
     Reset,
-    /// Nothing, until the other side has gone.
+    /// Nothing, until the client has disconnected.
     Stall,
 }
 
 impl Script {
-    /// A JSON text.
+    /// Returns an answer with a JSON text.
     pub fn json(status: u16, body: &Value) -> Self {
         let head = Head::new(status).header("content-type", "application/json");
         Self::new(head, vec![body.to_string().into_bytes()])
     }
 
-    /// A stream with these texts, and stops for this reason.
+    /// Returns a stream with these texts and this finish reason.
     pub fn stream(texts: &[&str], reason: &str) -> Self {
         let texts = texts.iter().map(|text| json!({"content": text}));
         let mut pieces: Vec<Vec<u8>> = texts.map(|delta| chunk(&delta, &Value::Null)).collect();
@@ -78,7 +78,7 @@ impl Script {
         Self::new(head, pieces)
     }
 
-    /// An answer whose pieces come at once.
+    /// Returns an answer with pieces without delays.
     pub fn new(head: Head, pieces: Vec<Vec<u8>>) -> Self {
         Self {
             head: Some(head),
@@ -87,7 +87,7 @@ impl Script {
         }
     }
 
-    /// No answer, not even its head.
+    /// Returns no answer, not even a head.
     pub fn nothing(then: Then) -> Self {
         Self {
             head: None,
@@ -96,14 +96,14 @@ impl Script {
         }
     }
 
-    /// Only the first pieces, and then this.
+    /// Keeps only the first pieces, and then does this.
     pub fn only(mut self, pieces: usize, then: Then) -> Self {
         self.pieces.truncate(pieces);
         self.then = then;
         self
     }
 
-    /// A while before each piece.
+    /// Adds a delay before each piece.
     pub fn after(mut self, pause: Duration) -> Self {
         for piece in &mut self.pieces {
             piece.after = pause;
@@ -111,13 +111,13 @@ impl Script {
         self
     }
 
-    /// With a header more.
+    /// Adds a header.
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.head = self.head.map(|head| head.header(name, value));
         self
     }
 
-    /// With another framing of the body.
+    /// Sets the framing of the body.
     pub fn framing(mut self, framing: Framing) -> Self {
         if let Some(head) = &mut self.head {
             head.framing = framing;
@@ -125,8 +125,8 @@ impl Script {
         self
     }
 
-    /// The same body in pieces of these sizes, taken again and again. What comes first of a piece that was, waits as
-    /// long as that did.
+    /// Splits the body into pieces of these sizes, which are repeated. The first part of a former piece keeps its
+    /// delay.
     pub fn cut(mut self, sizes: &[usize]) -> Self {
         let mut sizes = sizes.iter().copied().cycle();
         let mut pieces = Vec::new();
@@ -148,7 +148,7 @@ impl Script {
         self
     }
 
-    /// All bytes of the body.
+    /// Returns all bytes of the body.
     pub fn body(&self) -> Vec<u8> {
         let pieces = self.pieces.iter().map(|piece| piece.bytes.as_slice());
         pieces.collect::<Vec<_>>().concat()
@@ -156,7 +156,7 @@ impl Script {
 }
 
 impl Piece {
-    /// A piece that comes at once.
+    /// Returns a piece without a delay.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             after: Duration::ZERO,
@@ -166,7 +166,7 @@ impl Piece {
 }
 
 impl Head {
-    /// A head with this status that comes at once, without headers.
+    /// Returns a head with this status, without a delay and without headers.
     pub fn new(status: u16) -> Self {
         Self {
             after: Duration::ZERO,
@@ -176,14 +176,14 @@ impl Head {
         }
     }
 
-    /// With a header more.
+    /// Adds a header.
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// An event of a stream: a chunk with this delta and this reason to end.
+/// Returns an event of a stream: a chunk with this delta and this finish reason.
 pub fn chunk(delta: &Value, reason: &Value) -> Vec<u8> {
     let chunk = json!({
         "id": "chatcmpl-9", "object": "chat.completion.chunk", "created": 7, "model": "m",

@@ -1,4 +1,4 @@
-//! The server on the loopback.
+//! The server on localhost.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::script::{Framing, Script, Then};
 
-/// The longest that is waited for anything. No test means to wait so long.
+/// The maximum time for any wait. No test needs this long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A model's server that answers each request by the next script, over HTTP on the loopback. When it is dropped, its
+/// A model server that answers each request with the next script, over HTTP on localhost. When it is dropped, its
 /// connections are closed.
 pub struct ModelServer {
-    /// Where it listens.
+    /// The address.
     pub address: SocketAddr,
     scripts: Arc<Mutex<VecDeque<Script>>>,
     seen: watch::Receiver<Seen>,
@@ -36,20 +36,20 @@ pub struct ModelServer {
 pub struct Seen {
     /// The requests, in the order in which they were complete.
     pub requests: Vec<Asked>,
-    /// How many answers the other side did not wait for: it closed the connection before the answer was complete.
+    /// The number of incomplete answers whose client closed the connection.
     pub dropped: usize,
-    /// How many requests are being answered.
+    /// The number of active requests.
     pub busy: usize,
-    /// How many connections are open, also those on which nothing happens.
+    /// The number of open connections, including idle ones.
     pub open: usize,
-    /// How many requests there were for which there was no script.
+    /// The number of requests without a script.
     pub surplus: usize,
 }
 
-/// A request as it came.
+/// A request as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The first line and the headers, in small letters, up to the empty line.
+    /// The first line and the headers, in lower case, up to the empty line.
     pub head: String,
     /// The body.
     pub body: Vec<u8>,
@@ -63,18 +63,18 @@ impl Asked {
 }
 
 impl ModelServer {
-    /// A server that listens.
+    /// Starts a server.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot listen.
     pub async fn start(scripts: Vec<Script>) -> Self {
         Self::listening(TcpListener::bind("127.0.0.1:0").await.unwrap(), scripts)
     }
 
-    /// A server that listens here.
+    /// Starts a server on this listener.
     ///
     /// # Panics
-    /// When the listener has no address.
+    /// Panics if the listener has no address.
     pub fn listening(listener: TcpListener, scripts: Vec<Script>) -> Self {
         let address = listener.local_addr().unwrap();
         let scripts = Arc::new(Mutex::new(VecDeque::from(scripts)));
@@ -86,7 +86,7 @@ impl ModelServer {
             written: Arc::clone(&written),
         };
         let task = tokio::spawn(async move {
-            // Dropped with this task, and all connections with it.
+            // Dropped with this task, and with it all connections.
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 while connections.try_join_next().is_some() {}
@@ -102,7 +102,7 @@ impl ModelServer {
         }
     }
 
-    /// The address up to `/v1`.
+    /// Returns the address up to `/v1`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -112,10 +112,10 @@ impl ModelServer {
         self.seen.borrow().clone()
     }
 
-    /// Waits until it has seen something.
+    /// Waits until a condition holds for the requests so far.
     ///
     /// # Panics
-    /// When that takes too long.
+    /// Panics if that takes too long.
     pub async fn until(&self, is_seen: impl Fn(&Seen) -> bool) {
         let mut seen = self.seen.clone();
         let waited = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| is_seen(seen))).await;
@@ -124,19 +124,19 @@ impl ModelServer {
         };
     }
 
-    /// Puts these scripts in the place of those that are left.
+    /// Replaces the remaining scripts with these.
     pub fn play(&self, scripts: impl IntoIterator<Item = Script>) {
         if let Ok(mut list) = self.scripts.lock() {
             *list = scripts.into_iter().collect();
         }
     }
 
-    /// How many bytes of answers the system has taken from it.
+    /// Returns the number of answer bytes that the system has accepted.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// How many scripts are left.
+    /// Returns the number of remaining scripts.
     pub fn left(&self) -> usize {
         self.scripts.lock().map_or(0, |scripts| scripts.len())
     }
@@ -156,7 +156,7 @@ struct Play {
     written: Arc<AtomicU64>,
 }
 
-/// Counts something for as long as it lives.
+/// Counts something until it is dropped.
 struct Counted<'s> {
     seen: &'s watch::Sender<Seen>,
     which: fn(&mut Seen) -> &mut usize,
@@ -175,7 +175,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// How an answer has ended.
+/// The end of an answer.
 enum Ended {
     /// The connection can be used again.
     Well,
@@ -183,7 +183,7 @@ enum Ended {
     Close,
     /// Reset it.
     Reset,
-    /// The other side has gone.
+    /// The client has disconnected.
     Dropped,
 }
 
@@ -236,12 +236,12 @@ async fn connection(mut stream: TcpStream, play: Play) {
     }
 }
 
-/// Waits until the other side has gone. What it sends before that is kept for later.
+/// Waits until the client has disconnected. Bytes that it sends before are kept for later.
 async fn gone(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) {
     while from.read_buf(read).await.is_ok_and(|count| count > 0) {}
 }
 
-/// Where an answer goes.
+/// The connection for an answer.
 struct Counting<'s> {
     to: WriteHalf<'s>,
     written: &'s AtomicU64,
@@ -267,7 +267,7 @@ async fn answer(to: &mut Counting<'_>, script: &Script) -> io::Result<Ended> {
         }
         let _ = match head.framing {
             Framing::Chunked => write!(text, "transfer-encoding: chunked\r\n"),
-            // More than comes, if it is to break off.
+            // Announces more bytes than it sends, for an answer that is truncated.
             Framing::Length => {
                 let missing = usize::from(script.then != Then::End);
                 let length = script.body().len() + missing;
@@ -279,7 +279,7 @@ async fn answer(to: &mut Counting<'_>, script: &Script) -> io::Result<Ended> {
         for piece in &script.pieces {
             tokio::time::sleep(piece.after).await;
             if head.framing == Framing::Chunked {
-                // In one go, so that the other side has the chunk whole.
+                // In one write, so that the client gets the whole chunk.
                 let mut chunk = format!("{:x}\r\n", piece.bytes.len()).into_bytes();
                 chunk.extend_from_slice(&piece.bytes);
                 chunk.extend_from_slice(b"\r\n");
@@ -302,7 +302,7 @@ async fn answer(to: &mut Counting<'_>, script: &Script) -> io::Result<Ended> {
     }
 }
 
-/// The next request, if there is one.
+/// Returns the next request, if there is one.
 async fn request(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) -> io::Result<Option<Asked>> {
     let head_len = loop {
         if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::model_server::Head;
 
-    /// Reads the bytes of a response, and whether the connection is closed in peace.
+    /// Returns the bytes of a response, and whether the connection was closed normally.
     async fn received(script: Script) -> (String, bool) {
         let server = ModelServer::start(vec![script]).await;
         let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -344,7 +344,7 @@ mod tests {
             .until(|seen| seen.requests.len() == 1 && seen.busy == 0)
             .await;
         assert_eq!(server.seen().requests[0].json(), serde_json::json!({}));
-        // Closes connections that are kept, too.
+        // Also closes kept connections.
         drop(server);
         let mut received = Vec::new();
         let is_peaceful = stream.read_to_end(&mut received).await.is_ok();
@@ -403,7 +403,7 @@ mod tests {
             if is_peaceful {
                 assert_eq!(received, format!("{first}{expected}"));
             } else {
-                // A reset may take what was on its way with it.
+                // A reset may lose bytes in transit.
                 assert!(format!("{first}{expected}").starts_with(&received));
             }
         }
@@ -420,7 +420,7 @@ mod tests {
         let stalling = Script::stream(&["a"], "stop").only(1, Then::Stall);
         let server = ModelServer::start(vec![Script::json(200, &1.into()), stalling]).await;
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        // Both at once.
+        // Both at the same time.
         stream
             .write_all(&b"GET / HTTP/1.1\r\n\r\n".repeat(2))
             .await
