@@ -24,7 +24,8 @@ pub use check::read_settings;
 pub use layers::{Layers, untrusted};
 pub use measured::measured_models;
 pub use model::{
-    Api, Arguments, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models, with_markers,
+    Api, Arguments, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, ToolMode, read_models,
+    with_markers,
 };
 pub use model_name::KeySource;
 pub use paths::FilePath;

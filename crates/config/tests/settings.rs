@@ -10,7 +10,7 @@ use plaincall_call::Unclosed;
 use plaincall_config::Document;
 use plaincall_config::secret::{Address, not_shown, redacted, redacted_prose, starred};
 use plaincall_config::settings::{
-    Api, Arguments, KeySource, Layers, Model, Reasoning, Settings, Syntax, read_models,
+    Api, Arguments, KeySource, Layers, Model, Reasoning, Settings, Syntax, ToolMode, read_models,
     read_settings, untrusted,
 };
 use serde_json::json;
@@ -116,8 +116,9 @@ fn every_key_of_a_model() {
         ),
         (
             none(),
-            "repair_rounds = 0",
+            "mode = 'native'\nrepair_rounds = 0",
             Model {
+                mode: Some(ToolMode::Native),
                 repair_rounds: Some(0),
                 ..none()
             },

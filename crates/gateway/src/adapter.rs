@@ -1,7 +1,5 @@
 //! The gateway as a function of bytes, without I/O.
 
-use std::sync::Arc;
-
 use plaincall_call::definitions::ChangedTool;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
@@ -13,9 +11,8 @@ use crate::error::GatewayError;
 use crate::exchange::Exchange;
 use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
-use crate::settings::{ModelSettings, settings_for};
+use crate::settings::{ModelSettings, ToolMode, settings_for};
 use crate::tool_cache::ToolCache;
-use crate::tools::OfferedTools;
 use crate::translate::{Caller, Translation, plain_plan, translate};
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
@@ -93,7 +90,7 @@ pub(crate) struct Prepared {
 /// A converted request whose reply is being read.
 #[derive(Debug)]
 pub struct Asked {
-    offer: Arc<OfferedTools>,
+    changed: Vec<ChangedTool>,
     body: Vec<u8>,
     /// The request, if a repair round may need it.
     request: ChatCompletionRequest<'static>,
@@ -161,7 +158,9 @@ impl Adapter {
                 Prepared {
                     model: model.to_owned(),
                     is_streamed: request.chat.is_streamed(),
-                    ask: self.convert(request, host).unwrap_or_else(Ask::Refused),
+                    ask: self
+                        .convert(request, body, host)
+                        .unwrap_or_else(Ask::Refused),
                 }
             }
             Err(error) => Prepared {
@@ -172,8 +171,14 @@ impl Adapter {
         }
     }
 
-    fn convert(&self, request: ClientRequest<'_>, host: Host<'_>) -> Result<Ask, GatewayError> {
+    fn convert(
+        &self,
+        request: ClientRequest<'_>,
+        body: &[u8],
+        host: Host<'_>,
+    ) -> Result<Ask, GatewayError> {
         let ClientRequest { chat, notes } = request;
+        let is_chat = matches!(notes, Notes::Chat(_));
         let is_stream = chat.is_streamed();
         let model = chat.model.as_deref().unwrap_or_default();
         let settings = settings_for(&self.models, &self.other_models, model);
@@ -183,9 +188,7 @@ impl Adapter {
         };
         let (upstream, plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
-            Translation::Unchanged(_) if matches!(notes, Notes::Chat(_)) => {
-                return Ok(Ask::Unchanged);
-            }
+            Translation::Unchanged(_) if is_chat => return Ok(Ask::Unchanged),
             Translation::Unchanged(mut chat) => {
                 let plan = plain_plan(&mut chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
@@ -193,16 +196,20 @@ impl Adapter {
         };
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
-        let body = plaincall_wire::write_bytes(&upstream);
+        let body = if settings.mode == ToolMode::Native && is_chat {
+            body.to_vec()
+        } else {
+            plaincall_wire::write_bytes(&upstream)
+        };
         let request = if plan.may_repair() {
             upstream.into_owned()
         } else {
             ChatCompletionRequest::default()
         };
-        let offer = Arc::clone(&plan.offer);
+        let changed = plan.changed.clone();
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
-            offer,
+            changed,
             body,
             request,
             exchange: Exchange::new(reply, self.stream_limits),
@@ -226,7 +233,7 @@ impl Asked {
 
     /// Returns the tools that could not be offered unchanged.
     pub fn changed_tools(&self) -> &[ChangedTool] {
-        self.offer.changed()
+        &self.changed
     }
 
     /// States whether the model server's answer is an event stream. Default: if the request asks for one.

@@ -30,6 +30,8 @@ macro_rules! counts {
 
 counts! {
     calls: "Valid calls sent to clients.",
+    native_calls: "Calls of the model server, sent unchanged.",
+    rescued_calls: "Calls that arrived as text in native mode.",
     invalid_calls: "Invalid calls, repaired or sent with unreadable arguments.",
     truncated_calls: "Calls truncated with their reply.",
     disallowed_calls: "Calls removed because none was allowed.",

@@ -53,4 +53,4 @@ pub use key::Secret;
 pub use server::{
     Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,
 };
-pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
+pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, ToolMode};

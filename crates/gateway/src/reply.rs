@@ -8,6 +8,7 @@
 //!    └──────────────────────────── the next round ◄──────────────────────────┘
 //! ```
 
+mod native;
 mod open_call;
 pub(crate) mod plan;
 mod repair;
@@ -28,6 +29,7 @@ use crate::api::encoder::ResponseSink;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::{CallIds, Secret};
+use crate::reply::native::NativeCall;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::reply::repair::{RepairReason, invalid_call_mark, without_call};
@@ -73,6 +75,8 @@ pub struct Reply<O> {
     reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
     round: Round,
+    /// The calls of the model server.
+    native: Vec<NativeCall>,
     repairs: u32,
     sent: u64,
     last_id: String,
@@ -175,6 +179,7 @@ impl<O: ResponseSink> Reply<O> {
             reader: plan.compiled.reader.with_tools(Arc::clone(&plan)),
             ids: CallIds::new(seed, taken),
             round: Round::new(&plan),
+            native: Vec::new(),
             repairs: 0,
             sent: 0,
             last_id: String::new(),
@@ -183,7 +188,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
-            counts: Counts::of_changed(plan.offer.changed()),
+            counts: Counts::of_changed(&plan.changed),
             plan,
             out,
         }
@@ -242,8 +247,10 @@ impl<O: ResponseSink> Reply<O> {
             if delta.is_some_and(|one| one.reasoning.is_some() && one.reasoning_content.is_none()) {
                 self.reasoning_name = ReasoningField::Reasoning;
             }
+            let is_native = self.plan.mode == ReplyMode::Native;
             let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
-            if !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
+            let has_call = !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null());
+            if has_call && !is_native {
                 return self.fail(native_call());
             }
             self.think(&choice.thought());
@@ -256,6 +263,9 @@ impl<O: ResponseSink> Reply<O> {
             }
             if let Some(before) = self.read(&content) {
                 self.end_before(before);
+                return Flow::Stop;
+            }
+            if is_native && self.native_calls(choice.calls()) == Flow::Stop {
                 return Flow::Stop;
             }
             if let Some(reason) = choice.finished() {
@@ -395,7 +405,7 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     fn read(&mut self, text: &str) -> Option<Before> {
-        if self.plan.mode == ReplyMode::Text {
+        if self.plan.mode != ReplyMode::Calls {
             if !text.is_empty() {
                 self.out.content(text);
             }

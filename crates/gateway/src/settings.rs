@@ -7,6 +7,8 @@ use plaincall_syntax::{Dialect, DialectError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelSettings {
+    /// How tools are offered to the model. The fields below, except `reasoning` and `developer_is_system`, apply to text mode.
+    pub mode: ToolMode,
     /// The dialect without reasoning markers. The gateway adds escaping and the key. Default: block.
     pub dialect: Dialect,
     /// Whether the markers contain a key.
@@ -21,6 +23,18 @@ pub struct ModelSettings {
     pub repair_rounds: u32,
     /// Whether messages with the role `developer` are sent as `system`, which all servers support. Default: `true`.
     pub developer_is_system: bool,
+}
+
+/// How tools are offered to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolMode {
+    /// In the prompt. The model writes its calls as text.
+    #[default]
+    Text,
+    /// As tools of the model server, whose calls are returned unchanged. A call that arrives as text in a known format becomes a
+    /// call (`spec/gateway.md` 11).
+    Native,
 }
 
 /// The markers around the reasoning in a model's text. They are recognized at the beginning of a reply (`spec/common.md` 5.1).
@@ -62,6 +76,7 @@ pub enum ArgumentMode {
 impl Default for ModelSettings {
     fn default() -> Self {
         Self {
+            mode: ToolMode::default(),
             dialect: Dialect::block(),
             markers: Markers::default(),
             reasoning: Some(ReasoningSpan::think()),

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::compiled::CompiledDialect;
 use crate::error::GatewayError;
-use crate::settings::ModelSettings;
+use crate::settings::{ModelSettings, ToolMode};
 
 /// The tools that a request offers.
 #[derive(Debug, Default)]
@@ -114,7 +114,10 @@ impl OfferedTools {
         // The lock is not held meanwhile.
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
         let new = ToolPrompt {
-            prompt: self.prompt(&compiled.prompt_dialect, one_call)?.into(),
+            prompt: match settings.mode {
+                ToolMode::Text => self.prompt(&compiled.prompt_dialect, one_call)?.into(),
+                ToolMode::Native => "".into(),
+            },
             compiled: Arc::new(compiled),
             settings: settings.clone(),
             key,

@@ -3,6 +3,7 @@
 mod client_texts;
 mod conversation;
 mod instructions;
+pub(crate) mod native;
 
 use std::collections::HashSet;
 
@@ -13,12 +14,13 @@ use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Messag
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::settings::{ArgumentMode, Markers, ModelSettings};
+use crate::settings::{ArgumentMode, Markers, ModelSettings, ToolMode};
 use crate::tool_cache::ToolCache;
 use crate::tools::{Choice, OfferedTools, ToolPrompt};
 use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
+use crate::translate::native::native;
 
 /// The field of a result that states that its call failed. Other APIs than chat completions have it.
 pub(crate) const IS_ERROR: &str = "is_error";
@@ -33,7 +35,7 @@ pub enum Translation<'r> {
     Unchanged(ChatCompletionRequest<'r>),
     /// The request was translated.
     Changed {
-        /// The request for the model server.
+        /// The request for the model server. In native mode, it is the client's; only roles may differ.
         upstream: ChatCompletionRequest<'r>,
         /// The plan for reading the reply.
         plan: Box<ReplyPlan>,
@@ -58,7 +60,8 @@ impl<'c> Caller<'c> {
 }
 
 /// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::translation::Reply) has an example. All texts of
-/// the client are untrusted and escaped. Instructions for the next reply are at the very end, so the text before is stable.
+/// the client are untrusted and escaped. Instructions for the next reply are at the very end, so the text before is stable. In
+/// native mode, tools and texts are not changed.
 ///
 /// # Errors
 /// Returns an error for invalid tools, choices and settings, and for `n` above 1.
@@ -68,6 +71,9 @@ pub fn translate<'r>(
     caller: Caller<'_>,
     offers: &ToolCache,
 ) -> Result<Translation<'r>, GatewayError> {
+    if settings.mode == ToolMode::Native {
+        return native(request, settings, caller.secret, offers);
+    }
     let is_given = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
     if request.unknown.get("functions").is_some_and(is_given) {
         let message = "`functions` is not supported; use `tools`";
@@ -141,6 +147,7 @@ pub fn translate<'r>(
     let plan = ReplyPlan {
         compiled: prompt.compiled,
         untrusted: untrusted.unwrap_or_default().into(),
+        changed: offer.changed().to_vec(),
         secret: caller.secret.clone(),
         offer,
         choice,
@@ -162,8 +169,8 @@ pub fn translate<'r>(
     })
 }
 
-/// Plans the reply to a request without tools and without calls, whose text is sent as it is. For APIs other than the
-/// model server's.
+/// Plans a reply whose text is sent as it is: that to a request without tools and without calls, for APIs other than the model
+/// server's, or that of a model server that has tools itself.
 ///
 /// # Errors
 /// Returns an error for invalid settings.
@@ -186,6 +193,7 @@ pub(crate) fn plain_plan(
     Ok(ReplyPlan {
         compiled: prompt.compiled,
         untrusted: Vec::new().into(),
+        changed: Vec::new(),
         secret: secret.clone(),
         offer,
         choice: Choice::None,
@@ -194,7 +202,10 @@ pub(crate) fn plain_plan(
         repair_rounds: 0,
         stops_anywhere: false,
         includes_usage: request.includes_usage(),
-        mode: ReplyMode::Text,
+        mode: match settings.mode {
+            ToolMode::Text => ReplyMode::Text,
+            ToolMode::Native => ReplyMode::Native,
+        },
         taken: HashSet::new(),
     })
 }

@@ -3,6 +3,7 @@
 use plaincall_gateway::ModelSettings;
 
 mod messages;
+mod native;
 mod replies;
 mod responses;
 mod serving;

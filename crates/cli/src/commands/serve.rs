@@ -17,7 +17,7 @@ use plaincall_config::settings::{Model, Reasoning, measured_models, read_models}
 use plaincall_config::{self as config};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
-    Upstream,
+    ToolMode, Upstream,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -304,6 +304,7 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
         reasoning: reasoning.or(markers),
         in_reasoning: Some(options.in_reasoning),
         unclosed: Some(options.unclosed.unclosed()),
+        mode: Some(options.mode),
         arguments: Some(options.arguments),
         repair_rounds: Some(options.repair_rounds),
         developer_role: Some(options.developer_role),
@@ -313,6 +314,10 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
 
 fn settings(model: &Model) -> ModelSettings {
     let mut settings = ModelSettings::default();
+    settings.mode = match model.mode.unwrap_or_default() {
+        config::settings::ToolMode::Text => ToolMode::Text,
+        config::settings::ToolMode::Native => ToolMode::Native,
+    };
     settings.dialect = model.dialect();
     settings.markers = match model.keyed {
         Some(true) => Markers::Keyed,

@@ -17,7 +17,7 @@ use crate::{Document, FileError, Location, child};
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "arguments repair_rounds developer_role";
+pub(super) const SERVED: &str = "mode arguments repair_rounds developer_role";
 /// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "url replay kind model key_env key_file temperature max_tokens extra";
 
@@ -87,6 +87,10 @@ pub struct Model {
     /// Whether markers include a random key for each conversation, so that untrusted text cannot contain a call. Default: `false`.
     pub keyed: Option<bool>,
 
+    /// How `plaincall serve` offers tools: `text` in the prompt, `native` as tools of the model server. Only in the file of
+    /// `--models`. Default: that of `--mode`.
+    pub mode: Option<ToolMode>,
+
     /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
     pub arguments: Option<Arguments>,
 
@@ -123,6 +127,18 @@ pub enum Syntax {
     Block,
     /// The emoji-bracket syntax.
     Emoji,
+}
+
+/// How tools are offered to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum ToolMode {
+    /// In the prompt. The model writes its calls as text.
+    #[default]
+    Text,
+    /// As tools of the model server. Its calls are returned unchanged, and complete calls that arrive as text become calls.
+    Native,
 }
 
 /// When the arguments of a call are sent to a client.
@@ -256,6 +272,7 @@ impl Model {
             in_reasoning: self.in_reasoning.or(base.in_reasoning),
             unclosed: self.unclosed.or(base.unclosed),
             keyed: self.keyed.or(base.keyed),
+            mode: self.mode.or(base.mode),
             arguments: self.arguments.or(base.arguments),
             repair_rounds: self.repair_rounds.or(base.repair_rounds),
             developer_role: self.developer_role.or(base.developer_role),

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField, Usage};
+use plaincall_wire::openai::{
+    ChatCompletion, ChatCompletionChunk, ReasoningField, ToolCall, Usage,
+};
 use plaincall_wire::sse::encode_comment;
 
 use crate::error::GatewayError;
@@ -44,6 +46,21 @@ pub trait ResponseSink {
 
     /// Appends a piece of the JSON text of a call's arguments.
     fn arguments(&mut self, index: u64, piece: &str);
+
+    /// Appends a piece of a call that the model server made: the whole, or one delta. The first piece has an id and a name.
+    fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
+        if is_first {
+            self.call(index, piece.id.as_deref().unwrap_or_default(), piece.name());
+        }
+        if !piece.arguments().is_empty() {
+            self.arguments(index, piece.arguments());
+        }
+    }
+
+    /// Returns whether a call may continue after another one has begun.
+    fn can_interleave(&self) -> bool {
+        false
+    }
 
     /// Ends the reply with a finish reason.
     fn finish(&mut self, reason: &str);
@@ -102,6 +119,14 @@ impl<T: ResponseSink + ?Sized> ResponseSink for Box<T> {
 
     fn arguments(&mut self, index: u64, piece: &str) {
         (**self).arguments(index, piece);
+    }
+
+    fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
+        (**self).native_call(index, is_first, piece);
+    }
+
+    fn can_interleave(&self) -> bool {
+        (**self).can_interleave()
     }
 
     fn finish(&mut self, reason: &str) {

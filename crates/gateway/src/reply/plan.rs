@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use plaincall_call::definitions::ChangedTool;
 use plaincall_call::{ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
@@ -16,6 +17,8 @@ use crate::tools::{Choice, OfferedTools};
 pub struct ReplyPlan {
     pub(crate) compiled: Arc<CompiledDialect>,
     pub(crate) untrusted: Arc<[String]>,
+    /// The tools that the model server does not get as the client defines them.
+    pub(crate) changed: Vec<ChangedTool>,
     pub(crate) secret: Secret,
     pub(crate) offer: Arc<OfferedTools>,
     pub(crate) choice: Choice,
@@ -36,6 +39,8 @@ pub(crate) enum ReplyMode {
     Calls,
     /// The text is sent as it is, because the request has no tools and no calls.
     Text,
+    /// The model server has tools, and its calls are sent unchanged.
+    Native,
 }
 
 impl ReplyPlan {
@@ -78,7 +83,7 @@ impl ReplyPlan {
 
     /// Returns whether invalid calls are repaired, hidden from the client.
     pub(crate) fn may_repair(&self) -> bool {
-        !self.streams_arguments() && self.choice != Choice::None
+        self.mode == ReplyMode::Calls && !self.streams_arguments() && self.choice != Choice::None
     }
 
     /// Returns whether the client requested the usage at the end of the stream.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::chunk::ChatCompletionChunk;
 use super::error::{ErrorBody, ErrorObject};
+use super::message::ToolCall;
 use super::response::Usage;
 use crate::ToJson;
 use crate::json::Json;
@@ -161,6 +162,17 @@ impl ChunkWriter {
         out.extend_from_slice(b",\"function\":{\"arguments\":");
         write_to(&piece, out);
         out.extend_from_slice(b"}}]");
+        self.end(None, out);
+    }
+
+    /// Writes a piece of a call as another server wrote it, with this index.
+    pub fn call_piece(&mut self, index: u64, piece: &ToolCall<'_>, out: &mut Vec<u8>) {
+        let mut piece = piece.clone();
+        piece.index = Some(index);
+        self.begin(out);
+        out.extend_from_slice(b"\"tool_calls\":[");
+        one_line(out, |out| write_to(&piece, out));
+        out.push(b']');
         self.end(None, out);
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS};
+use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS, ToolMode};
 
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
@@ -98,11 +98,21 @@ pub(crate) struct ServeOptions {
     /// A TOML file with settings for individual models, which override the options below.
     ///
     /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
-    /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and
-    /// `developer_role`. `*` in a name matches any characters. A name without `*` takes precedence over all others,
+    /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `mode`, `arguments`, `unclosed`,
+    /// `repair_rounds` and `developer_role`. `*` in a name matches any characters. A name without `*` takes precedence over all others,
     /// then the name with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
+
+    /// How tools are offered: `text` in the prompt, for any model; `native` as tools of the model server, whose calls are
+    /// returned unchanged. In `native` mode, a complete call that arrives as text in a known format becomes a call.
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "text",
+        help_heading = "Model"
+    )]
+    pub(crate) mode: ToolMode,
 
     #[command(flatten)]
     pub(crate) teaching: TeachingOptions,

@@ -1,7 +1,9 @@
 //! A reply as one complete response.
 
 use plaincall_wire::Json;
-use plaincall_wire::openai::{ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage};
+use plaincall_wire::openai::{
+    CallArguments, ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage,
+};
 
 use crate::api::encoder::{Encoder, ResponseSink};
 use crate::error::GatewayError;
@@ -16,8 +18,7 @@ pub struct CompleteResponse {
     reasoning: String,
     reasoning_name: Option<ReasoningField>,
     refusal: String,
-    /// Ids, names and arguments.
-    calls: Vec<(String, String, String)>,
+    calls: Vec<ToolCall<'static>>,
     finish_reason: Option<String>,
     usage: Option<Usage<'static>>,
     bytes: Vec<u8>,
@@ -61,11 +62,7 @@ impl CompleteResponse {
         };
         let refusal = Some(self.refusal).filter(|text| !text.is_empty());
         message.refusal = refusal.map(Into::into);
-        let calls = self.calls.into_iter();
-        let calls: Vec<ToolCall<'_>> = calls
-            .map(|(id, name, arguments)| ToolCall::new(id, name, arguments))
-            .collect();
-        message.tool_calls = Some(calls).filter(|calls| !calls.is_empty());
+        message.tool_calls = Some(self.calls).filter(|calls| !calls.is_empty());
         choice.message = Some(message);
         choice.logprobs = choice.logprobs.map(|_| Json::default());
         choice.finish_reason = self.finish_reason.map(Into::into);
@@ -92,15 +89,34 @@ impl ResponseSink for CompleteResponse {
     }
 
     fn call(&mut self, _index: u64, id: &str, name: &str) {
-        let call = (id.to_owned(), name.to_owned(), String::new());
+        let call = ToolCall::new(id.to_owned(), name.to_owned(), String::new());
         self.calls.push(call);
     }
 
     fn arguments(&mut self, index: u64, piece: &str) {
         let index = usize::try_from(index).ok();
-        if let Some((.., arguments)) = index.and_then(|index| self.calls.get_mut(index)) {
-            arguments.push_str(piece);
+        let call = index.and_then(|index| self.calls.get_mut(index));
+        let function = call.and_then(|call| call.function.as_mut());
+        match function.map(|function| &mut function.arguments) {
+            Some(Some(CallArguments::Text(arguments))) => arguments.to_mut().push_str(piece),
+            Some(arguments @ None) => {
+                *arguments = Some(CallArguments::Text(piece.to_owned().into()));
+            }
+            // Its arguments are complete.
+            Some(Some(_)) | None => {}
         }
+    }
+
+    fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
+        if is_first {
+            self.calls.push(piece.clone().into_owned());
+        } else {
+            self.arguments(index, piece.arguments());
+        }
+    }
+
+    fn can_interleave(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, reason: &str) {

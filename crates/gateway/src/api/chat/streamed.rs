@@ -1,7 +1,8 @@
 //! A reply as an event stream.
 
 use plaincall_wire::openai::{
-    ChatCompletionChunk, ChunkHead, ChunkWriter, ReasoningField, Usage, done_event, error_event,
+    ChatCompletionChunk, ChunkHead, ChunkWriter, ReasoningField, ToolCall, Usage, done_event,
+    error_event,
 };
 
 use crate::api::encoder::{Encoder, MAX_NAME, ResponseSink};
@@ -92,6 +93,14 @@ impl ResponseSink for StreamedResponse {
 
     fn arguments(&mut self, index: u64, piece: &str) {
         self.write(|writer, out| writer.arguments(index, piece, out));
+    }
+
+    fn native_call(&mut self, index: u64, _is_first: bool, piece: &ToolCall<'_>) {
+        self.write(|writer, out| writer.call_piece(index, piece, out));
+    }
+
+    fn can_interleave(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, reason: &str) {

@@ -1,0 +1,132 @@
+//! Requests and native calls of chat completions.
+
+use plaincall_gateway::translation::{Ask, ClientApi};
+use plaincall_wire::sse::Decoder;
+use serde_json::{Value, json};
+
+use crate::native::model::{ask, asked, completion, fed, stream};
+use crate::replies::model::request;
+
+fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
+    json!({"tool_calls": [{"index": index, "id": id, "type": "function",
+        "function": {"name": name, "arguments": arguments}, "extra_content": {"signature": "s"}}]})
+}
+
+fn piece(index: u64, arguments: &str) -> Value {
+    json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
+}
+
+/// The deltas that the client gets, without the first one, which has the role.
+fn deltas(bytes: &[u8]) -> Vec<Value> {
+    let mut decoder = Decoder::new();
+    let events = decoder
+        .feed(bytes)
+        .map(|event| event.unwrap().data.into_owned());
+    let chunks = events.filter(|data| data != "[DONE]");
+    let choices = chunks.map(|data| {
+        let chunk: Value = serde_json::from_str(&data).unwrap();
+        assert_eq!(chunk.get("error"), None, "{data}");
+        chunk["choices"][0].clone()
+    });
+    let choices: Vec<Value> = choices.collect();
+    assert_eq!(choices[0]["delta"]["role"], "assistant");
+    choices[1..].to_vec()
+}
+
+#[test]
+fn a_request_is_sent_byte_for_byte() {
+    let body = request(
+        &json!({"tool_choice": "required", "temperature": 0.5, "messages": [
+        {"role": "developer", "content": "!!!GADGET_START:add"},
+        {"role": "user", "content": "Add."},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "5"}]}),
+    );
+    let body = serde_json::to_string_pretty(&body).unwrap();
+    let Ask::Asked(asked) = ask(ClientApi::Chat, &body) else {
+        panic!("it has tools");
+    };
+    assert_eq!(asked.body(), body.as_bytes());
+    assert_eq!(asked.changed_tools(), []);
+}
+
+#[test]
+fn what_cannot_be_read_as_a_call_passes_through() {
+    for fields in [
+        json!({"tools": []}),
+        json!({"tool_choice": "none"}),
+        json!({"tool_choice": {"type": "custom", "custom": {"name": "x"}}}),
+        json!({"n": 2}),
+        json!({"logprobs": true}),
+        json!({"tools": [{"type": "custom", "custom": {"name": "x"}}]}),
+    ] {
+        let asked = ask(ClientApi::Chat, &request(&fields).to_string());
+        assert!(matches!(asked, Ask::Unchanged), "{fields}: {asked:?}");
+    }
+}
+
+#[test]
+fn native_calls_are_returned_unchanged() {
+    let pieces = [
+        json!({"content": "I "}),
+        json!({"content": "add.\n"}),
+        call(0, "abc", "add", ""),
+        piece(0, "{\"a\":"),
+        piece(0, " 5}"),
+        // It fits no schema, and is sent all the same.
+        call(1, "def", "now", "{\"never\": [defined"),
+        piece(0, " "),
+    ];
+    for size in [1, 7, usize::MAX] {
+        let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+        let bytes = fed(&mut asked, &stream(&pieces, "tool_calls"), size);
+        let found = deltas(&bytes);
+        let (last, found) = found.split_last().unwrap();
+        let found: Vec<&Value> = found.iter().map(|choice| &choice["delta"]).collect();
+        assert_eq!(found, pieces.iter().collect::<Vec<_>>());
+        assert_eq!(last["finish_reason"], "tool_calls");
+        let counts = asked.counts();
+        assert_eq!((counts.native_calls, counts.calls), (2, 0));
+    }
+}
+
+#[test]
+fn servers_that_give_calls_no_index_or_the_same_are_understood() {
+    let whole = |id: &str, index: Option<u64>| {
+        let mut delta = call(0, id, "now", "{}");
+        delta["tool_calls"][0]["index"] = json!(index);
+        delta
+    };
+    for pieces in [
+        [whole("a", Some(0)), whole("b", Some(0))],
+        [whole("a", None), whole("b", None)],
+        [whole("", None), whole("", None)],
+    ] {
+        let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+        let found = deltas(&fed(&mut asked, &stream(&pieces, "stop"), usize::MAX));
+        let calls = found
+            .iter()
+            .filter_map(|choice| choice["delta"]["tool_calls"].get(0));
+        let calls: Vec<&Value> = calls.collect();
+        assert_eq!(calls.len(), 2, "{found:?}");
+        assert_eq!([&calls[0]["index"], &calls[1]["index"]], [0, 1]);
+        assert_ne!(calls[0]["id"], calls[1]["id"]);
+        // Some servers report an ordinary end.
+        assert_eq!(found[2]["finish_reason"], "tool_calls");
+    }
+}
+
+#[test]
+fn complete_answers_keep_their_calls() {
+    let calls = json!([
+        {"id": "abc", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 5}"}, "extra_content": {"signature": "s"}},
+        {"id": "def", "type": "function", "function": {"name": "unknown", "arguments": ""}},
+    ]);
+    let message =
+        json!({"role": "assistant", "content": null, "annotations": [], "tool_calls": calls});
+    let mut asked = asked(ClientApi::Chat, &request(&json!({"stream": false})));
+    let answer = completion(&message, "tool_calls");
+    let found: Value = serde_json::from_slice(&fed(&mut asked, &answer, usize::MAX)).unwrap();
+    assert_eq!(found, serde_json::from_slice::<Value>(&answer).unwrap());
+}
