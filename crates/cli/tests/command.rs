@@ -1,4 +1,4 @@
-//! The command as a process: what goes in, what comes out, how it ends.
+//! The command as a process: its input, its output and its exit status.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 

@@ -1,6 +1,6 @@
 //! The pictures of the README: the live view of the first example, and the page of its run.
 //!
-//! `cargo xtask pictures` records them. The tests compare them with what the program shows today.
+//! `cargo xtask pictures` records them. The tests compare them with the program's current output.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

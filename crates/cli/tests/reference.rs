@@ -20,7 +20,7 @@ fn reference_is_up_to_date() {
     check("command-line.md", &command_line::page());
 }
 
-/// What the page shows is right by the schema, and the schema is one.
+/// The example of the page is valid by the schema, and the schema is valid.
 #[test]
 fn the_example_of_the_configuration_fits_its_schema() {
     let page = plaincall_config::settings::reference();
@@ -51,7 +51,7 @@ fn measured_models_are_up_to_date() {
     check("../crates/config/src/models.toml", &measured::models());
 }
 
-/// The defaults that are compiled in are those of the file.
+/// The compiled defaults are those of the file.
 #[test]
 fn measured_models_are_read() {
     let read: Vec<&str> = plaincall_config::settings::measured_models()

@@ -1,4 +1,4 @@
-//! `plaincall run` on real processes: in a pipe, on a pseudo-terminal, and what is left of its tools afterwards.
+//! `plaincall run` with real processes: in a pipe, on a pseudo-terminal, and the cleanup of tools.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! `plaincall serve` as a process: its messages, its answers, its end.
+//! `plaincall serve` as a process: its messages, answers and exit status.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -69,7 +69,7 @@ impl Serving {
         TcpStream::connect(&self.address).unwrap()
     }
 
-    /// Sends a request, with the headers that are given.
+    /// Sends a request with these headers.
     fn ask(&self, line: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = self.connect();
         let length = body.len();
@@ -80,7 +80,7 @@ impl Serving {
         stream
     }
 
-    /// The status line and the body of the answer to a file of the example.
+    /// Returns the status line and the body of the answer to a file of the example.
     fn post(&self, headers: &str, file: &str) -> (String, String) {
         let body = fs::read_to_string(format!("{EXAMPLE}/{file}")).unwrap();
         answer(self.ask("POST /v1/chat/completions", headers, &body))
@@ -90,7 +90,7 @@ impl Serving {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Waits for its end, and gives its status, the lines of its log and its notes.
+    /// Waits for the end, and returns the status, the lines of the log and the notes.
     fn ended(mut self) -> (Option<i32>, Vec<String>, String) {
         let mut notes = String::new();
         self.notes.read_to_string(&mut notes).unwrap();
@@ -102,7 +102,7 @@ impl Serving {
         )
     }
 
-    /// Ends it, and gives the lines of its log.
+    /// Ends the process, and returns the lines of its log.
     fn end(self) -> Vec<String> {
         self.signal(Signal::INT);
         let (status, lines, _) = self.ended();
@@ -111,7 +111,7 @@ impl Serving {
     }
 }
 
-/// The status line and the body of an answer.
+/// Returns the status line and the body of an answer.
 fn answer(mut stream: TcpStream) -> (String, String) {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -183,7 +183,7 @@ fn contents_are_logged_only_with_the_option() {
     }
 }
 
-/// A server that takes a request and never answers it, and the first line of what it gets.
+/// A server that accepts a request and never answers it; returns the first line of the request.
 fn silent() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -237,7 +237,7 @@ fn how_it_ends() {
         while !requests.recv().unwrap().starts_with("POST") {}
         for signal in signals {
             serving.signal(*signal);
-            // The next one is sent when this one was received.
+            // The next one is sent after this one was received.
             let mut note = String::new();
             while !note.contains("shutting down: ")
                 && serving.notes.read_line(&mut note).unwrap() > 0
@@ -252,7 +252,7 @@ fn how_it_ends() {
         }
         let (found, lines, notes) = serving.ended();
         assert_eq!(found, status, "{options:?} {notes}");
-        // What is cut has its line too.
+        // A truncated request has a line too.
         assert_eq!(lines.len(), 1, "{options:?} {lines:?}");
     }
 }
@@ -273,7 +273,7 @@ fn it_announces_its_end_and_still_answers() {
     assert_eq!((status, lines.len()), (Some(0), 1));
 }
 
-/// The message about wrong usage, and the exit status.
+/// Returns the message about wrong usage, and the exit status.
 fn refused(arguments: &[&str]) -> (String, Option<i32>) {
     let output = plaincall().args(arguments).output().unwrap();
     (
@@ -420,16 +420,16 @@ fn keys_of_a_file_are_its_lines() {
     serving.end();
 }
 
-/// Shells begin with few; each connection is one.
+/// Shells start with a low limit; each connection is one file.
 #[test]
 fn as_many_files_as_the_system_lets_it_have() {
     let mut command = Command::new("sh");
-    // The limit that a process may raise, and the one that it may not.
+    // The soft limit, which a process may raise, and the hard limit.
     let limits = "ulimit -Sn 60; ulimit -Hn 128; exec \"$0\" \"$@\"";
     command.args(["-c", limits, env!("CARGO_BIN_EXE_plaincall"), "serve"]);
     command.args(["--listen", "127.0.0.1:0", "--upstream", &replies()]);
     let serving = Serving::of(command.env_clear());
-    // Where the system shows the limits.
+    // Where the system reports the limits.
     let limits = fs::read_to_string(format!("/proc/{}/limits", serving.process.id()));
     if let Ok(limits) = limits {
         let open = limits
@@ -444,7 +444,7 @@ fn as_many_files_as_the_system_lets_it_have() {
     assert_eq!(status, Some(0));
 }
 
-/// Requests that announce a body and send none of it, or little, take no memory for the rest of it.
+/// Requests that announce a body and send none or little of it take no memory for the rest.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_announced_body_takes_no_memory() {

@@ -1,4 +1,4 @@
-//! `plaincall show` on the records in `records/`: one event a line, without numbers and checksums.
+//! `plaincall show` for the logs in `records/`: one event per line, without numbers and checksums.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

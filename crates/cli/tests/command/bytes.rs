@@ -1,4 +1,4 @@
-//! Bytes that are no text, and characters that chunks cut.
+//! Bytes that are not text, and characters that chunks split.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use crate::command::process::run;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Texts in which a cut at any byte matters: characters of two, three and four bytes, broken ones, markers, line ends.
+/// Texts in which a split at any byte matters: characters of two, three and four bytes, invalid ones, markers, line
+/// ends.
 const TEXTS: &[&[u8]] = &[
     "é\u{20ac}\u{1F6E0}\u{FE0F}[a \u{1F600}]\r\nü\u{1F6E0}[/end]\r\n".as_bytes(),
     "\u{feff}!!!GADGET_START:Ünï:\u{4e2d}\r\n!!!ARG:\u{645}\r\n\u{1F468}\u{200D}\u{1F469}\r\n!!!GADGET_END\r\n".as_bytes(),

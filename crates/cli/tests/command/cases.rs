@@ -1,15 +1,16 @@
-//! The files in `cases/`: a command line, what it is given, and what comes of it.
+//! The files in `cases/`: a command line, its input and its result.
 //!
-//! The first line is the command line; `'…'` keeps blanks together. Then come sections, each begun by a line with
+//! The first line is the command line; `'…'` keeps blanks together. Sections follow. A line with `===` begins each of
+//! them:
 //! `===`:
 //!
 //! - `=== file NAME`: a file in the directory in which the command runs,
 //! - `=== stdin`: its standard input,
-//! - `=== status N`, `=== stdout`, `=== stderr`: what came of it. A section that is not there is empty.
+//! - `=== status N`, `=== stdout`, `=== stderr`: the result. A missing section is empty.
 //!
 //! `escaped` at the end of a heading means that `\n`, `\r`, `\t`, `\\` and `\xHH` represent those bytes and that line
-//! ends do not count. What comes out is written so where it is not text that ends with a line end.
-//! With `SNAPSHOTS=overwrite` what came of it is written instead of compared.
+//! ends do not count. Output that is not text with a line end is written in this form. With `SNAPSHOTS=overwrite` the
+//! result is written instead of compared.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -29,7 +30,7 @@ fn cases() {
         .collect();
     paths.sort();
     assert!(paths.len() > 30, "the cases were not found");
-    // Each is a process that mostly starts and ends.
+    // Each is a process that takes most of its time to start and end.
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -48,7 +49,7 @@ fn check(path: &Path) {
     assert_data_eq!(found, Data::read_from(path, None).raw());
 }
 
-/// The case with what comes of its command line now. The directory in which it runs is `DIR` there.
+/// Returns the case with the current result of its command line. Its directory is written as `DIR`.
 pub(crate) fn replayed(case: &str) -> String {
     let given = match case.find("=== status") {
         Some(at) => &case[..at],
@@ -90,7 +91,7 @@ fn outcome(ran: &Ran) -> String {
     text
 }
 
-/// The words of a command line.
+/// Returns the words of a command line.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
@@ -126,7 +127,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Bytes as `unescaped` reads them, with a line for each line.
+/// Formats bytes for `unescaped`, with a line for each line.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! `plaincall conform`: our own parser through the interface for others, and parsers that are wrong.
+//! `plaincall conform`: our own parser through the public interface, and parsers with errors.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn our_parser_conforms() {
     };
     assert!(examples > 350 && passed > examples, "{output}");
     assert_eq!((failed, unsupported), (0, 0), "{output}");
-    // Each topic has examples of its own.
+    // Each topic has its own examples.
     for topic in ["common", "block", "emoji", "limits"] {
         let (status, output, _) = conform(&["--free", "--topic", topic], &OURS);
         assert_eq!(status, Some(0));
@@ -76,8 +76,8 @@ fn a_wrong_answer_is_shown() {
     );
 }
 
-/// Pieces of text may be cut in any way; keys beyond those of the example do not matter; what the example leaves out must be
-/// absent.
+/// Text may be split anywhere; keys beyond those of the example do not matter; keys that the example requires to be
+/// absent must be absent.
 #[test]
 fn answers_are_compared_as_the_definition_requires() {
     let one = ["--id", "block/2.1/1"];
@@ -144,7 +144,7 @@ fn a_parser_that_ends_hangs_or_writes_something_else() {
     );
 }
 
-/// Ctrl-C ends the parser with what it has started.
+/// Ctrl-C ends the parser and the processes that it has started.
 #[test]
 fn interrupted() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Texts that are large, on one line.
+//! Large texts on one line.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -8,10 +8,10 @@ use crate::command::process::{Ran, run_command};
 
 const MIB: usize = 1 << 20;
 
-/// More than the command needs for itself, in MiB; a copy of the text would not find room in it.
+/// The memory limit beyond the command's own needs, in MiB. A copy of the text would exceed it.
 const SPARE: usize = 6;
 
-/// What the command needs for itself, in MiB: most of it is its code, which grows.
+/// The memory that the command itself needs, in MiB. Most of it is code, which grows.
 fn own() -> usize {
     static OWN: OnceLock<usize> = OnceLock::new();
     *OWN.get_or_init(|| {
@@ -27,7 +27,7 @@ fn run_within(mib: usize, arguments: &str, stdin: &[u8]) -> Ran {
     run_command(Command::new("sh").args(["-c", &script]), stdin)
 }
 
-/// A line of prose, with some text that begins like a marker now and then.
+/// A line of prose that sometimes contains the beginning of a marker.
 fn prose(len: usize) -> Vec<u8> {
     b"the quick brown fox !!! jumps over !!!GADGET_ the lazy dog "
         .iter()
@@ -44,7 +44,7 @@ fn call(len: usize) -> Vec<u8> {
     text
 }
 
-/// What is held is a small multiple of the text; events hold nothing of it.
+/// The memory is a small multiple of the text; events keep no text.
 fn check(len: usize, most: Duration) {
     let begun = Instant::now();
     let mib = len / MIB;
@@ -52,7 +52,7 @@ fn check(len: usize, most: Duration) {
     assert_eq!(ran.status, Some(0), "{}", ran.stderr());
     assert!(ran.stdout.len() > len);
 
-    // A value is printed twice, as it is and as it is meant.
+    // A value is printed twice: as written and as converted.
     let ran = run_within(6 * mib / 4 + own(), "parse", &call(len / 4));
     assert_eq!(ran.status, Some(0), "{}", ran.stderr());
     assert!(ran.stdout.len() > len / 2);
@@ -78,7 +78,7 @@ fn very_long_line() {
     check(1024 * MIB, Duration::from_mins(10));
 }
 
-/// Each diagnostic costs the same at any place on a line of any length.
+/// Each diagnostic costs the same at any position on a line of any length.
 #[test]
 fn many_diagnostics_on_one_line() {
     let text = "word !!!GADGET_END ".repeat(20_000);

@@ -1,4 +1,4 @@
-//! `plaincall mcp`: our tools for a client, and the tools of servers.
+//! `plaincall mcp serve`, and the tools of servers.
 
 #![allow(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::command::process::{plaincall, run, run_command};
 
-/// How long is waited for what must come.
+/// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const TOOLS: &str = r#"
@@ -75,7 +75,7 @@ fn lines(messages: &[Value]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Calls tools, all at once, and looks at what comes back: texts, or the error of the protocol.
+/// Calls tools concurrently and checks the results: texts, or the error of the protocol.
 fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
     let directory = tools();
     let mut messages = vec![initialize()];
@@ -197,7 +197,7 @@ fn allow_and_deny_for_a_client() {
     check(&["--yes"], &[put, secret, root]);
 }
 
-/// A client that talks to the command as long as it likes.
+/// A client that exchanges messages with the command for any time.
 struct Client {
     process: Child,
     input: Option<ChildStdin>,
@@ -238,7 +238,7 @@ impl Client {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Writes a line as it is, and reads the answer.
+    /// Writes a line unchanged, and reads the answer.
     fn ask_raw(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().unwrap();
         input.write_all(&[line, b"\n"].concat()).unwrap();
@@ -247,14 +247,14 @@ impl Client {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Calls the tool that waits, and returns its process when that is there.
+    /// Calls the tool that waits, and returns its process as soon as it exists.
     fn wait(&mut self, directory: &Path) -> String {
         self.send(&request(7, "tools/call", &json!({"name": "wait"})));
         written_id(directory)
     }
 }
 
-/// The process that has written its number into `id`, when it is there.
+/// Returns the process that has written its number into `id`, as soon as it exists.
 fn written_id(directory: &Path) -> String {
     let since = Instant::now();
     loop {
@@ -410,7 +410,7 @@ fn a_signal_ends_servers_that_are_listed() {
     }
 }
 
-/// The temporary directory of the tools is gone.
+/// The temporary directory of the tools is removed.
 fn left(directory: &Path) {
     let mut left: Vec<_> = fs::read_dir(directory)
         .unwrap()
@@ -485,7 +485,7 @@ read        read_result  id: string, from?: integer, bytes?: integer
     assert!(ran.stderr().contains("mcp.json:2:19"), "{}", ran.stderr());
 }
 
-/// What cannot be read is answered, and what a client has cut in the middle of a character is read.
+/// Invalid lines are answered, and a character that a client has split is read.
 #[test]
 fn lines_that_are_hard_to_read() {
     let directory = tools();

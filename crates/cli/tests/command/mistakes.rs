@@ -44,7 +44,7 @@ fn mistakes() {
     assert_data_eq!(found.join(RULE), Data::read_from(&path, None).raw());
 }
 
-/// Each mistake is found, and the message is made for people: it ends in advice or names what was found.
+/// Each mistake is found, and its message contains advice or names the value.
 #[test]
 fn every_mistake_is_reported() {
     let table = include_str!("mistakes.txt");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// What became of a process.
+/// The result of a process.
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: Vec<u8>,
@@ -50,7 +50,7 @@ pub(crate) fn run_command(command: &mut Command, stdin: &[u8]) -> Ran {
     let mut pipe = child.stdin.take().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
-            // A command that stops reading is a result of its own.
+            // The status and the output show whether a command stopped reading.
             if let Err(error) = pipe.write_all(stdin) {
                 assert_eq!(error.kind(), ErrorKind::BrokenPipe);
             }

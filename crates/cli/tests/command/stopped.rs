@@ -1,4 +1,4 @@
-//! Commands that are stopped from outside.
+//! Commands that are interrupted.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::process::plaincall;
 
-/// The command at work, with pipes to it and from it.
+/// A running command with pipes to it and from it.
 fn started(arguments: &[&str]) -> Child {
     plaincall()
         .args(arguments)
@@ -33,7 +33,7 @@ fn interrupted() {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"text").unwrap();
         if arguments.contains(&"--events") {
-            // The event shows that the process is at work.
+            // The event shows that the process is running.
             let mut line = String::new();
             let mut stdout = BufReader::new(child.stdout.take().unwrap());
             stdout.read_line(&mut line).unwrap();
@@ -50,7 +50,7 @@ fn interrupted() {
     }
 }
 
-/// Waits until the process has taken what was written and waits for more.
+/// Waits until the process has read its input and waits for more.
 fn wait_until_reading(child: &Child) {
     let state = format!("/proc/{}/stat", child.id());
     let wait = format!("/proc/{}/wchan", child.id());
@@ -68,7 +68,7 @@ fn wait_until_reading(child: &Child) {
     panic!("the process never waited for input");
 }
 
-/// Whether the process has set a handler for Ctrl-C.
+/// Returns whether the process has a handler for Ctrl-C.
 fn handles_interrupts(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status
@@ -78,7 +78,7 @@ fn handles_interrupts(child: &Child) -> bool {
     caught.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// The reader of the output may stop at any time; that is no error.
+/// The reader of the output may stop at any time; that is not an error.
 #[test]
 fn closed_pipe() {
     let prose = "word !!!GADGET_END ".repeat(200_000);
@@ -99,7 +99,7 @@ fn closed_pipe() {
         drop(stdout);
         assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
         assert_no_errors(&mut child, arguments);
-        // It may have been stopped before it had read all.
+        // The process may have been stopped before it had read everything.
         let _ = writer.join().unwrap();
     }
 }
@@ -131,7 +131,7 @@ fn full_disk() {
     );
 }
 
-/// Events come out while the input is still open.
+/// Events are printed while the input is still open.
 #[test]
 fn events_come_at_once() {
     let mut child = plaincall()

@@ -20,7 +20,7 @@ one
 Done, with a stray !!!GADGET_END in the text.
 ";
 
-/// What a command shows on a terminal, and its exit status. Its input is a file.
+/// Returns the output of a command on a terminal, and its exit status. Its input is a file.
 fn shown(command: &mut Command, text: &str) -> (String, Option<i32>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("reply.txt");
@@ -44,12 +44,12 @@ fn shown(command: &mut Command, text: &str) -> (String, Option<i32>) {
         .stderr(terminal)
         .spawn()
         .unwrap();
-    // The command holds the terminal too: reading ends when the process does.
+    // The command holds the terminal too, so reading ends when the process ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut bytes = Vec::new();
     let mut leader = File::from(leader);
     let mut buffer = [0; 4096];
-    // The last reader of a terminal gets an error when there is no writer left.
+    // Reading from a terminal without writers is an error.
     while let Ok(count) = leader.read(&mut buffer) {
         if count == 0 {
             break;
@@ -100,7 +100,7 @@ fn colours_can_be_left_out() {
     }
 }
 
-/// A command with the arguments and the environment of another, and one argument more.
+/// A command with the arguments and the environment of another, and one more argument.
 fn again(command: &mut Command, argument: &str) -> Command {
     let mut other = plaincall();
     other.args(command.get_args()).arg(argument);

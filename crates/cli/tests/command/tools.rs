@@ -1,4 +1,4 @@
-//! `plaincall tools call` where something goes wrong around it.
+//! `plaincall tools call` when something around it fails.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::process::{plaincall, run, run_command};
 
-/// A file that may not grow, as on a full disk: what was there stays, and nothing is left beside it.
+/// A file that cannot grow, as on a full disk: its content stays, and no temporary file is left.
 #[test]
 fn no_room() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn no_room() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Ctrl-C ends the tool with what it has started.
+/// Ctrl-C ends the tool and the processes that it has started.
 #[test]
 fn interrupted() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,25 +9,25 @@ use crate::run::scene::pause;
 
 const COMMAND: &str = "plaincall run reply.txt --tools tools.toml --pace 400";
 
-/// The lines of the moment in the picture.
+/// The lines of the state in the picture.
 const MOMENT: [&str; 3] = [
     "order  pilot_order  writing",
     "wind_morning  wind  from=7, to=11  running",
     "weight_ardea  weigh  ship=Ardea  running",
 ];
 
-/// How often the example may be run until the moment in the picture is seen. On a busy machine, calls end at other
-/// moments of the reply.
+/// The maximum number of runs of the example until the state in the picture is seen. On a busy machine, calls end at
+/// other times.
 const RUNS: usize = 12;
 
-/// The picture of a moment with its times and its spinner masked.
+/// The picture of a state with its times and its spinner masked.
 fn masked(picture: &str) -> String {
     let mut masked = String::with_capacity(picture.len());
     let mut rest = picture;
     while let Some(at) = rest.find(" s") {
         let (front, back) = rest.split_at(at);
         let text = front.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        // A time, and not a word that begins with an s.
+        // A time, not a word that begins with an s.
         let is_time = text.len() < front.len() && !back[2..].starts_with(char::is_alphanumeric);
         masked.push_str(if is_time { text } else { front });
         masked.push_str(if is_time { "0.0 s" } else { " s" });

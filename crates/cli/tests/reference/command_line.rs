@@ -77,7 +77,7 @@ pub(super) fn page() -> String {
     text
 }
 
-/// The options under one heading, and the commands that have them.
+/// Returns the options under one heading, and the commands that have them.
 struct Group<'a> {
     heading: &'a str,
     commands: Vec<String>,
@@ -118,13 +118,13 @@ fn groups<'a>(commands: &[(String, &'a Command)]) -> Vec<Group<'a>> {
     groups
 }
 
-/// Whether an argument is listed for each command that has it.
+/// Returns whether an argument is listed for each command that has it.
 fn is_shown(arg: &Arg) -> bool {
     let is_own = !matches!(arg.get_id().as_str(), "help" | "version");
     is_own && !arg.is_hide_set() && !arg.is_global_set()
 }
 
-/// The commands below another one.
+/// Returns the subcommands of a command.
 fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     let commands = command.get_subcommands();
     commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
@@ -199,7 +199,7 @@ fn option(text: &mut String, arg: &Arg, note: &str) {
     }
 }
 
-/// How an argument is written.
+/// Returns the notation of an argument.
 fn written(arg: &Arg) -> String {
     let names: Vec<&str> = arg
         .get_value_names()
@@ -238,7 +238,7 @@ fn item(arg: &Arg) -> String {
     help
 }
 
-/// Paragraphs on lines of their own.
+/// Returns paragraphs on separate lines.
 fn paragraphs(text: &mut String, help: Option<&StyledStr>) {
     let Some(help) = help else {
         return;
@@ -260,7 +260,7 @@ fn plain(help: Option<&StyledStr>) -> String {
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writing into a string does not fail.
+/// Writing to a string does not fail.
 fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = text.write_fmt(arguments);
 }

@@ -1,4 +1,4 @@
-//! What is generated from `results/`: a page of the documentation, and the defaults by model name.
+//! The texts that are generated from `results/`: a page of the documentation, and the defaults by model name.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -34,7 +34,7 @@ other syntax is as good.
 
 ";
 
-/// The results, each with its file, in the order of the names.
+/// Returns the results with their files, ordered by name.
 pub(super) fn results() -> Vec<(String, SharedResult)> {
     let mut paths: Vec<_> = fs::read_dir(FOLDER)
         .unwrap()
@@ -52,7 +52,7 @@ pub(super) fn results() -> Vec<(String, SharedResult)> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// Text of a contributor for a cell of a table.
+/// Returns a contributor's text for a cell of a table.
 fn cell(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ").replace('|', "\\|");
     text.replace('<', "&lt;").replace('`', "'")

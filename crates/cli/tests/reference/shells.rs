@@ -1,4 +1,4 @@
-//! Completions, man pages and the examples of the help fit the command line.
+//! Completions, man pages and the examples of the help match the command line.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::fs;
@@ -41,7 +41,7 @@ fn completions_have_every_command_and_option() {
     }
 }
 
-/// What bash offers at the end of these words.
+/// Returns the completions of bash at the end of these words.
 fn completed_by_bash(words: &[&str]) -> Vec<String> {
     let script = output(&["completions", "bash"]);
     let (last, previous) = (words[words.len() - 1], words[words.len() - 2]);

@@ -35,7 +35,7 @@ command = ["true"]
 /// Diagnostics of `check` that are warnings, although a run without a terminal rejects the call.
 const REJECTED_WARNINGS: [&str; 2] = ["unknown_id", "end_marker_in_value"];
 
-/// The places of the calls that the run rejected.
+/// Returns the indices of the calls that the run rejected.
 fn rejected(scene: &Scene) -> BTreeSet<u64> {
     let ended = scene.run(&["--json", "--yes"]);
     let lines = ended.stdout.lines().map(|line| {
@@ -84,7 +84,7 @@ fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
         let of = calls
             .iter()
             .rposition(|span| span.start as u64 <= at && at <= span.end as u64);
-        // What is wrong in reasoning does not matter to a run.
+        // Errors in reasoning do not matter to a run.
         if !in_reasoning(at) {
             let call = of.unwrap_or_else(|| panic!("{code} at {at} is in no call of {text:?}"));
             reported.insert(call as u64);
@@ -93,7 +93,7 @@ fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
     reported
 }
 
-/// Runs and checks a text. Returns the places of the rejected calls.
+/// Runs and checks a text. Returns the indices of the rejected calls.
 #[track_caller]
 fn check(scene: &Scene, text: &str) -> BTreeSet<u64> {
     fs::write(scene.path("reply.txt"), text).unwrap();
@@ -131,7 +131,7 @@ fn check_reports_what_run_rejects() {
         ("🛠️[save 1]\nx".to_owned(), &[0]),
         ("🛠️[look 1]\nx".to_owned(), &[0]),
         ("🛠️[look 1]\nx🛠️[/end]🛠️[save 1]\nx🛠️[/end]".to_owned(), &[]),
-        // Values that hold markers, or what looks like one.
+        // Values that contain markers or near misses.
         (format!("{}!!!GADGT_END\nProse.\n{end}", save("a")), &[0]),
         (format!("{}!!!gadget_end\nProse.\n{end}", look("a")), &[0]),
         (

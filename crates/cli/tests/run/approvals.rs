@@ -1,4 +1,4 @@
-//! What a person sees before a call runs, and what they can answer.
+//! The question before a call runs, and its answers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -131,7 +131,7 @@ directory = "{directory:tools}"
     assert_eq!(fs::read_to_string(scene.path("file.txt")).unwrap(), content);
 }
 
-/// The file that a question compares, by the names of the arguments and the contents of the file.
+/// The file that a question compares, by the names of the arguments and the content of the file.
 #[test]
 fn which_file_is_compared() {
     let mut tools = String::new();
@@ -229,7 +229,7 @@ fn the_hosts_of_urls_are_shown() {
     assert_eq!(terminal.finish().0, Some(1));
 }
 
-/// The host is the one that programs use. It is highlighted.
+/// The host is the one that programs connect to. It is highlighted.
 #[test]
 fn the_host_of_a_url_is_prominent() {
     let text = "https://a@b@c/d@e https://a\\@b/ https://f?@b https://a:b@g:1/ https://u@[::1]:80/";

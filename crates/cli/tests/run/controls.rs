@@ -1,11 +1,12 @@
-//! Nothing that comes from elsewhere does anything to a terminal: names of files, replies, definitions, results.
+//! Untrusted text has no effect on a terminal: file names, replies, definitions, results.
 
 use std::fs;
 
 use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Scene, call};
 
-/// What a terminal would obey: a style that no command writes, a title, controls of both kinds, a turned direction.
+/// Texts that a terminal would obey: a style that no command writes, a title, both kinds of control characters, a
+/// change of direction.
 const HOSTILE: &str =
     "\u{1b}[8;41m\u{1b}]0;owned\u{7}\u{9b}31m\u{9d}x\u{7f}\u{8}\u{b}\u{c}\u{1b}c\u{85}\u{202e}";
 
@@ -19,10 +20,10 @@ const TOOLS: &str = "[tools.say]\n\
     parameters = { text = \"string\" }\n\
     shell = 'printf \"%s\" \"{text}\" >&2; exit 3'\n";
 
-/// A text for TOML.
+/// Returns a text for TOML.
 fn quoted(text: &str) -> String {
     let quoted = serde_json::to_string(text).unwrap();
-    // What JSON leaves as it is and TOML refuses.
+    // Characters that JSON leaves unescaped and TOML rejects.
     let quoted = quoted.replace('\u{7f}', "\\u007f");
     quoted.trim_matches('"').to_owned()
 }
@@ -83,7 +84,7 @@ fn named(name: &str) -> String {
     format!("{HOSTILE}{name}")
 }
 
-/// What of the bytes on a terminal the command does not write itself.
+/// Returns the bytes on a terminal that the command does not write itself.
 fn untrusted(raw: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = raw;
@@ -220,7 +221,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
             &[("HOME", home.as_str())][..],
             &[("HOME", &home), ("TERM", "dumb")],
         ];
-        // Where a display draws, there is another for terminals that cannot.
+        // Each live display has a counterpart for other terminals.
         let count = if matches!(command.first(), Some(&("run" | "ask"))) {
             2
         } else {
@@ -247,7 +248,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
                 untrusted.is_empty(),
                 "{command:?}: {untrusted:?} in\n{raw:?}"
             );
-            // What is hostile is seen, if it is shown.
+            // The hostile part is visible where it is shown.
             seen += usize::from(raw.contains("owned"));
         }
     }

@@ -1,5 +1,5 @@
-//! Runs that are killed again and again, and resumed each time: no call starts twice, and nothing that was acknowledged is
-//! lost. This file depends on no other, so that longer tests can use it too.
+//! Runs that are killed and resumed repeatedly: no call starts twice, and no acknowledged event is lost. This file
+//! depends on no other, so that longer tests can use it too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -11,13 +11,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything may take at most.
+/// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long a tool whose process was just being made has to show that it has begun.
+/// The time in which a tool must show its start, if its process was just created.
 const BEGINNING: Duration = Duration::from_millis(500);
 
-/// A tool that writes down when it begins and when it has done its work, and one that looks.
+/// A tool that records its start and its end, and one that reads.
 const TOOLS: &str = r#"
 [tools.append]
 effect = "write"
@@ -37,26 +37,26 @@ shell = 'sleep 0.01; grep -c end "{directory:tools}/journal" || true'
 pub(crate) struct Crash {
     /// The command.
     plaincall: PathBuf,
-    /// Where the reply, the tools, the log and the journal are.
+    /// The directory of the reply, the tools, the log and the journal.
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
-    /// What was acknowledged on standard output: lines of the record.
+    /// The acknowledged lines: the log on standard output.
     acknowledged: Vec<String>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// How often it was killed while it ran.
+    /// The number of kills while it ran.
     pub(crate) kills: u32,
-    /// How often it was resumed.
+    /// The number of times it was resumed.
     pub(crate) resumed: u32,
-    /// How often a user had to give the outcome of a call.
+    /// The number of calls whose outcome a user had to report.
     pub(crate) words: u32,
 }
 
 impl Crash {
-    /// A run of so many calls that write, with as many between them that read, in an empty directory.
+    /// A run of this many calls that write, with as many that read between them, in an empty directory.
     pub(crate) fn new(
         plaincall: &Path,
         directory: &Path,
@@ -65,7 +65,7 @@ impl Crash {
     ) -> io::Result<Self> {
         let mut reply = String::from("A run that is killed.\n");
         for number in 0..calls {
-            // Two chains side by side.
+            // Two independent chains.
             let before = match number.checked_sub(2) {
                 Some(before) => format!(":look_{before}"),
                 None => String::new(),
@@ -91,11 +91,11 @@ impl Crash {
         })
     }
 
-    /// Starts the run, kills it after the first of these times, takes it up, kills it after the second, and so on; then
-    /// lets it come to its end.
+    /// Starts the run, kills it after the first of these times, resumes it, kills it after the second, and so on.
+    /// Then lets it finish.
     ///
     /// # Errors
-    /// What is not as it has to be.
+    /// Returns the first violation.
     pub(crate) fn survive(mut self, kills: &[Duration]) -> Result<Trace, String> {
         let mut trace = Trace::default();
         for (round, kill) in kills.iter().map(Some).chain([None]).enumerate() {
@@ -132,12 +132,12 @@ impl Crash {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Whether anything was written into the log before the kill.
+    /// Returns whether anything was written to the log before the kill.
     fn has_begun(&self) -> bool {
         self.read("log").contains('\n')
     }
 
-    /// Runs the command. Returns whether it came to its end before it was killed.
+    /// Runs the command. Returns whether it ended before it was killed.
     fn run(
         &self,
         options: &[String],
@@ -179,7 +179,7 @@ impl Crash {
         }
     }
 
-    /// The answers about interrupted calls, as a user gives them after a look into the journal.
+    /// Returns the answers about interrupted calls, which a user would find in the journal.
     fn words(&self) -> Result<Vec<String>, String> {
         let log = self.read("log");
         let mut open = BTreeSet::new();
@@ -209,7 +209,7 @@ impl Crash {
         Ok(words)
     }
 
-    /// Returns whether the tool of a call has done its work. It continues when its run is killed.
+    /// Returns whether the tool of a call has completed. It continues when its run is killed.
     fn was_done(&self, id: &str) -> Result<bool, String> {
         let (start, end) = (format!("start {id}\n"), format!("end {id}\n"));
         let begun = Instant::now();
@@ -229,10 +229,10 @@ impl Crash {
         }
     }
 
-    /// Checks that everything on standard output was in the log before.
+    /// Checks that every line on standard output was in the log before.
     fn check_acknowledged(&mut self, output: &str) -> Result<(), String> {
         let text = self.read(output);
-        // The last line may have been cut.
+        // The last line may be truncated.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let lines = text.get(..whole).unwrap_or_default().lines();
         self.acknowledged.extend(lines.map(str::to_owned));
@@ -247,7 +247,7 @@ impl Crash {
         }
     }
 
-    /// Checks that every call started once and ended, also in the log.
+    /// Checks that every call started once and ended, in the log too.
     fn check_journal(&self) -> Result<(), String> {
         let mut times: BTreeMap<String, u32> = BTreeMap::new();
         for line in self.read("journal").lines() {
@@ -276,7 +276,7 @@ impl Crash {
     }
 }
 
-/// A field of a line, if its value is a plain text.
+/// Returns a field of a line, if its value is a plain text.
 fn field<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let key = format!("\"{name}\":\"");
     let value = line.get(line.find(&key)? + key.len()..)?;

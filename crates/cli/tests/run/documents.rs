@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::run::scene::Scene;
 
-/// The fenced examples of a document whose first line begins with these words, with the line they begin at.
+/// Returns the fenced examples of a document whose first line begins with these words, with their line numbers.
 fn fences(document: &str, language: &str) -> Vec<(usize, String, String)> {
     let mut found = Vec::new();
     let mut open: Option<(usize, String, String)> = None;
@@ -33,8 +33,8 @@ fn document(name: &str) -> String {
     .unwrap()
 }
 
-/// Each `toml` example is a tools file that can be read. `every_reply_runs` runs the `reply` examples behind them and
-/// looks for their `output`.
+/// Each `toml` example is a valid tools file. `every_reply_runs` runs the `reply` examples after them and compares
+/// their `output`.
 fn check(name: &str, at_least: usize) {
     let document = document(name);
     let tools = fences(&document, "toml");

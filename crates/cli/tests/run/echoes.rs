@@ -1,4 +1,4 @@
-//! Calls that stand in a file that the model was given.
+//! Calls that appear in a file that the model was given.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn a_person_is_asked_about_this_very_call() {
         );
         terminal.wait_for("copied wants to run say");
         terminal.wait_for(&format!("! {WHY}"));
-        // No answer for all calls of the tool is offered.
+        // The question has no answer for all calls of the tool.
         terminal.wait_for("[y]es / [n]o / [q]uit");
         terminal.type_keys(key);
         let (found, all) = terminal.finish();
@@ -114,7 +114,7 @@ fn the_log_contains_it_and_a_resumed_run_knows_it() {
     );
     assert!(show(&scene, &["log", "--html", "-"]).contains("untrusted text, `page.html`"));
 
-    // Wherever the log ends, also before it contains all texts that the model received.
+    // At any end of the log, even before it contains all texts that the model received.
     let ends: Vec<usize> = (1..)
         .zip(&log)
         .filter_map(|(end, byte)| (*byte == b'\n').then_some(end))
@@ -124,7 +124,7 @@ fn the_log_contains_it_and_a_resumed_run_knows_it() {
         let output = scene.command(&["--resume", "cut"]).output().unwrap();
         assert_held(&output.into());
     }
-    // What is written down is not read again, and more can be named.
+    // Texts in the log are not read again, and more files can be named.
     fs::remove_file(scene.path("page.html")).unwrap();
     fs::write(scene.path("more.html"), say("", "good day")).unwrap();
     fs::write(scene.path("cut"), &log[..ends[2]]).unwrap();
@@ -148,7 +148,7 @@ fn files_that_cannot_be_read() {
         assert!(ended.stderr.contains(part), "{ended:#?}");
         assert!(!Path::new(&scene.path("log")).exists(), "nothing has begun");
     }
-    // What is no text in a file does not matter.
+    // Invalid UTF-8 in a file does not matter.
     let mut page = b"\xff\xfe\n".to_vec();
     page.extend(say("", "hello").as_bytes());
     fs::write(scene.path("page.html"), page).unwrap();

@@ -29,7 +29,7 @@ const CUT: &str = "!!!GADGET_START:save\n!!!ARG:file\na.txt\n!!!ARG:text\nhalf a
 const CUT_EMOJI: &str = "🛠️[save a.txt]\nhalf a docu";
 /// A misspelled end marker, then prose.
 const MISSPELLED: &str = "!!!GADGET_START:save\n!!!ARG:file\na.txt\n!!!ARG:text\nhello\n!!!GADGT_END\n\nI have written the file.\n";
-/// Another call behind that.
+/// Another call after that.
 const MISSPELLED_AND_CLOSED: &str = "!!!GADGET_START:save\n!!!ARG:file\na.txt\n!!!ARG:text\nhello\n!!!GADGT_END\n\nNow I look.\n!!!GADGET_END\n";
 const SWALLOWED_EMOJI: &str = "🛠️[save a.txt]\nhello\n🛠️[save b.txt]\nworld\n🛠️[/end]\n";
 /// A value that quotes a call.
@@ -40,7 +40,7 @@ const FORGOTTEN: &str = "!!!GADGET_START:save\n!!!ARG:file\na.txt\n!!!ARG:text\n
 const READ: &str =
     "!!!GADGET_START:look\n!!!ARG:text\none\n!!!GADGET_START:look\n!!!ARG:text\ntwo\n";
 
-/// What a reply is given with: options, the statuses of its calls, and the files that its tools have written.
+/// The input of a run: options, the statuses of its calls, and the files that its tools wrote.
 type Row = (
     &'static str,
     &'static [&'static str],
@@ -129,7 +129,7 @@ fn check_files(scene: &Scene, expected: &[(&str, &str)]) {
     assert_eq!(found, expected);
 }
 
-/// How the calls ended, by the record.
+/// Returns the statuses of the calls in the log.
 fn statuses(ended: &Ended) -> Vec<String> {
     ended
         .stdout
@@ -154,7 +154,7 @@ fn in_a_run() {
     }
 }
 
-/// Through a pipe nothing is known about the end, and no policy changes that.
+/// A pipe does not show whether the text is complete, and no policy changes that.
 #[test]
 fn in_a_pipe() {
     for options in [&["--yes"][..], &["--yes", "--unclosed", "run"]] {
@@ -253,7 +253,7 @@ fn in_an_agent() {
     check_files(&scene, WRITTEN);
 }
 
-/// A user is asked about this very call, even with `--yes`, and reads the reason.
+/// The user is asked about this call, even with `--yes`, and reads the reason.
 #[test]
 fn at_a_terminal() {
     for (key, status, files) in [

@@ -1,4 +1,4 @@
-//! Logs that are refused, and logs that fail.
+//! Logs that are rejected, and logs that fail.
 
 use std::fs;
 use std::io::Write as _;
@@ -119,7 +119,7 @@ fn a_log_belongs_to_one_run() {
 
 #[test]
 fn nothing_is_lost_while_no_one_reads() {
-    // More events than wait for anybody.
+    // More events than any queue holds.
     let calls = 40_000;
     let reply: String = (0..calls)
         .map(|n| call(&format!("none:c{n}"), &[]))
@@ -143,7 +143,7 @@ fn nothing_is_lost_while_no_one_reads() {
 
 #[test]
 fn a_log_that_fails_ends_the_run() {
-    // More text than the log may be long, with a call before it and one behind it.
+    // More text than the limit of the log, with a call before it and one after it.
     let before = call("deploy:before", &[("host", "h")]);
     let behind = [
         "A line of text that continues for a while.\n".repeat(2000),
@@ -151,7 +151,7 @@ fn a_log_that_fails_ends_the_run() {
     ]
     .concat();
     let scene = Scene::new([before.as_str(), &behind].concat());
-    // A file that may not grow any more is like a full disk, and its signal ends no process.
+    // A file that cannot grow is like a full disk, and its signal ends no process.
     let script = format!("ulimit -f 40; exec {PLAINCALL} run --tools tools.toml --log log --yes");
     let mut child = Command::new("sh")
         .args(["-c", &script])

@@ -26,7 +26,7 @@ fn terminal<'a>(scene: &Scene, environment: &'a [(&'a str, &'a str)]) -> Termina
     Terminal::start(scene, options)
 }
 
-/// Scripts that hide what they do, each with what must be seen of it.
+/// Scripts that hide their effect, each with the text that must be visible.
 fn hiding() -> Vec<(String, &'static str)> {
     let many = |count: usize, line: &str| format!("{line}\n").repeat(count);
     vec![
@@ -37,7 +37,7 @@ fn hiding() -> Vec<(String, &'static str)> {
         ),
         (many(120, ": nothing") + "touch made", "touch made"),
         ("touch made\n".to_owned() + &many(120, "true"), "touch made"),
-        // On a line that is long.
+        // On a long line.
         (
             format!(
                 "true {} ; touch made ; true {}",
@@ -50,7 +50,7 @@ fn hiding() -> Vec<(String, &'static str)> {
             format!("true {} ; touch made", "x ".repeat(2_000)),
             "touch made",
         ),
-        // Behind blanks, blank lines and what cannot be seen.
+        // After blanks, blank lines and invisible characters.
         (
             format!("true{}; touch made", " ".repeat(3_000)),
             "(3000 blanks)",
@@ -91,7 +91,7 @@ fn all_is_shown_before_a_yes_counts() {
             let terminal = terminal(&scene, environment);
             terminal.wait_for("[q]uit");
             if terminal.screen().contains("[m]ore: page 1 of ") {
-                // Neither answer is one before the last page.
+                // Neither answer counts before the last page.
                 for key in ["y", "a"] {
                     terminal.type_keys(key);
                     pause(Duration::from_millis(150));
@@ -99,7 +99,7 @@ fn all_is_shown_before_a_yes_counts() {
             }
             let screens = terminal.page_through();
             assert!(!scene.path("made").exists(), "{script:?}");
-            // Rows end between words, where a blank goes away.
+            // Rows end between words, and the blank there is dropped.
             let all = screens.join("\n====\n");
             let shown = all.replace([' ', '\n'], "");
             for part in [part, "touch made"] {

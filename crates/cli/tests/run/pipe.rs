@@ -5,7 +5,7 @@ use snapbox::str;
 
 use crate::run::scene::{Ended, Scene, call};
 
-/// Runs the reply; the output must hold all of `expected`, each with `[..]` for what may differ.
+/// Runs the reply. The output must contain all of `expected`, in which `[..]` matches any text.
 #[track_caller]
 fn check(reply: &str, options: &[&str], status: i32, expected: &[&str]) -> Ended {
     let scene = Scene::new(reply);
@@ -87,7 +87,7 @@ fn no_calls() {
         0,
         &["No calls found. `plaincall check` lists near misses."],
     );
-    // Near misses outside calls are named.
+    // Near misses outside calls are reported.
     let near = "!!!gadget_start:say\n🔧[say]\n<tool_call>{\"name\": \"say\"}</tool_call>\n";
     let notes = [
         "line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?",
@@ -116,7 +116,7 @@ fn long_outputs_are_cut_unless_asked_for() {
         &["  line 40\n", "~ 10 more lines; use --full to show all"],
     );
     check(&reply, &["--full"], 0, &["  line 50\n"]);
-    // A line may be long, too.
+    // A line may also be long.
     let reply = call("say:s", &[("text", &"x".repeat(10_000))]);
     let cut = check(
         &reply,
@@ -153,7 +153,7 @@ fn tools_that_may_change_something_need_a_terminal_or_yes() {
         );
         check(&tool, &["--yes"], 0, &["+ d  "]);
     }
-    // The answer is never read from the standard input.
+    // The answer is never read from standard input.
     let scene = Scene::new("");
     let reply = call("deploy:d", &[("host", "h")]) + "y\ny\n";
     scene
@@ -174,7 +174,7 @@ fn whether_the_text_is_whole() {
     scene
         .pipe(cut.as_bytes(), &["--complete"])
         .assert(0, &["1 call: 1 ok"]);
-    // A file as the standard input is a file.
+    // A file on standard input counts as a file.
     let scene = Scene::new(cut);
     let file = std::fs::File::open(scene.path("reply.txt")).unwrap();
     let command = &mut scene.command(&["-", "--tools", "tools.toml"]);
@@ -247,7 +247,7 @@ fn the_directory() {
         std::fs::read_to_string(scene.path("a/b/x.txt")).unwrap(),
         "kept"
     );
-    // A temporary one is removed, and the files in it are named.
+    // A temporary directory is removed, and its files are listed.
     let removed = "note: the run's scratch directory was removed, with `x.txt`; to keep files, use `--run-directory DIR`";
     scene.run(&[]).assert(0, &[removed]);
     scene.run(&["--json"]).assert(0, &[removed]);
@@ -255,7 +255,7 @@ fn the_directory() {
     assert!(!ended.stderr.contains("removed"), "{ended:?}");
     let ended = Scene::new(call("say:s", &[("text", "x")])).run(&[]);
     assert!(!ended.stderr.contains("removed"), "{ended:?}");
-    // A file is no directory.
+    // A file is not a directory.
     scene
         .run(&["--run-directory", "reply.txt"])
         .assert(1, &["reply.txt is a file; name a directory"]);
@@ -274,7 +274,7 @@ fn environment_of_a_tool() {
 fn input_of_every_kind() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     Scene::new(bytes).run(&[]).assert(0, &["No calls found"]);
-    // What is no text in a value becomes U+FFFD; the call is understood.
+    // Invalid UTF-8 in a value becomes U+FFFD; the call is valid.
     let mut half = call("say:a", &[("text", "@")]).into_bytes();
     let at = half.iter().position(|&byte| byte == b'@').unwrap();
     half.splice(at..=at, [b'x', 0xf0, 0x9f]);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::run::scene::{Ended, Scene, call, wait_until};
 
-/// A server that answers with these scripts, as long as it lives.
+/// A server that answers with these scripts until it is dropped.
 struct Serving {
     server: ModelServer,
     _runtime: tokio::runtime::Runtime,
@@ -36,7 +36,7 @@ fn answer(text: &str) -> Script {
     Script::stream(&[text], "stop")
 }
 
-/// A record and a city, asked for natively, in two pieces.
+/// Native calls of a record and a city, in two pieces.
 fn natively() -> Script {
     let piece = |call: Value| chunk(&json!({ "tool_calls": [call] }), &Value::Null);
     let pieces = vec![
@@ -152,7 +152,7 @@ fn each_arm_is_asked_in_its_own_form() {
             .unwrap()
             .contains("Tromsdalen")
     );
-    // What they have in common is the same.
+    // The common parts are equal.
     let question = |request: &Value| {
         request["messages"][1]["content"]
             .as_str()
@@ -289,7 +289,7 @@ fn an_interrupted_comparison_continues() {
     let arm = &SharedResult::read(&ended.stdout).unwrap().arms[0];
     assert_eq!((arm.attempts, arm.correct), (3, 2));
     assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 4);
-    // Everything is there: nothing is asked, and another seed is refused.
+    // All attempts exist: nothing is requested, and another seed is an error.
     let ended = probe(&scene, &options);
     assert_eq!(
         (ended.status, second.server.seen().requests.len()),
@@ -314,7 +314,7 @@ fn reference_models_need_no_server() {
         ("emoji", "Recommended: emoji (3 of 3 correct"),
     ] {
         let model = format!("reference:{name}");
-        // The kinds of these tasks separate the arms.
+        // The kinds of these tasks distinguish the arms.
         let options = [
             &model,
             "--tasks",
@@ -388,7 +388,7 @@ fn a_server_that_refuses() {
         "{}",
         ended.stderr
     );
-    // It has no tools: the other arms continue.
+    // The server has no tools: the other arms continue.
     let refused = Script::json(
         400,
         &json!({"error": {"message": "m does not support tools"}}),
@@ -476,7 +476,7 @@ fn wrong_usage() {
     }
 }
 
-/// What was measured is the default, and options and configurations change it.
+/// The measured syntax is the default, and options and configurations change it.
 #[test]
 fn measured_defaults() {
     let scene = Scene::new("");

@@ -1,4 +1,4 @@
-//! What is left of a tool's processes: nothing.
+//! The processes of a tool are gone.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::run::scene::{Ended, PATIENCE, Scene, call, pause, wait_until};
 
-/// A script that starts a process which starts another; all of them pay no heed to being asked to end. The file
-/// `processes` in the directory of the tools file gets their numbers.
+/// A script that starts a process which starts another; all of them ignore the request to end. The file `processes`
+/// in the directory of the tools file gets their numbers.
 const STUBBORN: &str = r#"
 trap '' TERM INT HUP
 (
@@ -52,7 +52,7 @@ fn scene(tool: &str) -> Scene {
     Scene::with_tools(call(&format!("{tool}:t"), &[]), tools())
 }
 
-/// The processes that the tool has started, when it has started all.
+/// Returns the processes of the tool, once it has started all of them.
 fn processes(scene: &Scene) -> Vec<Pid> {
     let file = scene.path("processes");
     wait_until("the tool has started its processes", || {
@@ -183,7 +183,7 @@ fn a_second_signal_ends_it_at_once() {
         let processes = processes(&scene);
         if let Some(first) = first {
             send(&child, first);
-            // Two at once would be one.
+            // Two concurrent signals would count as one.
             pause(std::time::Duration::from_millis(500));
         }
         let begun = Instant::now();

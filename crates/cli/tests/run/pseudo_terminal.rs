@@ -95,17 +95,17 @@ impl Terminal {
         Self { pty, child, seen }
     }
 
-    /// The current text on the screen.
+    /// Returns the current text on the screen.
     pub(crate) fn screen(&self) -> String {
         self.seen.lock().unwrap().screen.screen().contents()
     }
 
-    /// Looks at the current screen.
+    /// Calls a function with the current screen.
     pub(crate) fn with_screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
         look(self.seen.lock().unwrap().screen.screen())
     }
 
-    /// All that has been written, as it came.
+    /// Returns all bytes that were written.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
     }
@@ -146,7 +146,7 @@ impl Terminal {
         }
     }
 
-    /// Turns to the last page of a question. Returns what was on the screen with each page.
+    /// Turns to the last page of a question. Returns the screen of each page.
     #[track_caller]
     pub(crate) fn page_through(&self) -> Vec<String> {
         let mut screens = Vec::new();
@@ -166,7 +166,7 @@ impl Terminal {
                     begun.elapsed() < PATIENCE,
                     "{number:?} never came:\n{screen}"
                 );
-                // The program ignores a key that it reads together with the one before.
+                // The program ignores a key that it reads together with the previous one.
                 if page > 1 && typed.elapsed() > Duration::from_secs(2) {
                     self.type_keys("m");
                     typed = Instant::now();
@@ -191,7 +191,7 @@ impl Terminal {
             .set_size(cells(rows), cells(columns));
     }
 
-    /// Whether lines are edited and keys shown, as a shell expects it.
+    /// Returns whether lines are edited and keys are echoed, as a shell expects.
     pub(crate) fn is_in_order(&self) -> bool {
         let modes = tcgetattr(&*self.pty).unwrap().local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO)
@@ -203,7 +203,7 @@ impl Terminal {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end of the command; returns all that it has written, which is UTF-8.
+    /// Waits for the end of the command and returns everything that it wrote, which is UTF-8.
     pub(crate) fn finish_raw(mut self) -> String {
         wait_until("the command has ended", || {
             self.child.try_wait().unwrap().is_some()

@@ -1,4 +1,4 @@
-//! Calls in reasoning, and calls before a close marker that nothing opened (`spec/common.md` 5).
+//! Calls in reasoning, and calls before a stray close marker (`spec/common.md` 5).
 
 use crate::run::scene::{Scene, call};
 
@@ -41,7 +41,7 @@ fn calls_in_reasoning_do_not_run() {
             &["--reasoning", "<t>", "</t>"],
             "a=ok",
         ),
-        // A close marker that closes nothing.
+        // A stray close marker.
         (format!("{a}</think>\n{b}"), &[], "a=rejected b=ok"),
         (format!("{a}{b}</think>\n"), &[], "a=rejected b=rejected"),
         // Back to the stray open marker.
@@ -55,7 +55,7 @@ fn calls_in_reasoning_do_not_run() {
             &[],
             "a=ok b=rejected c=ok",
         ),
-        // However far behind the call it is.
+        // At any distance from the call.
         (
             format!("{a}{long}</think>{long}{b}"),
             &[],
@@ -88,7 +88,7 @@ fn in_a_stream_calls_that_have_not_started_are_rejected() {
     );
     let scene = Scene::new("");
     let ended = scene.pipe(text.as_bytes(), &["--json"]);
-    // All of the text came in one piece, so that nothing had started.
+    // The whole text came in one piece, so nothing had started.
     assert_eq!(
         statuses(&ended.stdout),
         "first=rejected last=ok waits=rejected",

@@ -1,4 +1,4 @@
-//! The record: `--json`.
+//! The log on standard output: `--json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::run::scene::{Ended, PLAINCALL, Scene, call};
 
-/// What keys each event has; those with a question mark only where they apply.
+/// The keys of each event. A question mark means that a key is optional.
 const KEYS: [(&str, &str); 11] = [
     (
         "run",

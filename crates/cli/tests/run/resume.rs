@@ -16,8 +16,8 @@ use crate::run::crash::Crash;
 use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, PLAINCALL, Scene, call, wait_until};
 
-/// A tool that appends a line, and keeps running if `stays` is set; one that appends a line at every start, and may be
-/// started again.
+/// A tool that appends a line, and keeps running if `stays` is set; and one that appends a line at every start and
+/// may be started again.
 const TOOLS: &str = r#"
 [tools.append]
 description = "Appends a line to a file."
@@ -51,7 +51,7 @@ fn reply() -> String {
     .concat()
 }
 
-/// A run that is killed while a call is at work. What stays at work the first time does not the next.
+/// A run that is killed while a call runs. A tool that keeps running the first time does not the next time.
 fn interrupted(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool) -> Scene {
     let scene = Scene::with_tools(reply, TOOLS);
     let all = [
@@ -62,7 +62,7 @@ fn interrupted(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool)
     .concat();
     let mut child = scene.command(&all).spawn().unwrap();
     wait_until("the run reaches the point where it is killed", || {
-        // What only reads may be at work before its line is in the log.
+        // A tool that only reads may run before its line is in the log.
         let log = fs::read_to_string(scene.path("log")).unwrap_or_default();
         log.contains("\"start\"") && is_at_work(&lines(&scene))
     });
@@ -79,12 +79,12 @@ fn interrupted_in_second() -> Scene {
     scene
 }
 
-/// What the tools have written.
+/// Returns the lines that the tools have written.
 fn lines(scene: &Scene) -> String {
     fs::read_to_string(scene.path("lines")).unwrap_or_default()
 }
 
-/// Ends the tool that the killed run has left.
+/// Ends the tool that the killed run left behind.
 fn end_tool(scene: &Scene) {
     fs::write(scene.path("fast"), "").unwrap();
     let number = || {
@@ -92,7 +92,7 @@ fn end_tool(scene: &Scene) {
         number.trim().parse().ok().and_then(Pid::from_raw)
     };
     wait_until("the tool has written its number", || number().is_some());
-    // It may have seen that it need not stay.
+    // It may have ended because it need not stay.
     let _ = kill_process_group(number().unwrap(), Signal::KILL);
 }
 
@@ -120,7 +120,7 @@ fn wanted_kills() -> u32 {
     wanted.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
-/// When runs are killed, in milliseconds: some moments that are always the same, then ones without a pattern.
+/// The times of kills, in milliseconds: some fixed ones, then random ones.
 fn moments() -> impl Iterator<Item = [u64; 3]> {
     let fixed = [0, 15, 40, 70, 110, 160, 220, 300];
     let mut state: u64 = 20;
@@ -139,7 +139,7 @@ fn killed_runs_resume_and_start_nothing_twice() {
     let wanted = wanted_kills();
     let (mut kills, mut resumed, mut words) = (0, 0, 0);
     for (round, moments) in moments().enumerate() {
-        // On a busy machine many are killed before they have begun: then there are more of them, with more time.
+        // On a busy machine many runs are killed before they start: then there are more of them, with more time.
         if round >= 8 && kills >= wanted && (resumed >= 4 || round >= 80) {
             break;
         }
@@ -186,7 +186,7 @@ fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
         );
         assert_eq!(lines(&scene), "one\ntwo\n");
     }
-    // Permission to change something is no such word.
+    // An approval is not such an answer.
     check(&resume(&scene, &["--yes"]), 1, &["append  unknown"]);
     let ended = resume(&scene, &["--done", "second"]);
     check(&ended, 0, &["3 calls: 3 ok"]);
@@ -237,7 +237,7 @@ fn wrong_words() {
     check(&ended, 2, &["needs recovery"]);
 }
 
-/// The log of a cancelled run that was killed at once.
+/// The log of a cancelled run that was killed immediately afterwards.
 #[test]
 fn a_cancelled_and_then_killed_run() {
     let scene = interrupted_in_second();
@@ -306,11 +306,12 @@ fn a_run_that_is_over_is_shown_and_not_run() {
     check(&resume(&scene, &[]), 1, &["rejected", "has ended"]);
 }
 
-/// A run of which the end of the reply is unread: the whole reply, the scene, the log, and how much was read.
+/// A run with an unread end of the reply: the whole reply, the scene, the log, and the number of bytes that were
+/// read.
 fn interrupted_while_reading() -> (String, Scene, Vec<u8>, usize) {
     let end = call("append:last", &[("text", "last")]);
     let whole = [&reply(), &*"More text.\n".repeat(2000), &end].concat();
-    // The pace sees to it.
+    // The pace causes this.
     let scene = interrupted(&whole, &["--pace", "5000"], |lines| lines.contains("two"));
     let log = fs::read(scene.path("log")).unwrap();
     let mut read = 0;
@@ -352,7 +353,7 @@ fn the_rest_of_the_reply_is_read() {
         "nothing was written"
     );
 
-    // The reply is somewhere else now.
+    // The reply has moved.
     fs::write(scene.path("moved.txt"), &whole).unwrap();
     let ended = resume(&scene, &["moved.txt", "--done", "second"]);
     check(&ended, 0, &["4 calls: 4 ok"]);
@@ -368,11 +369,11 @@ fn the_rest_of_the_reply_can_be_piped_in() {
     let pipe = |text: &str| {
         let mut command = scene.command(&options);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        // One that refuses it does not read all of it.
+        // A command that rejects its input does not read all of it.
         let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
         Ended::from(child.wait_with_output().unwrap())
     };
-    // All of it once more would run its calls twice.
+    // Running everything again would run its calls twice.
     check(&pipe(&whole), 2, &["pass only the rest"]);
     check(&pipe(&whole[read..]), 0, &["4 calls: 4 ok"]);
 }
@@ -431,7 +432,7 @@ fn the_options_of_the_run_hold() {
         "--unclosed=run",
     ];
     let scene = interrupted(reply, &options, |lines| lines.contains("look"));
-    // The log knows the markers, the policy, and that tools may change something.
+    // The log contains the markers, the policy, and that tools may change something.
     check(&resume(&scene, &[]), 0, &["2 calls: 2 ok"]);
     assert_eq!(lines(&scene), "look\nlook\nb\n");
 }
@@ -508,7 +509,7 @@ fn quitting_leaves_the_call_open() {
         let (found, all) = terminal.finish();
         assert_eq!(found, Some(status), "{key:?}: {all}");
         assert!(all.contains("1 cancelled, 1 unknown"), "{key:?}: {all}");
-        // What was cancelled stays so, and the question is still open.
+        // A cancelled call stays cancelled, and the question is still open.
         let ended = resume(&scene, &[]);
         check(&ended, 1, &["1 cancelled, 1 unknown", "append  unknown"]);
         let ended = resume(&scene, &["--done", "second"]);

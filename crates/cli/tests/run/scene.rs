@@ -18,14 +18,14 @@ pub(crate) const PLAINCALL: &str = env!("CARGO_BIN_EXE_plaincall");
 /// The tools of most scenes.
 const TOOLS: &str = include_str!("tools.toml");
 
-/// How long anything in these tests may take at most.
+/// The time limit for each wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Scene {
     directory: TempDir,
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
@@ -48,13 +48,13 @@ impl Scene {
         scene
     }
 
-    /// A file of the scene.
+    /// Returns the path of a file of the scene.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// What a command finds in its environment, and nothing of the environment of the tests: variables like `CI`,
-    /// `NO_COLOR` and `LC_ALL` change what it shows.
+    /// The environment of a command, without the environment of the tests: variables like `CI`, `NO_COLOR` and
+    /// `LC_ALL` change its output.
     #[allow(
         clippy::disallowed_methods,
         reason = "a tool's program is looked for where the tests' programs are"
@@ -66,8 +66,8 @@ impl Scene {
         ]
     }
 
-    /// `plaincall run` with these options, and neither a terminal nor an input. It runs in the background of
-    /// the terminal of the tests, so that it cannot ask there.
+    /// `plaincall run` with these options, without a terminal and without input. It runs in the background of the
+    /// terminal of the tests, so it cannot ask there.
     pub(crate) fn command(&self, options: &[&str]) -> Command {
         self.plaincall(&[&["run"], options].concat())
     }
@@ -97,12 +97,12 @@ impl Scene {
     pub(crate) fn pipe(&self, text: &[u8], options: &[&str]) -> Ended {
         let all = [&["--tools", "tools.toml"], options].concat();
         let mut child = self.command(&all).stdin(Stdio::piped()).spawn().unwrap();
-        // One that ends early does not read all of it.
+        // A command that ends early does not read all of it.
         let _ = child.stdin.take().unwrap().write_all(text);
         child.wait_with_output().unwrap().into()
     }
 
-    /// Whether no run has left a directory behind.
+    /// Returns whether no run has left a directory behind.
     pub(crate) fn is_clean(&self) -> bool {
         let names = fs::read_dir(self.directory.path()).unwrap();
         !names
@@ -130,7 +130,7 @@ pub(crate) fn call(header: &str, arguments: &[(&str, &str)]) -> String {
     text + "!!!GADGET_END\n"
 }
 
-/// Waits until it is so.
+/// Waits until a condition holds.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {

@@ -1,4 +1,4 @@
-//! Questions and conversations, with recorded replies in the place of a model.
+//! Questions and conversations, with recorded replies instead of a model.
 
 mod answers;
 mod configuration;
@@ -14,7 +14,7 @@ use std::process::Stdio;
 
 use crate::run::scene::{Ended, Scene, call};
 
-/// What the model is called in these tests.
+/// The name of the model in these tests.
 const MODEL: &str = "replay:replies.jsonl";
 
 /// A scene with these replies, and tools.
@@ -68,14 +68,14 @@ fn two_notes() -> String {
     format!("I look into the notes.\n{first}{second}")
 }
 
-/// Runs the command with this on its standard input.
+/// Runs the command with this standard input.
 fn with_input(scene: &Scene, arguments: &[&str], input: &str) -> Ended {
     let mut child = scene
         .plaincall(arguments)
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that ends early does not read all of it.
+    // A command that ends early does not read all of it.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap().into()
 }
@@ -84,7 +84,7 @@ fn run(scene: &Scene, arguments: &[&str]) -> Ended {
     scene.plaincall(arguments).output().unwrap().into()
 }
 
-/// The same with a home, where configuration and state are kept.
+/// The same with a home directory, for configuration and state.
 fn at_home(scene: &Scene, arguments: &[&str]) -> Ended {
     let mut command = scene.plaincall(arguments);
     command.env("HOME", scene.path("home"));

@@ -62,7 +62,7 @@ fn tools_are_seen_working_while_the_reply_is_written() {
     ] {
         assert!(all.contains(part), "{part:?} is not in\n{all}");
     }
-    // What was drawn in place has gone.
+    // The live display is gone.
     assert!(!all.contains("running 0."), "{all}");
     assert!(!all.contains("receiving the reply"), "{all}");
     assert_eq!(all.matches("Then more text").count(), 6, "{all}");
@@ -123,7 +123,7 @@ fn only_a_single_key_answers_and_only_after_the_question() {
     terminal.wait_for("running");
     terminal.type_keys("yyyy\n");
     terminal.wait_for("[q]uit");
-    // An arrow key ends in a letter, and pasted text holds many.
+    // An arrow key ends in a letter, and pasted text contains many.
     terminal.type_keys("\u{1b}[A");
     pause(Duration::from_millis(250));
     terminal.type_keys("yay");
@@ -170,7 +170,7 @@ fn other_calls_continue_while_a_question_is_open() {
     let terminal = Terminal::start(&scene, options);
     terminal.wait_for("[q]uit");
     wait_until("the others have run", || scene.path("kept/made").exists());
-    // Nothing is drawn that could move the question out of sight.
+    // Nothing is drawn that could scroll the question away.
     pause(Duration::from_millis(200));
     assert!(terminal.screen().trim_end().ends_with("[q]uit"));
     terminal.type_keys("y");

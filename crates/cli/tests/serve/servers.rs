@@ -1,4 +1,4 @@
-//! Model servers that are found: `plaincall serve` without an upstream, and `plaincall models`.
+//! Finding model servers: `plaincall serve` without an upstream, and `plaincall models`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

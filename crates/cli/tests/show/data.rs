@@ -1,4 +1,4 @@
-//! The data of the page, held against the record.
+//! The data of the page, compared with the log.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::show::scene::{events, log, names, plaincall, show};
 
-/// The data that stand in the page of a record.
+/// Returns the data in the page of a log.
 pub(crate) fn data_of(page: &str) -> Value {
     let (_, rest) = page
         .split_once(r#"<script type="application/json" id="data">"#)
@@ -16,20 +16,20 @@ pub(crate) fn data_of(page: &str) -> Value {
     serde_json::from_str(data).unwrap()
 }
 
-/// The data that the page of a record with these events holds.
+/// Returns the data in the page of a log with these events.
 pub(crate) fn data(events: &[Value]) -> Value {
     let shown = show(log(events), &["--html", "-"]);
     assert_eq!(shown.status, Some(0), "{}", shown.stderr);
     data_of(&shown.stdout)
 }
 
-/// The events of a call of this kind.
+/// Returns the events of a call with this kind.
 fn about<'a>(events: &'a [Value], kind: &str, call: usize) -> Vec<&'a Value> {
     let is_it = |event: &&Value| event["event"] == kind && event["call"] == call;
     events.iter().filter(is_it).collect()
 }
 
-/// Arguments of the record as the page has them.
+/// Converts arguments of the log to those of the page.
 fn pairs(arguments: &Value) -> Value {
     let pairs = arguments.as_object().unwrap().iter();
     pairs
@@ -109,7 +109,8 @@ fn check_call(name: &str, events: &[Value], number: usize, call: &Value) {
     assert_eq!(call["open"].is_null(), !result.is_null(), "{place}");
 }
 
-/// The text of each reply outside its calls, and its calls in order, each once. Calls of subagents are not in it.
+/// Returns the text of each reply outside its calls, and its calls in order, each once. Calls of subagents are not
+/// included.
 fn check_replies(name: &str, events: &[Value], data: &Value) {
     let turns = data["turns"].as_array().unwrap();
     let opened = events.iter().filter(|it| it["event"] == "turn").count();
@@ -131,7 +132,8 @@ fn check_replies(name: &str, events: &[Value], data: &Value) {
     assert_eq!(written.next(), None, "{name}");
 }
 
-/// A table of what is found out about a record: per call its dependencies as numbers, and whether it is critical.
+/// A table of the facts that are derived from a log: for each call its dependencies as numbers, and whether it is
+/// critical.
 #[track_caller]
 fn check(name: &str, expected: &str) {
     let data = data(&events(name));
@@ -216,11 +218,12 @@ fn which_call_an_id_means() {
             meant.join(",")
         })
         .collect();
-    // In the first turn `a` is its first; in the second its latest before, then its own; `g` comes later.
+    // In the first turn `a` is the first call with that id; in the second, the latest one before, then its own; `g`
+    // comes later.
     assert_eq!(meant, ["", "0", "1", "0", "2,5", "5", "6", "8,6", ""]);
 }
 
-/// What a run really writes is understood to its end, and its calls are found where they were written.
+/// The page contains everything that a real run writes, and finds its calls at their positions in the text.
 #[test]
 fn a_real_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -294,7 +297,7 @@ shell = "echo no reason >&2; exit 7"
     );
 }
 
-/// 3,000 calls: the page stays small beside the record, and nothing of it is lost.
+/// 3,000 calls: the page is small compared with the log, and contains everything.
 #[test]
 fn many_calls() {
     let mut all = vec![

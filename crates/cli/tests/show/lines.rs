@@ -1,4 +1,4 @@
-//! A record in lines.
+//! A log as lines.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use snapbox::{Data, assert_data_eq};
 
 use crate::show::scene::{Shown, events, log, names, plaincall, records, show, show_in};
 
-/// With `SNAPSHOTS=overwrite` the files beside the records are written instead of compared.
+/// With `SNAPSHOTS=overwrite` the files beside the logs are written instead of compared.
 #[test]
 fn records_in_lines() {
     for name in names() {
@@ -69,7 +69,7 @@ fn torn_and_damaged() {
         &["error: run.log: line "],
     );
     assert!(!shown.stdout.contains("3 words"));
-    // Of a line that is missing the number is.
+    // A missing line is reported by its number.
     let mut lines: Vec<&str> = whole.lines().collect();
     lines.remove(5);
     check(lines.join("\n") + "\n", 1, &["Run of"], &["error: "]);
@@ -174,7 +174,7 @@ fn standard_input() {
     assert!(fs::read_dir(directory.path()).unwrap().next().is_none());
 }
 
-/// However a record is cut, what is left can be shown.
+/// A log can be shown wherever it is truncated.
 #[test]
 fn a_log_cut_behind_any_line() {
     for name in ["everything", "emoji"] {

@@ -1,4 +1,4 @@
-//! The page itself: one file that loads nothing, and that no text of a record can break.
+//! The page itself: one file that loads nothing, and that no text of a log can break.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ fn page(name: &str) -> String {
     shown.stdout
 }
 
-/// Digits of base 64, with what fills them up.
+/// Encodes bytes in base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -59,7 +59,7 @@ fn the_policy_names_what_may_run() {
     assert_data_eq!(policy, Data::read_from(&path, None).raw());
 }
 
-/// The contents of all elements of a name.
+/// Returns the contents of all elements with a name.
 fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{name}"), format!("</{name}>"));
     let opened = page.match_indices(&open);
@@ -71,7 +71,7 @@ fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// A browser may run only the scripts that the policy names, for every record.
+/// A browser may run only the scripts that the policy names, for every log.
 #[test]
 fn only_our_own_scripts() {
     for name in names() {
@@ -91,7 +91,7 @@ fn only_our_own_scripts() {
     }
 }
 
-/// Texts that look like markup do not become it, and come out as they were.
+/// Texts that look like markup do not become markup, and are shown unchanged.
 #[test]
 fn hostile_texts() {
     let events = events("hostile");
@@ -112,7 +112,7 @@ fn hostile_texts() {
     let output = &events.iter().find(|it| it["status"] == "ok").unwrap()["output"];
     assert!(output.as_str().unwrap().contains("</script><script>"));
     assert_eq!(&data["calls"][0]["output"], output);
-    // The names of the page's own parts are only texts in a record.
+    // In a log, the names of the page's own parts are only texts.
     assert!(
         data["turns"][0]["segments"][0]["text"]
             .as_str()
@@ -121,7 +121,7 @@ fn hostile_texts() {
     );
 }
 
-/// Nothing is loaded, and no text of the record goes in as markup.
+/// Nothing is loaded, and no text of the log becomes markup.
 #[test]
 fn it_loads_nothing() {
     let parts = [
@@ -165,15 +165,15 @@ fn where_it_is_written() {
         (Some(0), "", "")
     );
     let written = fs::read_to_string(path("out.html")).unwrap();
-    // It holds what the record holds, which only its owner can read.
+    // The page contains the log, which only its owner can read.
     let mode = fs::metadata(path("out.html")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // A second name of the record is no way to lose it.
+    // A second name of the log does not allow overwriting it.
     fs::hard_link(path("run.log"), path("link.html")).unwrap();
     show_in(directory.path(), &["run.log", "--html", "link.html"], b"");
     assert_eq!(fs::read_to_string(path("run.log")).unwrap(), record);
     assert_eq!(written, page("three-calls"));
-    // Over the record it is not written.
+    // The page is not written over the log.
     let shown = show_in(directory.path(), &["run.log", "--html", "./run.log"], b"");
     assert_eq!(shown.status, Some(2), "{shown:?}");
     assert!(shown.stderr.contains("overwrite the log"), "{shown:?}");
@@ -190,7 +190,7 @@ fn where_it_is_written() {
     );
 }
 
-/// The page shows the diagnostics of the record.
+/// The page shows the diagnostics of the log.
 #[test]
 fn damage_is_shown() {
     let record = log(&events("three-calls")).replacen("2 words", "3 words", 1);

@@ -1,4 +1,4 @@
-//! Records, and what is shown of them.
+//! Logs, and the output of `show` for them.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use plaincall::{RunEvent, log::LineEncoder};
 use serde_json::Value;
 
-/// Where the records of the tests are.
+/// The directory of the logs.
 pub(crate) fn records() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/show/records")
 }
 
-/// The names of all records.
+/// The names of all logs.
 pub(crate) fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(records())
         .unwrap()
@@ -25,7 +25,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// The events of a record, as JSON.
+/// The events of a log, as JSON.
 pub(crate) fn events(name: &str) -> Vec<Value> {
     let text = fs::read_to_string(records().join(format!("{name}.jsonl"))).unwrap();
     text.lines()
@@ -45,7 +45,7 @@ pub(crate) fn log(events: &[Value]) -> String {
         .collect()
 }
 
-/// What the command came to.
+/// The result of the command.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) status: Option<i32>,
@@ -53,19 +53,19 @@ pub(crate) struct Shown {
     pub(crate) stderr: String,
 }
 
-/// Shows a log, as the file `run.log` of its own directory.
+/// Shows a log, as the file `run.log` in a separate directory.
 pub(crate) fn show(log: impl AsRef<[u8]>, options: &[&str]) -> Shown {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("run.log"), log).unwrap();
     show_in(directory.path(), &[&["run.log"], options].concat(), b"")
 }
 
-/// Shows in a directory, with this standard input.
+/// Runs `show` in a directory, with this standard input.
 pub(crate) fn show_in(directory: &Path, arguments: &[&str], stdin: &[u8]) -> Shown {
     plaincall(directory, &[&["show"], arguments].concat(), stdin)
 }
 
-/// Runs the command in a directory, with this standard input and only what tools need of the environment.
+/// Runs the command in a directory, with this standard input and only the environment that tools need.
 #[allow(
     clippy::disallowed_methods,
     reason = "a tool's program is looked for where the tests' programs are"
@@ -82,7 +82,7 @@ pub(crate) fn plaincall(directory: &Path, arguments: &[&str], stdin: &[u8]) -> S
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that does not want it has ended by then.
+    // A command that does not read it has ended by then.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     let output = child.wait_with_output().unwrap();
     Shown {

@@ -1,12 +1,12 @@
-//! Timelines, and the calls that decided how long a run took.
+//! Timelines, and the calls that determined the duration of a run.
 
 use serde_json::{Value, json};
 
 use crate::show::data::data;
 use crate::show::scene::{log, show};
 
-/// The record of a run, from lines such as `b: a | 0 10 20 30`: the id, the dependencies, and when the call appeared, was
-/// complete, started and ended, in milliseconds; `-` for what never happened.
+/// The log of a run, from lines such as `b: a | 0 10 20 30`: the id, the dependencies, and when the call appeared,
+/// was complete, started and ended, in milliseconds; `-` for events that did not happen.
 fn record(text: &str, reply_end: u64) -> Vec<Value> {
     let begin = json!({
         "event": "run", "version": 1, "plaincall": "0.1.0", "began_unix_ms": 0, "policy": {}, "tools": {},
@@ -70,7 +70,7 @@ fn pictures() {
     );
 }
 
-/// A later turn begins at its own opening, and calls without an end extend to the end of the record.
+/// A later turn begins at its own start, and calls without an end extend to the end of the log.
 #[test]
 fn a_turn_without_an_end() {
     let mut events = record(
@@ -93,7 +93,7 @@ fn a_turn_without_an_end() {
     );
 }
 
-/// The times of a record may be any numbers.
+/// The times of a log may be any numbers.
 #[test]
 fn times_without_bounds() {
     let text = format!("a | {}", u64::MAX);
@@ -108,20 +108,20 @@ fn critical_calls() {
         ("", ""),
         // Nothing ran.
         ("a | 0 10 - 20", ""),
-        // The last dependency counts, and of calls side by side the longest.
+        // The last dependency counts, and the longest of concurrent calls.
         (
             "a | 0 0 0 100\nb | 0 0 0 300\nc: a b | 0 0 300 400\nd | 0 0 0 390",
             "b c",
         ),
-        // A call that could start when its text was there has no cause.
+        // A call that could start when its text was complete has no cause.
         ("a | 0 0 0 100\nb: a | 0 200 200 300", "b"),
-        // A call that waited for a slot was held up by the one that made room.
+        // The cause of a call that waited for a slot is the call that freed the slot.
         ("a | 0 0 0 200\nb | 0 0 0 100\nc | 0 0 200 300", "a c"),
         (
             "a | 0 0 0 100\nb: a | 0 0 200 300\nc | 0 0 100 200",
             "a b c",
         ),
-        // It waited for somebody's answer, behind its dependency.
+        // It waited for an approval, after its dependency.
         ("a | 0 0 0 100\nb: a | 0 0 900 950", "a b"),
         // Times that contradict each other end the search.
         ("a: b | 0 0 50 100\nb: a | 0 0 50 100", "a b"),

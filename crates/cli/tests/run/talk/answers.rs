@@ -1,4 +1,4 @@
-//! What `ask` prints, and how it ends.
+//! The output of `ask`, and its exit status.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{MODEL, at_home, run, scene, two_notes, with_input};
 use crate::run::scene::{call, wait_until};
 
-/// A question with these replies and options: what comes of it.
+/// Asks a question with these replies and options, and returns the result.
 fn check(replies: &[&str], options: &[&str], status: i32, stdout: &str, stderr: &[&str]) {
     let scene = scene(replies);
     let ended = run(&scene, &[&["ask", "What is new?"], options].concat());
@@ -176,7 +176,7 @@ fn documents_are_given_as_texts_from_outside() {
     assert_eq!(answer["text"], "Hello.");
     assert_eq!(answer["turns"], 1);
     assert!(answer["usage"]["input"].is_u64(), "{answer}");
-    // Without a question the standard input is it.
+    // Without a question, standard input is the question.
     let ended = with_input(&scene, &["ask", "--model", MODEL], "What is up?");
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "Hello.\n"));
 }
@@ -188,7 +188,7 @@ fn a_record_without_an_answer_ends_with_the_reason() {
     let question = ["ask", "how", "are", "you", "--model", MODEL];
     let ended = run(&scene, &[&question[..], &limits].concat());
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    // Words without quotes are one question.
+    // Several words form one question.
     assert!(ended.stdout.contains(r#""how are you""#), "{ended:?}");
     let last: serde_json::Value =
         serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
@@ -222,7 +222,7 @@ fn results_are_shown_on_request() {
 
 #[test]
 fn an_interrupt_cancels_at_once() {
-    // Where questions come through a pipe, the next one is not asked.
+    // If questions come from a pipe, the next one is not asked.
     for (arguments, questions) in [(&["ask", "Wait."][..], ""), (&["chat"], "Wait.\nWhat?\n")] {
         is_cancelled(arguments, questions);
     }
@@ -342,7 +342,7 @@ fn a_call_in_a_definition_of_a_server_does_not_run() {
 #[test]
 fn an_error_names_the_setting() {
     let scene = scene(&[]);
-    // A truncated call is no answer.
+    // A truncated call is not an answer.
     let reply = call("read", &[("name", "apples")]);
     let reply = &reply[..reply.len() / 2];
     let reply = serde_json::json!({"content": reply, "finish_reason": "length"});
@@ -393,7 +393,7 @@ fn how_to_continue_after_a_broken_connection() {
             let begun = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
             connection.write_all(begun.as_bytes()).unwrap();
             connection.shutdown(Shutdown::Write).unwrap();
-            // Until the other side has gone, so that nothing is taken back.
+            // Waits until the client has disconnected, so that nothing is reset.
             let _ = connection.read_to_end(&mut Vec::new());
         }
     });

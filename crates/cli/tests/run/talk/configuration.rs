@@ -1,4 +1,4 @@
-//! Layers of the configuration, and what their settings do.
+//! Layers of the configuration, and the effect of their settings.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ pub(super) fn project(scene: &Scene, text: &str) {
     fs::write(scene.path("plaincall.toml"), text).unwrap();
 }
 
-/// The fingerprint of what would be trusted, as it is named where there is no terminal.
+/// Returns the fingerprint that is printed where there is no terminal.
 pub(super) fn fingerprint(scene: &Scene) -> String {
     let ended = at_home(scene, &["config", "--trust"]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
@@ -24,14 +24,14 @@ pub(super) fn fingerprint(scene: &Scene) -> String {
     rest.split('`').next().unwrap().to_owned()
 }
 
-/// Trusts the project's file as it is.
+/// Trusts the current text of the project's file.
 pub(super) fn trust(scene: &Scene) {
     let option = format!("--trust={}", fingerprint(scene));
     let ended = at_home(scene, &["config", &option]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
-/// Where the value of this path comes from, and what it is.
+/// Returns the origin and the value of a path.
 fn value(ended: &Ended, path: &str) -> Option<(String, String)> {
     let shown: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let values = shown["values"].as_array().unwrap();
@@ -82,7 +82,7 @@ fn the_nearest_layer_counts() {
     let ended = config(true);
     check(&ended, "limits.turns", "project", "7");
     check(&ended, "limits.calls", "environment", "9");
-    // What is trusted is the text that was seen.
+    // Only the text that was shown is trusted.
     project(&scene, "[limits]\nturns = 8\n");
     check(&config(false), "limits.turns", "user", "5");
     trust(&scene);
@@ -112,7 +112,7 @@ fn a_project_cannot_open_what_is_closed() {
         )
     };
     let tools = &["--tools", "tools.toml"];
-    // Without trust: neither its tools nor its yes.
+    // Without trust, neither its tools nor its approvals apply.
     project(
         &scene,
         &format!("tools = ['tools.toml']\n{}", rule("allow")),
@@ -134,14 +134,14 @@ fn a_project_cannot_open_what_is_closed() {
         "{ended:?}"
     );
     assert!(!scene.path("new.txt").exists());
-    // Its no counts in any case, also against a yes of the user.
+    // Its denials always apply, even against an approval of the user.
     project(&scene, &rule("deny"));
     user(&scene, &rule("allow"));
     let ended = ask(&[&tools[..], &["--yes"]].concat());
-    // The model reads none of its words.
+    // The model reads none of its texts.
     let ours = "rejected\n  a rule of the project denies this call";
     assert!(ended.stderr.contains(ours), "{ended:?}");
-    // Its questions cannot stand in for the user's no, nor can its yes when it is trusted.
+    // Its rules that ask cannot replace a denial of the user, nor can its approvals when it is trusted.
     for verdict in ["ask", "allow"] {
         project(&scene, &rule(verdict));
         user(&scene, &rule("deny"));
@@ -157,7 +157,7 @@ fn a_project_cannot_open_what_is_closed() {
     let ended = ask(tools);
     assert!(ended.stderr.contains("+ write"), "{ended:?}");
     assert!(scene.path("new.txt").exists());
-    // A change in a file that it names ends the trust.
+    // A change of a file that it names ends the trust.
     project(&scene, "tools = ['tools.toml']\n");
     trust(&scene);
     assert!(!ask(&[]).stderr.contains("not trusted"));
@@ -485,7 +485,7 @@ fn an_agent_has_its_own_model_tools_and_limits() {
     check(&["--agent", "reader"], 1, "", one_reply);
     let longer = ["--agent", "reader", "--max-turns", "2"];
     check(&longer, 0, "It is done.\n", "own  ok");
-    // What an option sets replaces the value of the agent.
+    // The value of an option replaces the value of the agent.
     let other = ["--agent", "reader", "--model", "plain"];
     check(&other, 0, "I am plain.\n", "1 turn");
     let unknown = [&longer[..], &["--tools", "tools.toml"]].concat();
@@ -505,7 +505,7 @@ fn an_agent_has_its_own_model_tools_and_limits() {
     let limit = value(&ended, "agents.reader.limits.turns");
     assert_eq!(limit, Some(("user".to_owned(), "1".to_owned())));
 
-    // An agent of a project that is not trusted does not exist.
+    // An agent of an untrusted project does not exist.
     project(&scene, "[agents.helper]\ntools = ['project.toml']\n");
     check(&["--agent", "helper"], 2, "", "unknown agent `helper`");
     check(

@@ -34,7 +34,7 @@ fn each_line_is_a_question() {
         saved.ends_with("## To the model\n\nand \nthen?\n\n## The model\n\nAnd\npears.\n\n"),
         "{saved}"
     );
-    // A file that is there is not written over.
+    // An existing file is not overwritten.
     let ended = with_input(&scene, &arguments, "/save talk.txt\n");
     assert!(
         ended.stderr.contains("talk.txt already exists"),

@@ -1,4 +1,4 @@
-//! Conversations that are kept.
+//! Saved conversations.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn a_session_continues() {
         0,
     );
     assert_eq!(first.stdout, "Apples.\n");
-    // The model is the one that it began with, and gets the earlier messages.
+    // The model is the one that the session began with, and gets the earlier messages.
     let second = ask(&[&tools[..], &["--continue"]].concat(), 0);
     assert_eq!(second.stdout, "Pears.\n");
     // Without its tools it does not continue.
@@ -98,7 +98,7 @@ fn a_session_belongs_to_one_command() {
     let server = "{\"mcpServers\": {\"slow\": {\"command\": \"sh\", \"args\": [\"-c\", \"echo > begun; sleep 1000\"], \"cwd\": \".\"}}}";
     fs::write(scene.path("mcp.json"), server).unwrap();
     let options = ["ask", "What?", "--model", MODEL, "--session", "notes"];
-    // It waits for its server, and has written nothing yet.
+    // It waits for its server, and has not written anything yet.
     let mut command = scene.plaincall(&[&options[..], &["--mcp", "mcp.json"]].concat());
     let first = command.env("HOME", scene.path("home")).spawn().unwrap();
     wait_until("the server is started", || scene.path("begun").exists());
@@ -120,7 +120,7 @@ fn a_session_belongs_to_one_command() {
     assert_eq!(third.stdout, "Apples.\n", "{third:?}");
 }
 
-/// A session exists once there is something to continue; `--continue` finds the last one that has begun.
+/// A session exists once there is something to continue; `--continue` finds the most recent one.
 #[test]
 fn a_session_without_a_model_is_not_created() {
     let scene = scene(&["One.", "Two."]);

@@ -41,7 +41,7 @@ fn an_answer_is_seen_while_it_comes() {
         assert_eq!(shown.matches("✓ read  name=").count(), 10, "{shown}");
         assert_eq!(shown.matches("  ok ").count(), 12, "{shown}");
         assert!(shown.contains("gadget_12 allowed"), "{shown}");
-        // How much of the arguments there is room for depends on how long the call takes.
+        // The space for the arguments depends on the duration of the call.
         let text = if columns == 40 { "one" } else { "one two  ok" };
         let written = format!("✓ write  name=new, text={text}");
         assert!(shown.contains(&written), "{shown}");
@@ -50,7 +50,7 @@ fn an_answer_is_seen_while_it_comes() {
             shown.contains("It is ␛[31mdone.\n3 turns · 12 calls · "),
             "{shown}"
         );
-        // Of a result nothing is shown but that it came.
+        // The display shows only that the result arrived.
         assert!(!shown.contains("200"), "{shown}");
     }
 }
@@ -231,7 +231,7 @@ fn a_tool_that_does_not_end_delays_nothing() {
     terminal.wait_for("1 running");
     terminal.type_keys("\u{3}");
     terminal.wait_for("Ctrl-C again to exit immediately");
-    // Two signals within a moment are one.
+    // Two signals in quick succession count as one.
     pause(Duration::from_millis(150));
     terminal.type_keys("\u{3}");
     terminal.wait_for("note: stopped;");
@@ -272,7 +272,7 @@ fn a_conversation_is_typed() {
     terminal.wait_for("1 turn · 0 calls");
     terminal.wait_for("\n>");
     terminal.type_keys("/nonsense\r");
-    // Ctrl-D means the end where lines are edited, so the prompt must be there.
+    // Ctrl-D is the end only where lines are edited, so the prompt must be there.
     terminal.wait_for("see `/help`\n>");
     terminal.type_keys("\u{4}");
     let (status, shown) = terminal.finish();
@@ -299,7 +299,7 @@ fn bytes_that_are_not_utf_8_are_typed() {
     terminal.wait_for("ole");
     terminal.type_keys("\r");
     terminal.wait_for("One.");
-    // One that looks like the beginning of a character.
+    // A byte that looks like the beginning of a character.
     terminal.wait_for("1 turn");
     terminal.wait_for("\n>");
     terminal.type_keys("more");

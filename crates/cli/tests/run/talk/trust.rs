@@ -23,7 +23,7 @@ fn an_untrusted_file_does_not_stop_the_command() {
     ask(0, "plaincall.toml has 2 errors, so it is ignored");
     let refused = at_home(&scene, &["config", "--trust"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
-    // A rule that is about nothing that there is.
+    // A rule that matches nothing.
     let deny = "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n";
     project(&scene, deny);
     ask(0, "did you mean `write`?");
@@ -31,7 +31,7 @@ fn an_untrusted_file_does_not_stop_the_command() {
     ask(0, "plaincall.toml is not UTF-8 text");
     fs::write(scene.path("plaincall.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
     ask(0, "plaincall.toml cannot be read: it is larger than 1 MiB");
-    // Who has trusted what it forbids counts on it.
+    // A user who trusts the file relies on what it forbids.
     project(&scene, deny);
     trust(&scene);
     ask(2, "did you mean `write`?");
@@ -81,7 +81,7 @@ fn files_named_by_an_untrusted_file_are_not_read() {
         ("tools", "missing", "no such file"),
     ] {
         project(&scene, "model = 'trusted before'");
-        // Neither where nothing was trusted nor where something else was.
+        // Neither without trust nor after trusting another text.
         for is_known in [false, true] {
             if is_known {
                 trust(&scene);
@@ -124,7 +124,7 @@ fn a_project_reads_nothing_outside_it() {
         "builtin.directory = 'PATH'",
         "models.a = { replay = 'PATH' }",
     ] {
-        // As it is written.
+        // As written.
         for path in [
             "../home/secret",
             "~/secret",
@@ -144,7 +144,7 @@ fn a_project_reads_nothing_outside_it() {
                 "{key} {path}: {ended:?}"
             );
         }
-        // Behind links.
+        // Through links.
         for path in ["link", "folder/secret", "./folder/../home/secret", "folder"] {
             written(&key.replace("PATH", path));
             let ended = config(&["config", "--trust"]);
@@ -166,7 +166,7 @@ fn a_project_reads_nothing_outside_it() {
     let option = format!("--trust={}", rest.split('`').next().unwrap());
     assert_eq!(config(&["config", &option]).status, Some(0));
     assert!(config(&["config"]).stdout.contains("(trusted)"));
-    // What is swapped afterwards, for a file with the same text or not, does not count.
+    // A file that is swapped afterwards, with the same text or not, does not count.
     fs::remove_file(scene.path("work/inner")).unwrap();
     fs::write(&outside, "inside").unwrap();
     std::os::unix::fs::symlink(&outside, scene.path("work/inner")).unwrap();
@@ -189,7 +189,7 @@ fn a_project_takes_no_variables() {
     ] {
         assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
     }
-    // The same file is the user's own choice.
+    // The same file, named by the user.
     assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
     fs::remove_file(scene.path("plaincall.toml")).unwrap();
     user(
@@ -245,7 +245,7 @@ fn files_to_trust_show_no_secrets() {
     ] {
         assert!(ended.stdout.contains(part), "{part}: {ended:?}");
     }
-    // Nor where 1 error is shown in its line.
+    // Nor does the error in its line.
     for mistake in [
         "env = { TOKEN = 'lily', X = '${Y}' }",
         "apikey = 'lily'",
@@ -312,7 +312,7 @@ fn the_used_content_is_the_trusted_content() {
     let arguments = ["ask", "Say.", "--model", MODEL, "--json", "--file", "pipe"];
     let mut command = scene.plaincall(&arguments);
     let child = command.env("HOME", scene.path("home")).spawn().unwrap();
-    // When the document is read the configuration has been, and no tool is made yet.
+    // When the document is read, the configuration has been read, and no tool exists yet.
     let document = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     fs::write(scene.path("tools.toml"), tools("two")).unwrap();
     drop(document);

@@ -1,7 +1,8 @@
-//! The tutorial: its commands are run, and what it shows is what they print.
+//! The tutorial: its commands run, and their output is the one on the page.
 //!
-//! Each block `sh` is run by a shell in a copy of `examples/agent`, and the block `text` behind it holds all that it prints.
-//! With `SNAPSHOTS=overwrite` that is written instead of compared; then times and numbers are those of that run.
+//! A shell runs each `sh` block in a copy of `examples/agent`, and the `text` block after it has the complete output.
+//! With `SNAPSHOTS=overwrite` the output is written instead of compared; times and numbers are then those of that
+//! run.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -35,7 +36,7 @@ fn the_tutorial_matches_the_commands() {
         assert!(between.trim().is_empty(), "{commands}: {between}");
         let (shown, behind) = behind.split_once(END).unwrap();
         let printed = run(&scene, &folder, commands);
-        // Of what is the same but for times the page keeps its own.
+        // Where only times differ, the page keeps its own.
         let printed = if without_numbers(&printed) == without_numbers(shown) {
             shown
         } else {
@@ -52,7 +53,7 @@ fn the_tutorial_matches_the_commands() {
     assert_data_eq!(found, Data::read_from(&page, None).raw());
 }
 
-/// The output of the commands, as in the home directory of a reader.
+/// The output, as in the home directory of a reader.
 fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
     let binaries = Path::new(PLAINCALL).parent().unwrap().display();
     let [(_, path), _] = scene.environment();
@@ -65,7 +66,7 @@ fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
         .env("PATH", format!("{binaries}:{}", path.display()))
         .env("HOME", scene.path("home/you"))
         .stdin(Stdio::null())
-        // In the background of the tests' terminal, so that nothing asks there.
+        // In the background of the tests' terminal, so that no question appears there.
         .process_group(0)
         .output()
         .unwrap();
@@ -76,7 +77,7 @@ fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// What is the same each time: the lines in some order, with one sign for each number, since times and estimates differ.
+/// The stable parts: the lines in some order, with one character for each number, since times and estimates differ.
 fn without_numbers(text: &str) -> String {
     let mut plain = String::new();
     for word in text.split_inclusive([' ', '\n']) {
@@ -92,14 +93,14 @@ fn without_numbers(text: &str) -> String {
             plain.push_str(word);
         }
     }
-    // A time of less than a second and one of more have other units, and columns are as wide as paths are long.
+    // Times below and above a second have different units, and columns are as wide as paths.
     let plain = plain.replace("# ms", "# s");
     let lines = plain.lines().map(|line| {
         let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
         words.join(" ")
     });
     let mut lines: Vec<String> = lines.collect();
-    // Calls that run side by side end in any order.
+    // Concurrent calls end in any order.
     lines.sort();
     lines.join("\n")
 }
