@@ -131,7 +131,7 @@ pub struct RunTable {
     pub dependency_total: Option<Size>,
 }
 
-/// The order of the calls of a reply (`spec/running.md`, "Order of writing").
+/// The order of the calls of a reply (`spec/running.md`, "Written order").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {

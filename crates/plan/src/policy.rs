@@ -12,7 +12,7 @@ pub struct Limits {
     pub calls_per_turn: Option<u32>,
 }
 
-/// The properties of a tool that affect when its calls run (`spec/running.md`, "Slots", "Order of writing", "Failures that are
+/// The properties of a tool that affect when its calls run (`spec/running.md`, "Slots", "Written order", "Failures that are
 /// tolerated" and "Calls that wait for the end of the turn").
 #[expect(
     clippy::struct_excessive_bools,
@@ -39,7 +39,7 @@ pub struct Tool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolIndex(pub(crate) u32);
 
-/// The order in which the calls of a turn start (`spec/running.md`, "Order of writing").
+/// The order in which the calls of a turn start (`spec/running.md`, "Written order").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Only dependencies determine the order.

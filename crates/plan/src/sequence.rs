@@ -6,7 +6,7 @@ use crate::plan::{Call, Plan};
 use crate::policy::Order;
 use crate::state::State;
 
-/// The calls of all sequential turns, with positions that only increase (`spec/running.md`, "Order of writing").
+/// The calls of all sequential turns, with positions that only increase (`spec/running.md`, "Written order").
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) calls: Vec<u32>,

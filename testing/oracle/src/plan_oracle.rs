@@ -157,7 +157,7 @@ impl<'a> Oracle<'a> {
             }
         }
 
-        // "Skipping", "Order of writing" and "Calls that wait for the end of the turn", again and again until
+        // "Skipping", "Written order" and "Calls that wait for the end of the turn", again and again until
         // all is decided.
         let faults = statuses.clone();
         let mut decided = Decided {
@@ -187,7 +187,7 @@ struct Decided<'a> {
 }
 
 impl Decided<'_> {
-    /// The calls that skip this one if they do not end well.
+    /// The calls that skip this one if they do not succeed.
     fn hangs_on(&self, call: usize) -> Vec<usize> {
         let all = &self.oracle.0;
         let this = &all[call];
@@ -201,7 +201,7 @@ impl Decided<'_> {
         dependencies.chain(before).collect()
     }
 
-    /// Whether a call ended well, if it is known how it ended.
+    /// Returns whether a call succeeded, if its end is known.
     fn well(&self, call: usize) -> Option<bool> {
         let tolerated = self.oracle.0[call].call.tolerated;
         self.statuses[call].map(|status| match status {

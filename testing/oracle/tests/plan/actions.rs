@@ -13,7 +13,7 @@ impl Driver<'_> {
                 assert_eq!(self.states[call], State::Waiting, "ready: call {call}");
                 assert!(
                     self.targets(call).all(|target| self.has_ended_well(target)),
-                    "call {call} is ready before its dependencies have ended well"
+                    "call {call} is ready before its dependencies have succeeded"
                 );
                 assert!(
                     !self.is_held_by_deferral(call),
