@@ -1,4 +1,4 @@
-//! The built-in tools, each through a run, on files, processes and sockets that are there.
+//! The built-in tools, each called in a run, with real files, processes and sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! MCP servers, as real processes and on real sockets: odd ones, and ones that go away.
+//! MCP servers, as real processes and on real sockets: unusual ones, and ones that end.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep};
 
 use http::Responder;
 
-/// How long is waited for what must come.
+/// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A directory of a test, and the odd server that writes each message it receives to a file there.
+/// A directory of a test, and an unusual server that writes each message it receives to a file there.
 struct Odd {
     directory: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Odd {
         stdio(name, "/bin/sh", [script]).with("NOTES", self.notes().display().to_string())
     }
 
-    /// Sets what the tool `give` returns.
+    /// Sets the result of the tool `give`.
     fn say(&self, text: &str) {
         std::fs::write(self.directory.path().join("notes.text"), text).expect("a file");
     }
@@ -47,7 +47,7 @@ impl Odd {
         self.directory.path().join("notes")
     }
 
-    /// Waits until the server has noted such a text.
+    /// Waits until the server has recorded such a text.
     async fn receives(&self, text: &str) {
         let since = Instant::now();
         loop {
@@ -81,7 +81,7 @@ fn web(name: &str, url: impl Into<String>) -> McpServer {
 }
 
 trait With {
-    /// Sets a variable of the server's environment, or what each request to it has in its head.
+    /// Sets a variable of the server's environment, or a header of each request to it.
     fn with(self, name: &str, value: impl Into<String>) -> Self;
 }
 
@@ -131,7 +131,7 @@ async fn call(run: &mut Run, name: &str) -> CallResult {
     results[0].clone()
 }
 
-/// Calls a tool, and looks at what comes back.
+/// Calls a tool and checks the result.
 async fn check(run: &mut Run, name: &str, expected: Result<&str, &str>) {
     let result = call(run, name).await;
     let outcome = match result.error.as_deref() {
@@ -199,7 +199,7 @@ async fn tools_of_a_server() {
     odd.receives("closed").await;
 }
 
-/// Which tools are included, and what they may do, the configuration of the user decides.
+/// The configuration of the user decides which tools are included, and their effects.
 #[tokio::test]
 async fn tools_that_a_file_chooses() {
     let odd = Odd::new();
@@ -252,7 +252,7 @@ async fn calls() {
         .await;
 }
 
-/// An answer that cannot be read ends its call at once, and no other one.
+/// An invalid answer ends its call at once, and no other call.
 #[tokio::test]
 async fn answers_that_cannot_be_read() {
     let odd = Odd::new();
@@ -299,7 +299,7 @@ async fn a_server_that_died_unseen_is_started_for_the_next_call() {
     let id = rustix::process::Pid::from_raw(first.trim().parse().expect("a number"));
     rustix::process::kill_process(id.expect("a process"), rustix::process::Signal::KILL)
         .expect("it is ours");
-    // The connection notices it a moment later; a call in between fails with that reason and is not repeated.
+    // The connection detects it a moment later; a call in between fails with that reason and is not repeated.
     let second = loop {
         match call(&mut run, "who").await.output {
             Some(second) => break second,
@@ -418,7 +418,7 @@ async fn over_http() {
     assert_eq!(other.calls("away"), 0);
     let quoted = Err("the MCP server `web` rejected the call: wrong key [key], [key]***");
     check(&mut run, "quote", quoted).await;
-    // What cannot be read fails its call, although the stream continues.
+    // Invalid data fails its call, although the stream continues.
     let since = Instant::now();
     let odd = Err(
         "the MCP server `web` sent an invalid answer; the call may have run: its answer is invalid: EOF while parsing a list at line 1 column 45",
@@ -443,14 +443,14 @@ async fn over_http() {
     }
 }
 
-/// A call that does not wait any more takes the new start from no other, and a server that hangs is not started for each.
+/// A dropped call does not cancel the restart for others, and a server that hangs is not started for each call.
 #[tokio::test]
 async fn a_server_that_hangs_is_started_once_more() {
     let starts = |odd: &Odd| {
         let notes = std::fs::read_to_string(odd.notes()).expect("the notes");
         notes.matches("started").count()
     };
-    // Calls side by side wait for one start.
+    // Concurrent calls wait for one restart.
     let odd = Odd::new();
     let servers = connect([odd.server("odd")]).await;
     let mut all = run(servers.tools_for(&Toolbox::default()));
@@ -525,7 +525,8 @@ async fn a_server_that_offers_too_much() {
 
 #[tokio::test]
 async fn an_agent_with_servers() {
-    // Without a gate no tool that writes may run, and tools of servers count as writing unless the user sets another effect.
+    // Without a gate, no tool that writes may run, and tools of servers count as writing unless the user sets another
+    // effect.
     let odd = Odd::new();
     let mut server = odd.server("odd");
     server.effects = vec![("echo".into(), McpEffect::Read)];

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod connecting;
 mod failures;
 mod native;
 mod received;
@@ -14,4 +15,3 @@ mod recorded;
 mod requests;
 mod retries;
 mod scripts;
-mod ways;

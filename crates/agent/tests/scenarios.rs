@@ -1,8 +1,8 @@
-//! The loop, watched from outside: scenarios as data on a model's server over HTTP, and random models in memory on a
-//! clock that is stopped.
+//! The agent loop, observed from outside: scenarios as data with a model server over HTTP, and random models in
+//! memory with a stopped clock.
 //!
-//! Random conversations are drawn from numbers; a failure names it. To play that one alone:
-//! `AGENT_CASE=<number> cargo test -p plaincall-agent scenarios`. To play more or fewer: `AGENT_CASES=<count>`.
+//! Random conversations are numbered, and a failure reports the number. To run one of them: `AGENT_CASE=<number>
+//! cargo test -p plaincall-agent scenarios`. To run another number of cases: `AGENT_CASES=<count>`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -95,7 +95,7 @@ fn scenarios() {
     assert!(count >= 150, "{count} scenarios");
 }
 
-/// Lets tools and gates panic in silence where they are to.
+/// Silences the panics of tools and gates that are part of a scenario.
 fn expect_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or_default();
@@ -105,7 +105,7 @@ fn expect_panics() {
     }));
 }
 
-/// Plays a scenario beside the others; where the clock is to stop, on a runtime of its own.
+/// Runs a scenario concurrently with the others; if the clock is stopped, on a separate runtime.
 fn start(runtime: &Runtime, scenario: Arc<Scenario>, syntax: String) -> JoinHandle<()> {
     if scenario.step.iter().any(|step| step.pause.is_some()) {
         runtime.spawn_blocking(move || {

@@ -1,7 +1,8 @@
-//! The reply of a model, read and given to a client.
+//! A model's reply, parsed and sent to a client.
 //!
-//! Random replies and random servers are drawn from numbers; a failure names it. To play that one alone:
-//! `GATEWAY_CASE=<number> cargo test -p plaincall-gateway replies`. To play more or fewer: `GATEWAY_CASES=<count>`.
+//! Random replies and servers are numbered, and a failure reports the number. To run one of them:
+//! `GATEWAY_CASE=<number> cargo test -p plaincall-gateway replies`. To run another number of cases:
+//! `GATEWAY_CASES=<count>`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,8 +19,8 @@ pub(crate) mod expected;
 mod long;
 mod memory;
 pub(crate) mod model;
-mod places;
 mod repaired;
+mod slots;
 mod spec;
 pub(crate) mod table;
 mod waiting;

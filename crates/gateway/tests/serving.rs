@@ -1,4 +1,4 @@
-//! The server on real sockets, with a scripted server in the place of a model's.
+//! The server on real sockets, with a scripted model server.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,8 +17,8 @@ mod instances;
 mod origins;
 mod passing;
 mod preflight;
+mod reports;
 mod requests;
 mod retries;
 mod slow;
-mod telling;
 pub(crate) mod test_gateway;

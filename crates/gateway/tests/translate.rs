@@ -1,4 +1,4 @@
-//! Requests with tools, put into words.
+//! Requests with tools, translated to text.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -134,7 +134,7 @@ fn history() {
     let result =
         |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
     let user = json!({"role": "user", "content": "Hi."});
-    // Results come in the order of the calls, and together with the user's next message.
+    // Results are in the order of the calls, and in one message with the user's next text.
     check(
         &json!([
             user,
@@ -150,7 +150,7 @@ fn history() {
             "user: Result 1 of 2: tool read\nOutput:\n```\none\n!!!GADGET_EN\\D\n```\nResult 2 of 2: tool now\nOutput: noon\n\nThe user writes:\n\nThanks. !!!ARG\\:",
         ],
     );
-    // A turn that follows at once, a call without a result, one that no syntax spells.
+    // A turn that follows directly, a call without a result, and one that no syntax can express.
     check(
         &json!([
             user,
@@ -167,7 +167,7 @@ fn history() {
             "assistant: Done.",
         ],
     );
-    // Calls of tools that take a text.
+    // Calls of custom tools.
     check(
         &json!([
             user,
@@ -197,7 +197,7 @@ fn history() {
             "user: Result 1 of 1: tool now\nOutput: x\n",
         ],
     );
-    // Pictures stay beside the text of a result.
+    // Images stay beside the text of a result.
     check(
         &json!([
             user,
@@ -242,7 +242,7 @@ fn requirements_for_one_reply() {
             "user: Hi.\n\n(In this reply, call one or more of these tools and no others: now, read.)",
         ),
     ] {
-        // All before it stays the same, so that it need not be read again.
+        // The text before it stays the same, so the server's cache applies.
         check(
             &hi,
             &json!({"tool_choice": choice}),
@@ -268,7 +268,7 @@ fn requirements_for_one_reply() {
             "user: Hi.\n\n(If you call no tool, answer with JSON only, without a code fence. It must match this JSON Schema: {\"type\":\"object\",\"title\":\"!!!ARG\\:\"}.)",
         ],
     );
-    // Where a call must be made, there is nothing else that has a form.
+    // If a call is required, no other format is described.
     check(
         &hi,
         &json!({"response_format": {"type": "json_object"}, "tool_choice": "required"}),
@@ -277,7 +277,7 @@ fn requirements_for_one_reply() {
             "user: Hi.\n\n(Call a tool in this reply.)",
         ],
     );
-    // The server holds the model to the form, which is not to be called words.
+    // The server enforces the format, which is then not described.
     for (form, expected) in [
         (form, "user: Hi.\n\n(Call no tool in this reply.)"),
         (
@@ -357,7 +357,7 @@ fn texts_beside_the_content() {
     );
 }
 
-/// A marker may be any word; our own words hold none either.
+/// A marker may be any word; our own texts contain none either.
 #[test]
 fn markers_that_are_words() {
     let settings = crate::settings(|settings| {
@@ -449,7 +449,7 @@ fn refusals() {
     }
 }
 
-/// What is kept of earlier requests makes no difference, and the tools are prompt as they would be alone.
+/// The cache of earlier requests makes no difference, and the prompt is the same without it.
 #[test]
 fn prompts_with_other_keys() {
     let secret = Secret::new("secret");
@@ -492,7 +492,7 @@ fn prompts_with_other_keys() {
                 let alone = ask(first, &tools, &settings, &ToolCache::new());
                 assert_eq!(asked, alone);
                 let (for_model, dialect) = asked;
-                // Not every random schema can be used as it is.
+                // Not every random schema is usable.
                 let texts: Vec<String> = tools
                     .as_array()
                     .unwrap()

@@ -79,7 +79,7 @@ async fn whole_files() {
             &["the path is too long"],
         )
         .await;
-    // Nothing is left behind by what failed.
+    // A failed call leaves nothing behind.
     assert_eq!(
         scene.names("."),
         ["a", "c", "d", "dangling", "deep", "dir", "link", "old"]
@@ -92,7 +92,7 @@ async fn whole_files() {
 #[tokio::test]
 async fn access_lists() {
     let scene = Scene::of(&[("f", "old\n")]);
-    // Version 2; then who (owner, a user, group, the most of these, others), what, and which user.
+    // Version 2; then the kind (owner, user, group, mask, others), the permissions, and the user.
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (who, may, user) in [
         (1, 6, !0),
@@ -107,7 +107,7 @@ async fn access_lists() {
     }
     let flags = rustix::fs::XattrFlags::empty();
     let name = "system.posix_acl_access";
-    // Not every file system has them.
+    // Not every file system supports access lists.
     if rustix::fs::setxattr(scene.path("f"), name, &list, flags).is_err() {
         return;
     }
@@ -123,7 +123,7 @@ async fn access_lists() {
     assert_eq!(mode(), 0o600);
 }
 
-/// What others may do with a file stays, and a file that is not to be written is not replaced either.
+/// The permissions of a file stay, and a read-only file is not replaced.
 #[tokio::test]
 async fn permissions() {
     let scene = Scene::of(&[("script", "old"), ("locked", "old"), ("shut/x", "old")]);
@@ -143,7 +143,7 @@ async fn permissions() {
         fs::metadata(scene.path("script")).unwrap().mode() & 0o7777,
         0o751
     );
-    // Whose a file is stays too, where a process may give files away.
+    // The owner stays too, if the process may change owners.
     let (user, group) = (Some(12_345), Some(23_456));
     if std::os::unix::fs::chown(scene.path("script"), user, group).is_ok() {
         mode("script", 0o4640);
@@ -209,7 +209,7 @@ async fn texts_in_place_of_others() {
         ("a\nb\nc\n", "b\nc", "", edited("line 2"), "a\n\n"),
         ("a\nb", "b", "b\n", edited("line 2"), "a\nb\n"),
         ("ä\0"[..2].as_ref(), "ä", "ö", edited("line 1"), "ö"),
-        // The line ends of the file stay, whether they are written so or not.
+        // The line ends of the file stay, whether the new text has them or not.
         ("a\r\nb\r\n", "a\nb", "x\ny", kept("line 1"), "x\r\ny\r\n"),
         ("a\r\nb\r\n", "b", "x\ny", kept("line 2"), "a\r\nx\r\ny\r\n"),
         (
@@ -221,7 +221,7 @@ async fn texts_in_place_of_others() {
         ),
         ("a\r\nb\r\n", "b", "x", edited("line 2"), "a\r\nx\r\n"),
         ("a\nb\n", "a\r\nb", "x\r\ny", edited("line 1"), "x\ny\n"),
-        // Where they differ, what is written counts, and then the other way.
+        // If they differ, the written form counts, and then the other one.
         (
             "a\r\nb\nc\n",
             "b\nc",
@@ -286,7 +286,7 @@ async fn texts_in_place_of_others() {
             .await;
         assert_eq!(scene.content("f"), after, "{before:?} {old:?}");
     }
-    // Bytes that are no UTF-8 stay as they are.
+    // Bytes that are not UTF-8 stay unchanged.
     scene.file("f", b"gr\xfcn a \xff");
     scene
         .check(
@@ -329,7 +329,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
             &["(lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more)"],
         )
         .await;
-    // An invalid value is reported soon, also for a malicious file.
+    // An invalid value is reported soon, even for a malicious file.
     scene.file("f", "ab\n".repeat(300_000));
     let old = format!("{}x", "ab\n".repeat(2_000));
     scene
@@ -341,7 +341,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
         .await;
 }
 
-/// A small call cannot make a file that no memory holds.
+/// A small call cannot create a file that exceeds the memory.
 #[tokio::test]
 async fn texts_that_become_too_long() {
     let scene = Scene::of(&[("f", &"a".repeat(1 << 20))]);
@@ -370,7 +370,7 @@ async fn texts_that_become_too_long() {
     assert_eq!(scene.content("f"), "bc".repeat(1 << 20));
 }
 
-/// Changes of one file that come at the same time: none is lost.
+/// Concurrent changes of one file: none is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn changes_at_the_same_time() {
     let scene = Scene::new();
@@ -389,7 +389,7 @@ async fn changes_at_the_same_time() {
     assert_eq!(scene.content("f"), vec!["done"; 40].join("\n"));
 }
 
-/// A call that ends early leaves the file as it was, or has replaced it; never half of either, and nothing beside it.
+/// A call that ends early leaves the file unchanged, or has replaced it; never a part, and no other file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_changes() {
     let scene = Scene::of(&[("f", "before")]);
@@ -406,7 +406,7 @@ async fn cancelled_changes() {
         let (results, ()) = tokio::join!(turn.finish(Stop::Natural), cancelling);
         assert_eq!(results.len(), 1);
         drop(run);
-        // The edit notices it at the next piece.
+        // The edit is cancelled at the next piece.
         let begun = std::time::Instant::now();
         while scene.names(".") != ["f"] {
             assert!(begun.elapsed().as_secs() < 20, "{:?}", scene.names("."));

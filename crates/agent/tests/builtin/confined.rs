@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::builtin::scene::{SECRET, Scene};
 
-/// Every tool for files with this path.
+/// Calls every file tool with this path.
 fn calls(path: &str) -> Vec<(&'static str, Vec<(&'static str, &str)>)> {
     vec![
         ("read_file", vec![("path", path)]),
@@ -83,7 +83,7 @@ async fn paths_that_lead_out() {
             );
         }
     }
-    // Neither by going through what is there.
+    // Nor by listing and searching.
     scene
         .check(
             "search_files",
@@ -95,7 +95,7 @@ async fn paths_that_lead_out() {
     assert_eq!(fs::read_dir(out).unwrap().count(), 1);
 }
 
-/// Paths that go up and come back, and links that stay inside.
+/// Paths that leave and return, and links that stay inside.
 #[tokio::test]
 async fn paths_that_stay_inside() {
     let scene = Scene::of(&[("dir/file", "inside\n")]);
@@ -124,7 +124,7 @@ async fn paths_that_stay_inside() {
             )
             .await;
     }
-    // Links are not followed on the way, so none leads round for ever.
+    // Links are not followed while listing, so there are no endless loops.
     scene
         .check(
             "search_files",
@@ -173,7 +173,7 @@ async fn special_files_are_rejected() {
         .await;
 }
 
-/// A directory above which there is nothing: files of the system have no length and no end.
+/// A directory without a parent: files of the system have no size and no end.
 #[tokio::test]
 async fn the_files_of_the_system() {
     let builtin = plaincall_agent::builtin::Builtin::in_directory("/proc/self").unwrap();
@@ -201,7 +201,7 @@ async fn the_files_of_the_system() {
     }
 }
 
-/// While something is swapped as fast as it goes, no call ever reads or changes what is outside.
+/// While a path is swapped as fast as possible, no call ever reads or changes anything outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_that_are_swapped() {
     let scene = Scene::of(&[("good/secret", "inside\n"), ("file", "inside\n")]);
@@ -262,7 +262,7 @@ async fn links_that_are_swapped() {
     );
 }
 
-/// A directory that goes away, and another that takes its place: the tools stay with the one that was opened.
+/// A directory that is removed and replaced: the tools stay with the one that was opened.
 #[tokio::test]
 async fn the_directory_is_replaced() {
     let scene = Scene::of(&[("file", "first\n")]);

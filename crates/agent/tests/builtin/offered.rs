@@ -1,4 +1,4 @@
-//! Which tools there are, and how they are called.
+//! The tools, and the form of their calls.
 
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::plaincall::call::{Arguments, bind_arguments};
@@ -67,7 +67,7 @@ fn which_tools_there_are() {
     );
 }
 
-/// What each may do, and how it is written on the line and in the body of the emoji syntax.
+/// The effect of each tool, and its line and body in the emoji syntax.
 #[test]
 fn how_they_are_called() {
     let toolbox = set(|set| set.user(|_| async { Err("unavailable".into()) }));
@@ -109,7 +109,7 @@ fn how_they_are_called() {
     }
 }
 
-/// What does not fit is refused before a tool sees it.
+/// Invalid arguments are rejected before the tool gets them.
 #[test]
 fn arguments_that_do_not_fit() {
     let toolbox = set(|set| set);
@@ -153,7 +153,7 @@ fn arguments_that_do_not_fit() {
     );
 }
 
-/// Calls in the emoji syntax, with bodies as they come.
+/// Calls in the emoji syntax, with various bodies.
 #[tokio::test]
 async fn emoji_calls() {
     let scene = Scene::of(&[("my file.txt", "a [1]\nb\n")]);

@@ -27,7 +27,7 @@ fn url(server: &ModelServer) -> String {
     format!("http://{}", server.address)
 }
 
-/// What comes of one page, or of several behind each other.
+/// Returns the result for one page, or for several in turn.
 async fn fetched(scripts: Vec<Script>) -> String {
     let server = ModelServer::start(scripts).await;
     let scene = Scene::with(private);
@@ -233,7 +233,7 @@ async fn pages_that_swell() {
     }
 }
 
-/// What is never closed, many times over, in texts in which a second look at the rest would take minutes.
+/// Unclosed elements, repeated many times, in texts where scanning the rest again would take minutes.
 #[tokio::test]
 async fn pages_that_mean_harm() {
     for part in [
@@ -319,7 +319,7 @@ async fn pages_that_do_not_come() {
     let scene = Scene::with(|set| private(set).fetch_timeout(Duration::from_millis(200)));
     let found = scene.call("fetch_url", &[("url", &url(&server))]).await;
     assert!(found.contains("has not started to respond"), "{found}");
-    // One that is not there.
+    // A missing one.
     let gone = url(&server);
     drop(server);
     let found = scene.call("fetch_url", &[("url", &gone)]).await;
@@ -331,7 +331,7 @@ async fn pages_that_do_not_come() {
 
 #[tokio::test]
 async fn redirects() {
-    // Rules of the program are about addresses, so another one on the same server is another call.
+    // Rules of the program are about addresses, so another address on the same server is another call.
     for status in [301, 302, 303, 307, 308] {
         assert_eq!(
             fetched(vec![redirect(status, "/x")]).await,
@@ -385,7 +385,7 @@ async fn redirects() {
     );
 }
 
-/// Addresses of this machine and of private networks, however they are written, and names that lead there.
+/// Addresses of this machine and of private networks, in every spelling, and names that resolve to them.
 #[tokio::test]
 async fn addresses_that_are_nobodys_business() {
     let server = ModelServer::start(vec![]).await;
@@ -461,7 +461,7 @@ async fn addresses_that_are_nobodys_business() {
     ] {
         scene.check("fetch_url", &[("url", url)], expected).await;
     }
-    // Hosts that are named keep others away, and lead to no private address either.
+    // Listed hosts exclude all others, and do not allow private addresses either.
     let scene = Scene::with(|set| set.fetch_hosts(["localhost", "docs.example"]));
     scene.check("fetch_url", &[("url", "http://elsewhere.example/")], "error: `http://elsewhere.example/` cannot be fetched: allowed hosts are localhost, docs.example").await;
     scene
@@ -474,7 +474,7 @@ async fn addresses_that_are_nobodys_business() {
     assert_eq!(server.seen().requests.len(), 0);
 }
 
-/// What is asked, and that it is taken back when the call ends.
+/// The question, which is withdrawn when the call ends.
 #[tokio::test]
 async fn requests_to_the_server() {
     let server = ModelServer::start(vec![page("text/plain", "a")]).await;

@@ -1,4 +1,4 @@
-//! Rules about files hold however a path is written, for what a search finds, and behind links.
+//! Rules about files apply however a path is written, to the results of a search, and behind links.
 
 use plaincall::{AllowAll, Rules, Run, Stop, rules::Rule};
 use plaincall_agent::plaincall;
@@ -27,7 +27,7 @@ fn rules() -> Rules {
     ])
 }
 
-/// What the model reads of a call. `DIR` is the directory.
+/// Returns the result of a call for the model. `DIR` is the directory.
 async fn say(scene: &Scene, rules: Rules, tool: &str, arguments: &[(&str, &str)]) -> String {
     let directory = scene.path("").canonicalize().unwrap();
     let directory = directory.to_str().unwrap();

@@ -53,7 +53,7 @@ async fn commands_and_their_settings() {
     scene
         .check("run_command", &[("command", "echo $SECRET")], "s\n")
         .await;
-    // With all that it has started.
+    // Including all processes that it has started.
     let begun = Instant::now();
     let found = scene
         .call(

@@ -11,7 +11,7 @@ use plaincall_agent::builtin::Builtin;
 use plaincall_agent::plaincall;
 use tempfile::TempDir;
 
-/// A directory `in`, beside which there is a secret.
+/// A directory `in`, beside a secret.
 pub(crate) struct Scene {
     folder: TempDir,
     toolbox: Toolbox,
@@ -35,7 +35,7 @@ impl Scene {
         Self { folder, toolbox }
     }
 
-    /// One with these files.
+    /// Creates one with these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let scene = Self::new();
         for (path, content) in files {
@@ -88,7 +88,7 @@ impl Scene {
             .unwrap()
     }
 
-    /// What comes of a text with one call: its output, or `error: message`, and behind ` | ` what it printed.
+    /// Returns the result of a text with one call: its output, or `error: message`, and after ` | ` the printed text.
     pub(crate) async fn say(&self, text: &str) -> String {
         let mut run = self.run();
         let mut turn = run.turn();
@@ -96,7 +96,7 @@ impl Scene {
         let results = turn.finish(Stop::Natural).await;
         let result = &results[0];
         let output = result.output.as_deref();
-        // What a test expects must not name the folder of this run of it.
+        // Expected texts must not contain the path of this directory.
         let folder = self.folder.path().to_str().unwrap();
         match result.error.as_deref() {
             None => output.unwrap().replace(folder, "DIR"),
@@ -128,7 +128,7 @@ impl Scene {
     }
 }
 
-/// The text of a call.
+/// Returns the text of a call.
 pub(crate) fn call(tool: &str, arguments: &[(&str, &str)]) -> String {
     let mut text = format!("!!!GADGET_START:{tool}\n");
     for (name, value) in arguments {
@@ -138,7 +138,7 @@ pub(crate) fn call(tool: &str, arguments: &[(&str, &str)]) -> String {
     text
 }
 
-/// A name that is no UTF-8.
+/// A name that is not UTF-8.
 pub(crate) fn bytes(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }

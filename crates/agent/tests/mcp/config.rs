@@ -1,4 +1,4 @@
-//! Files with MCP servers: what is read of them, and what is wrong with them.
+//! Files with MCP servers: their settings and their errors.
 
 use plaincall_agent::mcp::{McpConfig, McpTransport};
 use rustix::time::{ClockId, clock_gettime};
@@ -68,7 +68,7 @@ fn mistakes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n====\n"));
 }
 
-/// What may be a secret is not shown.
+/// Possible secrets are not shown.
 #[test]
 fn secrets() {
     let config = read(
@@ -84,7 +84,7 @@ fn secrets() {
     assert!(!format!("{config:?}").contains("secret"));
 }
 
-/// What the document shows can be read.
+/// The examples of the document are valid.
 #[test]
 fn the_document() {
     let document = include_str!("../../../../docs/mcp.md");
@@ -99,7 +99,7 @@ fn the_document() {
     assert_eq!(count, 4);
 }
 
-/// 1 MiB of one thing: to look at all that came before for each of them took minutes.
+/// 1 MiB of one construct. Scanning all previous ones for each would take minutes.
 #[test]
 fn large_files_are_read_in_linear_time() {
     let filled = |line: &dyn Fn(usize) -> String| {

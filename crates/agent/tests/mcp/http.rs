@@ -1,4 +1,4 @@
-//! A small MCP server over HTTP, with odd habits.
+//! A small MCP server over HTTP with unusual behavior.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,12 +19,12 @@ pub(crate) struct Responder {
     listening: JoinHandle<()>,
 }
 
-/// What it has state, and what it answers.
+/// The state of the server, and its answers.
 #[derive(Default)]
 struct State {
     calls: Vec<String>,
     elsewhere: String,
-    /// The names of the tools at `/given`, and what each of them returns.
+    /// The names of the tools at `/given`, and their results.
     offered: Vec<String>,
     given: Value,
 }
@@ -47,13 +47,13 @@ impl Responder {
         }
     }
 
-    /// How often a tool was called.
+    /// Returns the number of calls of a tool.
     pub(crate) fn calls(&self, tool: &str) -> usize {
         let state = self.state.lock().expect("no panic");
         state.calls.iter().filter(|called| *called == tool).count()
     }
 
-    /// Sends calls of `away` there.
+    /// Redirects calls of `away` to this address.
     pub(crate) fn lead_to(&self, other: &Self) {
         let mut state = self.state.lock().expect("no panic");
         state.elsewhere = other.url("/mcp");
@@ -65,7 +65,7 @@ impl Responder {
         state.offered = tools.iter().map(|&name| name.to_owned()).collect();
     }
 
-    /// Sets what the tools at `/given` return.
+    /// Sets the results of the tools at `/given`.
     pub(crate) fn give(&self, result: &Value) {
         self.state.lock().expect("no panic").given = result.clone();
     }
@@ -108,7 +108,7 @@ async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
         return;
     }
     let answer = answer(&first, &key, &body, &state);
-    // Who asked may be gone.
+    // The client may have disconnected.
     let _ = stream.write_all(answer.as_bytes()).await;
     if answer.contains("event-stream") && !answer.contains("Content-Length") {
         let _ = stream.read_to_end(&mut body).await;
@@ -152,7 +152,7 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "web", "version": "1"},
             });
-            // It has sessions.
+            // The server has sessions.
             let with_session = format!("{JSON}Mcp-Session-Id: one\r\n");
             response("200 OK", &with_session, &with(result))
         }
@@ -190,7 +190,7 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                     let events = format!(": hello\n\nevent: message\ndata: {result}\n\n");
                     response("200 OK", "Content-Type: text/event-stream\r\n", &events)
                 }
-                // The connection stays open, as one may on which more events could come.
+                // The connection stays open, because more events could follow.
                 "odd" | "half" => {
                     let id = &message["id"];
                     let data = if name == "odd" {
@@ -225,7 +225,7 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
     }
 }
 
-/// What servers offer that offer too much.
+/// Servers that offer too much.
 fn page_of(path: &str, page: u32) -> Value {
     let tool = |name: String, length: usize| json!({"name": name, "description": "x".repeat(length), "inputSchema": {"type": "object"}});
     let tools = |count: u32, length: usize| -> Vec<Value> {

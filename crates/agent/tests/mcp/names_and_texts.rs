@@ -1,4 +1,4 @@
-//! What the tools of servers are called, and what is read of what they return.
+//! The names of the tools of servers, and the texts of their results.
 
 use plaincall::{Context, Tool, Toolbox};
 use plaincall_agent::mcp::{McpServers, McpTransport};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::http::Responder;
 use super::{Odd, With as _, config, connect, options, run, web};
 
-/// Checks how the tools of one of the configured servers are called, where there are tools of the names in use.
+/// Checks the names of the tools of one of the configured servers, if these names are in use.
 async fn check_names(
     responder: &Responder,
     configured: &[&str],
@@ -45,7 +45,7 @@ async fn names_of_one_server() {
             &["y", "get/it.now-1"][..],
         ),
         (&["x"], &["x"], &["a_x"]),
-        // What is called so already stays so.
+        // A tool that already has such a name keeps it.
         (&["x"], &["x", "a_x"], &["a_x_2", "a_x"]),
         (&["a_x", "x"], &["x"], &["a_x_2"]),
         (&[], &["a b", "a:b"], &["a_a_b", "a_a_b_2"]),
@@ -67,7 +67,7 @@ async fn names_of_one_server() {
     }
 }
 
-/// It makes no difference which of the servers are there.
+/// The names do not depend on which servers can be reached.
 #[tokio::test]
 async fn names_of_several_servers() {
     let responder = Responder::start().await;
@@ -90,7 +90,7 @@ async fn names_of_several_servers() {
     check_names(&responder, &["a", "b"], &["a_x"], ("a", &["x"]), &["a_x_2"]).await;
 }
 
-/// The output, or the error and the output.
+/// Returns the output, or the error and the output.
 type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use plaincall_agent::mcp::McpToolServer;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::CancellationToken;
 
-/// What a client is answered to lines that are no messages.
+/// The answers to lines that are not messages.
 #[tokio::test]
 async fn lines_that_are_no_messages() {
     let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is not a protocol message: ";

@@ -1,4 +1,4 @@
-//! The reference server of the protocol, as it is published.
+//! The reference server of the protocol, as published.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::mcp::{PATIENCE, config, options, run};
 
-/// Calls, as they are written behind the name of the tool, and how what comes back begins.
+/// Calls, as written after the name of the tool, and the beginnings of their results.
 const CALLS: [(&str, &str, Result<&str, &str>); 11] = [
     (
         "echo",
@@ -64,7 +64,7 @@ const CALLS: [(&str, &str, Result<&str, &str>); 11] = [
         "!!!ARG:duration\n1\n!!!ARG:steps\n4\n",
         Ok("Long running operation completed. Duration: 1 seconds, Steps: 4."),
     ),
-    // It reports its progress, which does not lengthen its time.
+    // It reports its progress, which does not extend its time limit.
     (
         "trigger-long-running-operation",
         "!!!ARG:duration\n100\n!!!ARG:steps\n100\n",
@@ -95,7 +95,7 @@ async fn check(run: &mut Run) {
 
 /// Starts it as a server over HTTP, and waits until it listens.
 async fn listening(program: &str) -> (Child, u16) {
-    // It is free again when this is asked.
+    // The port is free again when this returns.
     let free = |listener: TcpListener| listener.local_addr();
     let address = TcpListener::bind("127.0.0.1:0").and_then(free);
     let port = address.expect("a port").port();
@@ -115,7 +115,7 @@ async fn listening(program: &str) -> (Child, u16) {
     (serving, port)
 }
 
-/// `MCP_EVERYTHING` is where its program lies.
+/// `MCP_EVERYTHING` is the path of its program.
 #[tokio::test]
 #[ignore = "it needs Node and a network: `cargo xtask mcp` runs it"]
 async fn the_reference_server() {

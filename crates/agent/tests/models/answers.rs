@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::models::received::{ask, question, summary};
 
-/// What is received of an answer.
+/// The collected content of an answer.
 async fn summary_of(script: Script) -> String {
     let server = ModelServer::start(vec![script]).await;
     summary(&ask(&OpenAi::new(server.url(), "m")).await)
@@ -50,7 +50,7 @@ async fn reasons_to_end() {
             format!("()a <{expected} {reason}>")
         );
     }
-    // Where words were set to stop at, the model may have stopped in the middle.
+    // With stop sequences, the model may have stopped in the middle.
     let server = ModelServer::start(vec![Script::stream(&["a"], "stop")]).await;
     let model = OpenAi::new(server.url(), "m").field("stop", Json::new(&["\n"]));
     assert_eq!(summary(&ask(&model).await), "()a <Broken stop>");
@@ -65,7 +65,7 @@ async fn how_a_stream_ends() {
     let begun = [a.clone(), stop.clone(), usage.clone()];
     for (body, expected) in [
         (events(&begun) + done, "()a <Natural stop> {5 4 2}"),
-        // Without what ends it.
+        // Without its end.
         (events(&begun), "()a <Natural stop> {5 4 2}"),
         (
             events(&begun).trim_end().to_owned(),
@@ -75,7 +75,7 @@ async fn how_a_stream_ends() {
         (done.to_owned(), "() <Broken ->"),
         (events(std::slice::from_ref(&a)), "()a <Broken>"),
         (String::new(), "() <Broken>"),
-        // What comes behind the end counts no more.
+        // Data after the end does not count.
         (
             events(&[a.clone(), stop.clone(), text("b")]) + done,
             "()a <Natural stop>",
@@ -88,7 +88,7 @@ async fn how_a_stream_ends() {
             events(&[a.clone(), stop.clone(), json!({"error": {"message": "no"}})]),
             "()a <Natural stop>",
         ),
-        // Nor other answers than the first.
+        // Nor do other choices than the first.
         (
             events(&[
                 json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}]}),
@@ -96,7 +96,7 @@ async fn how_a_stream_ends() {
             ]) + done,
             "()a <Broken ->",
         ),
-        // What is harmless.
+        // Harmless data.
         (
             format!(
                 ": ping\n\nid: 7\nretry: 1\n\n{}{}{done}",
@@ -109,7 +109,7 @@ async fn how_a_stream_ends() {
             "\u{FEFF}".to_owned() + &events(&[a.clone(), stop.clone()]),
             "()a <Natural stop>",
         ),
-        // What cannot be read.
+        // Invalid data.
         (
             events(std::slice::from_ref(&a)) + "data: {\n\n",
             "()a <Broken>",
@@ -140,11 +140,11 @@ async fn how_a_stream_ends() {
     ] {
         assert_eq!(summary_of(stream(&body)).await, expected, "{body}");
     }
-    // The connection is not closed, and nothing more comes. The usage is not waited for so long.
+    // The connection stays open, and nothing more arrives. The client does not wait that long for the usage.
     for then in [Then::Break, Then::Reset] {
         let summary = summary_of(stream(&events(&begun)).only(1, then)).await;
         let is_expected = summary == "()a <Natural stop> {5 4 2}";
-        // A reset may take all with it.
+        // A reset may lose everything.
         assert!(
             is_expected || (then == Then::Reset && summary.ends_with("<Broken>")),
             "{summary}"
@@ -286,12 +286,12 @@ async fn pieces_come_at_once_and_dropping_takes_the_request_back() {
     let server = ModelServer::start(vec![Script::new(head, pieces).only(1, Then::Stall)]).await;
     let model = OpenAi::new(server.url(), "m");
     let mut reply = model.reply(question());
-    // Nothing is sent before it is read.
+    // Nothing is sent before the reply is polled.
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(server.seen().requests.len(), 0);
     let first = reply.next().await.expect("a piece").expect("no error");
     assert!(matches!(first, ReplyNext::Piece(Piece::Text(text)) if text == "a"));
-    // A dropped wait loses nothing.
+    // Dropping a wait loses nothing.
     let waited = tokio::time::timeout(Duration::from_millis(20), reply.next()).await;
     assert!(waited.is_err());
     assert_eq!(server.seen().dropped, 0);
@@ -301,7 +301,7 @@ async fn pieces_come_at_once_and_dropping_takes_the_request_back() {
         .await;
 }
 
-/// A server that counts UTF-16 units cuts an emoji in two, and writes each half as an escape.
+/// A server that counts UTF-16 units splits an emoji, and writes each half as an escape.
 #[tokio::test]
 async fn an_emoji_that_was_cut_in_two() {
     let chunk = |content: &str| {

@@ -11,7 +11,7 @@ use crate::models::received::ask;
 
 use ModelErrorKind::{Broken, Busy, Connect, NotRunning, Refused, Timeout, TooLong};
 
-/// The error of an answer, and the address that it names left out.
+/// Returns the error of an answer, without the address that it contains.
 async fn error(script: Script) -> ModelError {
     let server = ModelServer::start(vec![script]).await;
     let received = ask(&OpenAi::new(server.url(), "m").key("sk-12345678")).await;
@@ -217,7 +217,7 @@ async fn when_to_come_again() {
             vec![("retry-after", "Sun, 06 Nov 1994 08:50:00 GMT")],
             Some(Duration::ZERO),
         ),
-        // A time that no clock can represent is left out.
+        // A time that no clock can represent is omitted.
         (
             vec![("retry-after", "-1")],
             Some(Duration::from_millis(30_500)),

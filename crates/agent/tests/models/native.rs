@@ -37,7 +37,7 @@ fn request() -> ModelRequest {
     request
 }
 
-/// The calls and the text of a reply, with what the server got.
+/// Returns the calls and the text of a reply, with the request that the server got.
 async fn answered(script: Script) -> (Vec<NativeCall>, String, Value) {
     let server = ModelServer::start(vec![script]).await;
     let mut reply = OpenAi::new(server.url(), "m").reply(request());
@@ -139,7 +139,7 @@ async fn the_request_has_the_tools() {
 async fn only_openai_supports_native_calls() {
     assert!(OpenAi::new("http://127.0.0.1:1/v1", "m").supports_native_calls());
     assert!(!Anthropic::new("m").supports_native_calls());
-    // A call that no request allows is an error as before.
+    // A call in reply to an ordinary request is an error, as before.
     let script = stream(&[
         json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "a", "arguments": "{}"}}]}),
     ]);

@@ -5,7 +5,7 @@ use plaincall_agent::model::{
     Usage,
 };
 
-/// Everything that a reply contained.
+/// The content of a reply.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Received {
     pub(crate) text: String,
@@ -63,7 +63,7 @@ pub(crate) fn question() -> ModelRequest {
     ])
 }
 
-/// Asks it.
+/// Sends the question.
 pub(crate) async fn ask(model: &impl Model) -> Received {
     Received::all(model.reply(question())).await
 }

@@ -1,4 +1,4 @@
-//! What servers of many makes have answered.
+//! Recorded answers of various servers.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::models::received::{ask, summary};
 const STREAM: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// Checks what is received of each file of a folder of recorded answers. Errors end with their words.
+/// Checks the content of each recorded answer of a folder. Errors end with their message.
 async fn check<M: Model>(
     folder: &str,
     content_type: &str,
@@ -30,7 +30,7 @@ async fn check<M: Model>(
     let server = ModelServer::start(Vec::new()).await;
     for (name, expected) in table {
         let body = fs::read(path.join(folder).join(name)).expect("a file");
-        // Whole, in small pieces, and with other line ends.
+        // Complete, in small pieces, and with other line ends.
         let crlf = String::from_utf8_lossy(&body)
             .replace('\n', "\r\n")
             .into_bytes();

@@ -1,4 +1,4 @@
-//! What goes to a server.
+//! Requests to a server.
 
 use plaincall_agent::model::{
     Anthropic, Json, Message, Model, ModelErrorKind, ModelRequest, OpenAi, Role,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::models::received::{Received, ask, question};
 
-/// What a server sees of a request.
+/// The parts of a request that a server sees.
 async fn sent<M: Model>(model: impl FnOnce(String) -> M, request: ModelRequest) -> Asked {
     let server = ModelServer::start(vec![Script::json(500, &Value::Null)]).await;
     Received::all(model(server.url()).reply(request)).await;
@@ -121,7 +121,7 @@ async fn keys_and_headers() {
         "{head}"
     );
     assert!(head.contains("x-team: seven\r\n"), "{head}");
-    // Another scheme in its place.
+    // Another scheme instead.
     let asked = sent(
         |url| {
             OpenAi::new(url, "m")
@@ -150,7 +150,7 @@ async fn keys_and_headers() {
         !head.contains("2023-06-01") && !head.contains("x-api-key"),
         "{head}"
     );
-    // The query after `?` stays there.
+    // The query after `?` stays.
     let asked = sent(
         |url| OpenAi::new(format!("{url}/?api-version=7"), "m"),
         question(),
@@ -176,7 +176,7 @@ async fn messages_are_arranged() {
             json!([message("user", json!([last("Hi.")]))]),
         ),
         (
-            // Several of one role are one.
+            // Several messages of one role become one.
             vec![
                 (System, "a"),
                 (System, "b"),
@@ -193,7 +193,7 @@ async fn messages_are_arranged() {
             ]),
         ),
         (
-            // Blank ones are none, and those around them neighbours.
+            // Blank ones are omitted, and those around them become adjacent.
             vec![
                 (System, " "),
                 (User, "a"),

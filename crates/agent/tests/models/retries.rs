@@ -1,4 +1,4 @@
-//! A model that does not begin is asked again, and one that has begun never.
+//! A model is asked again if its reply has not begun, and never afterwards.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn temporary_errors_are_retried() {
                 .iter()
                 .all(|retry| retry.max_retries == 4 && retry.error.kind == kind)
         );
-        // A half of it is chance.
+        // Half of the delay is random.
         let pauses: Vec<Duration> = received.retries.iter().map(|retry| retry.delay).collect();
         assert!(pauses[0] >= second / 2 && pauses[0] <= second, "{pauses:?}");
         assert!(pauses[1] >= second && pauses[1] <= second * 2, "{pauses:?}");
@@ -108,7 +108,7 @@ async fn it_gives_up() {
     let mut none = Retries::default();
     none.max_retries = 0;
     let never = ask(&Retrying::new(script.clone(), none)).await;
-    // One that was not started will not come; but it may just be starting.
+    // A server that is not running will not start soon; but it may just be starting.
     let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));
     let received = ask(&Retrying::new(absent.clone(), Retries::default())).await;
     assert_eq!(absent.requests().len(), 2);
@@ -119,7 +119,7 @@ async fn it_gives_up() {
         .collect();
     assert_eq!(attempts, [(1, 1)]);
     assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
-    // Each takes its time, and at some moment that is too much.
+    // Each attempt takes time, and the total exceeds the limit.
     let slow = fails(ModelErrorKind::Busy).pause(Duration::from_mins(4));
     let script = Scripted::with(move |_, _| slow.clone());
     ask(&Retrying::new(script.clone(), Retries::default())).await;

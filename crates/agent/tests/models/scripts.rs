@@ -92,7 +92,7 @@ async fn no_character_is_cut() {
     }
 }
 
-/// A task may do only so much in one go. That must not be taken for the end of the pieces.
+/// A task has a budget for one poll. Reaching it must not be taken for the end of the pieces.
 #[tokio::test]
 async fn no_piece_is_lost_at_the_end() {
     for count in 0..300 {

@@ -15,7 +15,7 @@ use crate::scenarios::neutral::spelled;
 use crate::scenarios::scenario::{Limits, Policies, Scenario};
 use crate::scenarios::shared_state::{SharedState, WrittenGate, WrittenUser};
 
-/// Returns the agent that is asked, and the models of its subagents.
+/// Returns the agent that gets the questions, and the models of its subagents.
 pub(crate) fn agent(
     scenario: &Scenario,
     syntax: &str,

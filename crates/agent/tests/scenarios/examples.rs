@@ -26,7 +26,7 @@ fn builder(model: &Scripted, dialect: Dialect) -> AgentBuilder {
     Agent::builder(model.clone()).tools(tools).dialect(dialect)
 }
 
-/// The model copies the first example; that is its own call, and no echo.
+/// The model copies the first example; that is its own call, and not an echo.
 #[tokio::test]
 async fn a_model_reads_and_copies_examples() {
     let block = "!!!GADGET_START:find\n!!!ARG:word\none !!!GADGET_EN\\D 🛠️[/end]\n!!!GADGET_END\n";
@@ -109,7 +109,7 @@ async fn a_call_may_close_itself() {
     }
 }
 
-/// The given call reads like one of the model. The transform and the observers see real calls only.
+/// The given call looks like one of the model. The transform and the observers get real calls only.
 #[tokio::test]
 async fn a_conversation_begins_with_given_messages() {
     let block = "!!!GADGET_START:find\n!!!ARG:word\none\n!!!GADGET_END\n";

@@ -1,4 +1,4 @@
-//! Processes that are killed while a subagent works, and resumed: what has ended is not done again, and the subagent
+//! Processes that are killed while a subagent works, and resumed: completed work is not repeated, and the subagent
 //! continues.
 
 use std::fs::{self, File, OpenOptions};
@@ -19,11 +19,12 @@ use crate::scenarios::neutral::spelled;
 
 const DIRECTORY: &str = "KILLED_DIRECTORY";
 const SYNTAX: &str = "KILLED_SYNTAX";
-/// What hangs, as it is written in the journal; with `midway`, a model hangs when the calls of its reply have ended.
+/// The entry of the journal at which the process hangs; with `midway`, a model hangs when the calls of its reply have
+/// ended.
 const HANGS: &str = "KILLED_HANGS";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The replies of each agent. `main` has the tool `leader`, and that has the tool `helper`.
+/// The replies of each agent. `main` has the tool `leader`, which has the tool `helper`.
 const REPLIES: &[(&str, &[&str])] = &[
     ("main", &["@leader task=Lead.\n", "All done."]),
     (
@@ -41,7 +42,7 @@ const REPLIES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What happens if nothing is killed.
+/// The entries without a kill.
 const ALL: &[&str] = &[
     "main 0",
     "leader 0",
@@ -59,7 +60,7 @@ const ALL: &[&str] = &[
     "main 1",
 ];
 
-/// What hangs until the process is killed, one after another, and how what happens differs from [`ALL`].
+/// The entries at which the process hangs until it is killed, and the differences from [`ALL`].
 const CASES: &[(&[&str], &[&str])] = &[
     // A tool that reads runs again, a request is sent again.
     (&["look 3"], &["+look 3"]),
@@ -79,14 +80,14 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// What the models and tools of a process do.
+/// The actions of the models and tools of a process.
 struct Stage {
     directory: PathBuf,
     hangs: String,
 }
 
 impl Stage {
-    /// Writes down what happens, and hangs if it shall.
+    /// Writes an entry, and hangs if it is the selected one.
     async fn happens(&self, what: &str) {
         let journal = self.directory.join("journal");
         let mut journal = OpenOptions::new().append(true).open(journal).unwrap();
@@ -116,7 +117,7 @@ impl Stage {
     }
 }
 
-/// A model that gives one of its replies, by the number of those before.
+/// A model that returns one of its replies, selected by the number of the previous ones.
 struct Numbered {
     name: &'static str,
     replies: Vec<String>,

@@ -1,9 +1,9 @@
-//! Counts what is alive.
+//! Counts living values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many of a kind are alive.
+/// The number of living values of a kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live(Arc<AtomicUsize>);
 
@@ -12,7 +12,7 @@ pub(crate) struct Live(Arc<AtomicUsize>);
 pub(crate) struct One(Live);
 
 impl Live {
-    /// One more, until it is dropped.
+    /// Counts one more, until it is dropped.
     pub(crate) fn one(&self) -> One {
         self.0.fetch_add(1, Ordering::Relaxed);
         One(self.clone())

@@ -1,14 +1,14 @@
 //! Replies written once for all dialects.
 //!
 //! A line that begins with `@` is a call: `@write:w1:r1 path=b text="one\ntwo"`, name, id and dependencies, then its
-//! arguments, whose values are words or JSON strings. In the emoji syntax ids are left out. What else is written stays as
-//! it is; `{1}` is the id that the first call gets if none is written.
+//! arguments, whose values are words or JSON strings. In the emoji syntax ids are omitted. Other text is unchanged;
+//! `{1}` is the id of the first call if none is written.
 
 use plaincall_agent::plaincall::call::render::{EmojiText, spell_emoji};
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
 use plaincall_agent::plaincall::{Toolbox, call::Arguments};
 
-/// A text in a dialect.
+/// Returns a text in a dialect.
 pub(crate) fn spelled(text: &str, dialect: &Dialect, tools: &Toolbox) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
@@ -20,7 +20,7 @@ pub(crate) fn spelled(text: &str, dialect: &Dialect, tools: &Toolbox) -> String 
     with_ids(&out, dialect)
 }
 
-/// A text with the ids that calls get.
+/// Returns a text with the ids of calls.
 pub(crate) fn with_ids(text: &str, dialect: &Dialect) -> String {
     let name = match dialect.syntax() {
         Some(Syntax::Emoji) => "call",

@@ -1,4 +1,4 @@
-//! In which order events may come.
+//! The order of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use plaincall::RunEvent;
 use plaincall_agent::AgentEvent;
 use plaincall_agent::plaincall;
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Station {
-    /// Its header was read.
+    /// Its header was parsed.
     Written,
-    /// The run knows of it.
+    /// The run has it.
     Appeared,
     Waiting,
     Ready,
@@ -22,48 +22,48 @@ enum Station {
     Ended,
 }
 
-/// Observes the events of a conversation, and fails at those that come at a wrong time.
+/// Observes the events of a conversation, and panics at one in the wrong order.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     /// The current turn.
     turn: Option<u32>,
-    /// How many turns have begun.
+    /// The number of turns that have begun.
     turns: u32,
     calls: BTreeMap<u32, Station>,
-    /// The calls that were read to their end. Some end before that.
+    /// The calls that were parsed to their end. Some end before that.
     complete: BTreeSet<u32>,
     /// The calls of the current turn.
     open: Vec<u32>,
-    /// Whether something of the reply has come.
+    /// Whether a part of the reply has arrived.
     has_begun: bool,
-    /// How often each call was started.
+    /// The number of starts of each call.
     pub(crate) starts: BTreeMap<u32, u32>,
     /// Ids and names of all calls that appeared.
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
     /// The calls of subagents.
     nested: BTreeSet<u32>,
     counts: Counts,
-    /// How long the listener has done something else.
+    /// How long the observer did something else.
     pub(crate) waited: Duration,
 }
 
-/// How much has happened.
+/// The numbers of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Turns that have ended.
     pub(crate) turns: usize,
     /// Calls that ended while the events were read.
     pub(crate) results: usize,
-    /// Those of calls of subagents.
+    /// Ends of calls of subagents.
     pub(crate) nested: usize,
     /// Starts of subagents.
     pub(crate) agents: usize,
-    /// How often the model may have been asked.
+    /// The maximum number of requests.
     pub(crate) requests: usize,
 }
 
 impl Counts {
-    /// What has happened since then.
+    /// Returns the numbers of events since then.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             turns: self.turns - before.turns,
@@ -80,7 +80,7 @@ impl Order {
         self.counts
     }
 
-    /// A question was dropped in the middle of something.
+    /// A question was dropped.
     pub(crate) fn dropped(&mut self) {
         self.turn = None;
         self.open.clear();
@@ -91,7 +91,7 @@ impl Order {
         match event {
             AgentEvent::TurnBegin { turn } => {
                 assert_eq!(self.turn, None, "a turn begins within another");
-                // Where nothing was written the number is free again.
+                // If nothing was written, the number is free again.
                 let next = self.turns - u32::from(self.turns > 0 && !self.has_begun);
                 assert!(*turn >= next, "turn {turn} again");
                 self.turns = turn + 1;

@@ -1,4 +1,4 @@
-//! Plays a scenario: a real client, a server that does what is written, and the agent between them.
+//! Runs a scenario: a real client, a scripted server, and the agent between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
@@ -20,13 +20,13 @@ use crate::scenarios::scenario::{Scenario, Step};
 use crate::scenarios::scripts::script;
 use crate::scenarios::shared_state::SharedState;
 
-/// The longest that is waited for anything. No scenario means to wait so long.
+/// The maximum time for any wait. No scenario needs this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a question has ended; `None` if it was dropped.
+/// The outcome of a question; `None` if it was dropped.
 type Ended = Option<Result<Answer, AgentError>>;
 
-/// A conversation that is played.
+/// A running conversation.
 struct Played {
     shared: Arc<SharedState>,
     server: ModelServer,
@@ -34,21 +34,21 @@ struct Played {
     talk: Conversation,
     order: Order,
     events: RunEvents,
-    /// How many turns have begun and not ended.
+    /// The number of turns that have begun and not ended.
     open: u32,
-    /// How all calls have ended.
+    /// The results of all calls.
     results: Vec<CallResult>,
     /// The names of the subagents.
     agents: BTreeSet<String>,
     /// The calls of subagents, with the calls that run them.
     parents: BTreeMap<u32, u32>,
-    /// What the model has written, in order.
+    /// The texts of the model, in order.
     written: Vec<String>,
-    /// How many requests were looked at.
+    /// The number of checked requests.
     seen: usize,
 }
 
-/// What happened while a question was worked on.
+/// The events during a question.
 #[derive(Default)]
 struct Observed {
     events: Vec<String>,
@@ -57,7 +57,7 @@ struct Observed {
     shortened: usize,
 }
 
-/// Plays a scenario in a syntax.
+/// Runs a scenario in a syntax.
 pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     let server = ModelServer::start(Vec::new()).await;
     let gate = scenario.gate.as_deref().unwrap_or_default();
@@ -116,7 +116,7 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     server.until(|seen| seen.busy == 0).await;
 }
 
-/// Waits until nothing works any more.
+/// Waits until nothing is active.
 async fn everything_has_ended(shared: &SharedState) {
     let is_empty = async {
         while shared.tools.count() + shared.people.count() > 0 {
@@ -130,7 +130,7 @@ async fn everything_has_ended(shared: &SharedState) {
 }
 
 impl Played {
-    /// How often tools were started that are no agents.
+    /// Returns the number of starts of tools that are not agents.
     fn starts(&self) -> u32 {
         let is_tool = |call: &u32| !self.agents.contains(&self.order.appeared[call].1);
         let starts = self.order.starts.iter().filter(|(call, _)| is_tool(call));
@@ -187,7 +187,7 @@ impl Played {
         }
         if let Some(expected) = &step.ran {
             let (mut ran, mut expected) = (ran, expected.clone());
-            // Calls of one reply that do not wait for one another are started in any order.
+            // Independent calls of one reply start in any order.
             if !step.in_order {
                 ran.sort();
                 expected.sort();
@@ -237,7 +237,7 @@ impl Played {
         self.results.sort_by_key(|result| result.call);
     }
 
-    /// Asks, until there is an answer or the time to cancel or drop it has come.
+    /// Asks, until there is an answer, or until the question is cancelled or dropped.
     async fn ask(&mut self, question: &str, step: &Step, observed: &mut Observed) -> Ended {
         let point = step
             .cancel
@@ -354,7 +354,7 @@ impl Played {
     }
 
     fn check_calls(&self, step: &Step, before: &BTreeSet<u32>, is_dropped: bool) {
-        // What came of a dropped question may be observed late.
+        // Events of a dropped question may be observed late.
         let is_new = |call: &u32| self.order.appeared.contains_key(call) && !before.contains(call);
         let mut new: Vec<&CallResult> = self.results.iter().collect();
         new.retain(|result| is_new(&result.call));
@@ -386,7 +386,7 @@ impl Played {
         assert!(is_same, "calls: {found:#?}");
     }
 
-    /// Looks at what the model was asked meanwhile.
+    /// Checks the requests since the last check.
     fn check_requests(&mut self, step: &Step, texts: &[String]) {
         let seen = self.server.seen();
         let new = &seen.requests[self.seen..];
@@ -475,7 +475,7 @@ impl Played {
 }
 
 impl Observed {
-    /// Takes an event; its kind, if it is one that scenarios name.
+    /// Handles an event; returns its kind, if scenarios name it.
     fn take(&mut self, event: AgentEvent) -> Option<&'static str> {
         let kind = match event {
             AgentEvent::TurnBegin { .. } => "begin",
@@ -483,7 +483,7 @@ impl Observed {
                 self.retries += 1;
                 "retry"
             }
-            // A line end after a call is no text.
+            // A line end after a call is not text.
             AgentEvent::Text(text) if text.trim().is_empty() => return None,
             AgentEvent::Text(_) => "text",
             AgentEvent::Reasoning(_) => "reasoning",
@@ -507,7 +507,7 @@ impl Observed {
             }
             _ => return None,
         };
-        // How many pieces a text comes in is up to the server.
+        // The server decides the number of pieces of a text.
         let is_piece = matches!(kind, "text" | "reasoning");
         let is_same = self.events.last().is_some_and(|last| last == kind);
         // The syntax decides which argument is on the line and which in the body.

@@ -2,7 +2,7 @@
 
 use plaincall_agent::model::{Message, Role};
 
-/// How a call ended, as the model reads it.
+/// The result of a call, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReportedCall {
     pub(crate) name: String,
@@ -40,7 +40,7 @@ fn reported_call(line: &str) -> Option<ReportedCall> {
     })
 }
 
-/// Asserts that after the words of the program user and model take turns, and the user has the last word.
+/// Asserts that after the system message user and model take turns, and the last message is the user's.
 pub(crate) fn check_turns(messages: &[Message]) {
     let rest = match messages.first() {
         Some(first) if first.role == Role::System => &messages[1..],
@@ -57,7 +57,7 @@ pub(crate) fn check_turns(messages: &[Message]) {
     assert_eq!(rest.len() % 2, 1, "the model has the last word: {rest:#?}");
 }
 
-/// What the model has written, as its messages say.
+/// Returns the texts of the model in the messages.
 pub(crate) fn replies(messages: &[Message]) -> Vec<&str> {
     let replies = messages
         .iter()

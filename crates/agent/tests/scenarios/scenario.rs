@@ -11,41 +11,41 @@ pub(crate) struct File {
     pub(crate) scenario: Vec<Scenario>,
 }
 
-/// A conversation: how the agent is set up, and what is asked.
+/// A conversation: the settings of the agent, and the questions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
-    /// The syntax in which it is played, `block` or `emoji`; default: both.
+    /// The syntax, `block` or `emoji`. Default: both.
     pub(crate) syntax: Option<String>,
-    /// Markers of its own for the block syntax: start, end, argument.
+    /// Custom markers of the block syntax: start, end, argument.
     pub(crate) markers: Option<[String; 3]>,
-    /// Whether the markers carry a key.
+    /// Whether the markers have a key.
     #[serde(default)]
     pub(crate) keyed: bool,
     /// The markers of reasoning in the text.
     pub(crate) reasoning: Option<[String; 2]>,
-    /// The words of the program.
+    /// The system text of the program.
     #[serde(default)]
     pub(crate) system: String,
     /// The names of the available tools. Default: all.
     pub(crate) tools: Option<Vec<String>>,
-    /// What `read` finds. Calls in it are written in the dialect.
+    /// The text that `read` returns. Calls in it are written in the dialect.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) limits: Limits,
     #[serde(default)]
     pub(crate) policy: Policies,
-    /// What the gate answers, one call after another: `allow`, `always`, `deny: why`, `error: why`, `panic`, `hang`, or
-    /// `edit path=b`. Without answers all is allowed.
+    /// The answers of the gate, one for each call: `allow`, `always`, `deny: why`, `error: why`, `panic`, `hang`, or
+    /// `edit path=b`. Default: every call is allowed.
     pub(crate) gate: Option<Vec<String>>,
     /// Rules: `allow read`, `ask write`, `deny write`.
     #[serde(default)]
     pub(crate) rules: Vec<String>,
-    /// What a reply without a call means: `answer`, `ask_back`, `remind`.
+    /// The setting for a reply without a call: `answer`, `ask_back`, `remind`.
     pub(crate) on_no_tool_call: Option<String>,
-    /// What the user answers, one question after another: a text, `error: why`, or `hang`.
+    /// The answers of the user, one for each question: a text, `error: why`, or `hang`.
     pub(crate) user: Option<Vec<String>>,
     /// Agents that are tools of this one or of each other.
     #[serde(default)]
@@ -67,7 +67,7 @@ pub(crate) struct Subagent {
     pub(crate) rules: Vec<String>,
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// What its model writes, one request after another.
+    /// The replies of its model, one for each request.
     #[serde(default)]
     pub(crate) replies: Vec<String>,
     /// The last message of each of its requests.
@@ -89,7 +89,7 @@ pub(crate) struct Limits {
     pub(crate) reply_tokens: Option<u32>,
 }
 
-/// How calls are run.
+/// The policy of the run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policies {
@@ -102,7 +102,7 @@ pub(crate) struct Policies {
     pub(crate) writes_at_end: bool,
 }
 
-/// A question and what comes of it.
+/// A question and its expected result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -113,15 +113,15 @@ pub(crate) struct Step {
     /// The model continues without a question.
     #[serde(default)]
     pub(crate) resume: bool,
-    /// What the model's server does with one request after another.
+    /// The answers of the model server, one for each request.
     #[serde(default)]
     pub(crate) replies: Vec<Reply>,
-    /// When it is cancelled: at an event, such as `start`, or `text 2` for the second text; `before` it has begun; when
-    /// the server has been `asked`.
+    /// When it is cancelled: at an event, such as `start`, or `text 2` for the second text; `before` it has begun; or
+    /// when the server has been `asked`.
     pub(crate) cancel: Option<String>,
     /// When it is dropped.
     pub(crate) drop: Option<String>,
-    /// When the clock is stopped: from there on time passes only when nothing else is left to do, and then at once.
+    /// When the clock is stopped. From then on, time passes only when nothing else can run, and then at once.
     pub(crate) pause: Option<String>,
     /// Another model answers from here on.
     pub(crate) model: Option<String>,
@@ -132,70 +132,70 @@ pub(crate) struct Step {
     pub(crate) finished_by: Option<String>,
     /// The kind of the error, or `one or another`, and after a colon a part of its message.
     pub(crate) error: Option<String>,
-    /// How its calls ended, in the order in which they were written: `read ok`, and behind a colon a part of the output
-    /// or of what went wrong.
+    /// The results of its calls, in the written order: `read ok`, and after a colon a part of the output or the
+    /// error.
     #[serde(default)]
     pub(crate) calls: Vec<String>,
-    /// What really ran, if that matters: names with arguments.
+    /// The executed calls, if that matters: names with arguments.
     pub(crate) ran: Option<Vec<String>>,
-    /// Whether it ran in this order.
+    /// Whether they ran in this order.
     #[serde(default)]
     pub(crate) in_order: bool,
     /// The last message of each request, in order. An ellipsis matches any text.
     pub(crate) last_messages: Option<Vec<String>>,
     /// All messages of the last request but the first, each with its role: `user: …`.
     pub(crate) messages: Option<Vec<String>>,
-    /// The messages that the agent itself adds.
+    /// The messages of the program.
     #[serde(default)]
     pub(crate) program_messages: Vec<String>,
-    /// What happens, in order.
+    /// The events, in order.
     pub(crate) events: Option<String>,
-    /// How often the server is asked again.
+    /// The number of retries.
     #[serde(default)]
     pub(crate) retries: u32,
-    /// How many results are shortened.
+    /// The number of shortened results.
     #[serde(default)]
     pub(crate) shortened: usize,
     pub(crate) turns: Option<u32>,
     pub(crate) repairs: Option<u32>,
     /// Tokens read and written.
     pub(crate) usage: Option<[u64; 2]>,
-    /// What the requests hold: a field of the JSON and its value.
+    /// The contents of the requests: a field of the JSON and its value.
     #[serde(default)]
     pub(crate) requests: BTreeMap<String, serde_json::Value>,
 }
 
-/// What the server does with one request.
+/// The answer of the server to one request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Reply {
-    /// It writes this and stops.
+    /// The server writes this text and stops.
     Text(String),
-    /// More than that.
+    /// A detailed answer.
     More(Box<More>),
 }
 
-/// What the server does with one request.
+/// A detailed answer of the server to one request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct More {
     #[serde(default)]
     pub(crate) text: String,
-    /// Reasoning before the text, in its own field.
+    /// Reasoning before the text, in a separate field.
     #[serde(default)]
     pub(crate) reasoning: String,
-    /// How it ends: a finish reason; `none` for `[DONE]` without one, `no done` for a reason without `[DONE]`, `open`
-    /// for neither; `break`, `reset`, `stall`, `error` for trouble behind the text.
+    /// The end: a finish reason; `none` for `[DONE]` without one, `no done` for a reason without `[DONE]`, `open` for
+    /// neither; `break`, `reset`, `stall`, `error` for a failure after the text.
     pub(crate) end: Option<String>,
     pub(crate) usage: Option<[u64; 2]>,
-    /// How many characters a delta has.
+    /// The number of characters of a delta.
     pub(crate) delta: Option<usize>,
     /// An error status, whose body is `body`.
     pub(crate) status: Option<u16>,
     #[serde(default)]
     pub(crate) body: String,
     pub(crate) retry_after: Option<String>,
-    /// How long the server thinks before it answers.
+    /// The delay before the answer.
     #[serde(default)]
     pub(crate) after_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! What the server sends for a reply of a scenario.
+//! The server's answers for the replies of a scenario.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::scenarios::scenario::{More, Reply};
 /// The default number of characters of a delta.
 const DELTA: usize = 40;
 
-/// The server's answer to a request, and its text in the dialect.
+/// Returns the server's answer to a request, and its text in the dialect.
 pub(crate) fn script(reply: &Reply, spelled: impl Fn(&str) -> String) -> (Script, String) {
     let plain;
     let more = match reply {

@@ -1,4 +1,4 @@
-//! Random conversations with a random model, on a clock that is stopped.
+//! Random conversations with a random model and a stopped clock.
 
 mod model;
 mod reading;
@@ -24,10 +24,10 @@ use self::tools::{ATTEMPTS, GRACE};
 use self::world::World;
 use crate::scenarios::order::{Counts, Order};
 
-/// How long a question may take at most.
+/// The time limit for a question.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What all random conversations came to.
+/// The totals of all random conversations.
 #[derive(Debug, Default)]
 struct Tally {
     questions: usize,
@@ -79,7 +79,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// How a question has ended; `None` if it was dropped before.
+/// The outcome of a question; `None` if it was dropped before.
 type Ended = Option<Result<Answer, AgentError>>;
 
 #[test]
@@ -135,7 +135,7 @@ async fn conversation(seed: u64, tally: &mut Tally) {
         check_progress(&ended, limits, order.counts().since(before));
         tally.add(&ended);
         if ended.is_none() && world.one_in(8) {
-            // All of it is dropped in the middle.
+            // Everything is dropped in the middle.
             drop(talk);
             settle().await;
             check_nothing_is_left(&world, 0);
@@ -184,7 +184,7 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     check_nothing_is_left(&world, 0);
 }
 
-/// Asserts that nothing works any more, and that so many tasks are alive.
+/// Asserts that nothing is active, and that this many tasks are alive.
 fn check_nothing_is_left(world: &World, tasks: usize) {
     assert_eq!(world.replies.count(), 0, "a reply is still being read");
     assert_eq!(world.tools.count(), 0, "a tool still works");
@@ -201,12 +201,12 @@ fn question(world: &World, number: usize) -> String {
     }
 }
 
-/// Time for everything to stop.
+/// Waits until everything has stopped.
 async fn settle() {
     sleep(GRACE + Duration::from_millis(50)).await;
 }
 
-/// Asserts that what a question took is what was seen of it, and within its limits.
+/// Asserts that the figures of a question match its events, and are within its limits.
 fn check_progress(ended: &Ended, limits: AgentLimits, seen: Counts) {
     let progress = match ended {
         None => return,
@@ -231,7 +231,7 @@ fn check_progress(ended: &Ended, limits: AgentLimits, seen: Counts) {
 
 /// Asks a question; `None` if it was dropped before it had ended.
 async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut Order) -> Ended {
-    // When it is cancelled or dropped: after so many events, or after a while.
+    // When it is cancelled or dropped: after this many events, or after a while.
     let mut events_left = if world.one_in(5) {
         world.below(100)
     } else {
@@ -290,7 +290,7 @@ async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut
     Some(answer)
 }
 
-/// Whether the last reply may not have been read to its end.
+/// Returns whether the last reply may have an unread end.
 fn is_interrupted(ended: &Ended) -> bool {
     match ended {
         None => true,

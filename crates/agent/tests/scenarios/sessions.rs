@@ -8,7 +8,7 @@ use plaincall_agent::plaincall::{Dialect, Effect, Log, Policy, Tool, Toolbox};
 use plaincall_agent::{Agent, AgentLimits, Conversation, Message, Role, Scripted};
 use serde_json::json;
 
-/// What the model writes, in order.
+/// The replies of the model, in order.
 const REPLIES: &[&str] = &[
     "I look.\n!!!GADGET_START:Look:a\n!!!ARG:at\nthe sky\n!!!GADGET_END\n!!!GADGET_START:Look\n!!!GADGET_END\n",
     "!!!GADGET_START:Write:w:a\n!!!ARG:text\nblue !!!ARG\\:x\n!!!GADGET_END\n",
@@ -93,7 +93,7 @@ async fn a_session_resumes_wherever_its_log_ends() {
         let again = agent(Scripted::new(["Let us continue."]), &counts, false);
         let log = Log::resume(&cut).unwrap();
         let mut talk = again.session(log, json!(null)).await.unwrap();
-        // The model's text is there byte for byte, and results are reported in the same words.
+        // The model's text is there byte for byte, and results are reported in the same form.
         let resumed = talk.messages();
         let is_whole_turn = !kept.contains("\"event\":\"turn\"")
             || kept.rfind("\"event\":\"turn_end\"") > kept.rfind("\"event\":\"turn\"");
@@ -133,7 +133,7 @@ async fn a_session_resumes_wherever_its_log_ends() {
     }
 }
 
-/// The whole log gives the whole conversation, message for message.
+/// The complete log restores the whole conversation, message for message.
 #[tokio::test]
 async fn a_resumed_session_sends_the_same_messages() {
     for is_keyed in [false, true] {
@@ -187,7 +187,7 @@ async fn a_question_without_a_reply_is_not_repeated() {
         assert_eq!(talk.messages().len(), before.len() + 3);
         talk.close().await.unwrap();
 
-        // And the log contains it twice: once for each reply.
+        // The log contains it twice: once for each reply.
         let text = std::fs::read_to_string(&path).unwrap();
         let asked = text
             .lines()

@@ -1,4 +1,4 @@
-//! What scenarios are played with: real tools, a gate and a user who answer as it is written.
+//! The environment of a scenario: real tools, and a gate and a user with scripted answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
@@ -17,12 +17,12 @@ use tokio::time::sleep;
 
 use crate::scenarios::live::Live;
 
-/// What the tools, the gate and the user of one scenario share.
+/// The state that the tools, the gate and the user of one scenario share.
 #[derive(Debug)]
 pub(crate) struct SharedState {
-    /// What `read` finds.
+    /// The text that `read` returns.
     pub(crate) files: Mutex<BTreeMap<String, String>>,
-    /// Which tools ran, with what.
+    /// The executed calls, with their arguments.
     pub(crate) ran: Mutex<Vec<String>>,
     gate: Mutex<VecDeque<String>>,
     user: Mutex<VecDeque<String>>,
@@ -54,7 +54,7 @@ struct Add {
     b: i64,
 }
 
-/// Gives so many lines.
+/// Returns this many lines.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "schemars")]
 struct Big {

@@ -1,4 +1,4 @@
-//! A log whose disk does not answer while a long reply is read.
+//! A log whose disk does not respond while a long reply is read.
 
 use std::io;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Storage for Disk {
     }
 }
 
-/// Writes without end while it is read.
+/// Writes endlessly while it is polled.
 struct Endless(Arc<()>);
 
 impl Model for Endless {
@@ -42,7 +42,7 @@ impl Model for Endless {
     fn reply(&self, _: ModelRequest) -> Reply {
         let live = Arc::clone(&self.0);
         Reply::new(|out| async move {
-            // Less than is too long for a reply.
+            // Less than the limit for a reply.
             for _ in 0..100 {
                 out.text("x".repeat(64 << 10)).await;
             }

@@ -1,4 +1,4 @@
-//! Answers of a type, in both syntaxes.
+//! Typed answers, in both syntaxes.
 
 use plaincall_agent::plaincall::Dialect;
 use plaincall_agent::{Agent, AgentErrorKind, Scripted};

@@ -1,4 +1,4 @@
-//! Requests, as the model server gets them.
+//! Requests, as the model server receives them.
 
 use plaincall_gateway::ModelSettings;
 use plaincall_gateway::translation::ClientApi;
@@ -181,7 +181,7 @@ fn results_are_in_the_order_of_the_calls() {
     );
 }
 
-/// Results may be in several messages, and behind an instruction.
+/// Results may be in several messages, and after an instruction.
 #[test]
 fn results_in_several_messages() {
     let found = messages(&json!({"system": "Be kind.", "messages": [

@@ -52,7 +52,7 @@ async fn streamed_and_complete() {
     assert_eq!(response.headers()["content-type"], "application/json");
     let whole = read_complete(&response.bytes().await.unwrap());
     assert_eq!(whole.calls(), message.calls());
-    // A stream was requested, and the server gives none.
+    // A stream was requested, and the server does not stream.
     let response = post(&gateway, &[], &body(true)).await;
     assert_eq!(
         read_stream(&response.bytes().await.unwrap()).calls(),

@@ -19,13 +19,13 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The texts of all blocks of this kind.
+    /// Returns the texts of all blocks of this kind.
     pub(crate) fn text(&self, kind: &str) -> String {
         let blocks = self.blocks.iter().filter(|block| block["type"] == kind);
         blocks.map(|block| block[kind].as_str().unwrap()).collect()
     }
 
-    /// The names and inputs of the calls, as texts. White space may follow the input.
+    /// Returns the names and inputs of the calls, as texts. White space may follow an input.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
         let calls = self
             .blocks

@@ -1,4 +1,4 @@
-//! What the client has got comes back in its next request, and the model finds its own words again.
+//! The client sends a reply back in its next request, and the model gets its own text.
 
 use plaincall_call::{Document, ToolSet, definitions::read_tool_definitions, document::Segment};
 use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::replies::chunks::reply;
 use crate::replies::model::{plan, recorded, request, streaming, tools};
 
-/// What the model is asked, when the client sends back what it has got and the results.
+/// Returns the messages for the model when the client sends the reply and the results back.
 fn for_model(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec<String> {
     let calls: Vec<Value> = recorded
         .calls
@@ -44,19 +44,19 @@ fn for_model(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec
     }
 }
 
-/// The last message of the next request, when the client sends back what it has got.
+/// Returns the last message of the next request, when the client sends the reply back.
 pub(crate) fn next_message(recorded: &Recorded, settings: &ModelSettings) -> String {
     next_message_of("secret", recorded, settings)
 }
 
-/// The same of a gateway with this secret.
+/// The same for a gateway with this secret.
 fn next_message_of(secret: &str, recorded: &Recorded, settings: &ModelSettings) -> String {
     for_model(recorded, settings, secret)
         .pop()
         .expect("a message")
 }
 
-/// Returns the model's turn as it is sent back.
+/// Returns the model's turn in the next request.
 fn turn_for_model(recorded: &Recorded, settings: &ModelSettings) -> String {
     let mut messages = for_model(recorded, settings, "secret");
     let results = messages.get(3).map(String::as_str);
@@ -78,7 +78,7 @@ fn history_has_the_text_of_the_model() {
         let recorded = recorded(&plan, &[&text], "stop").recorded;
         let for_model = turn_for_model(&recorded, &settings);
         let document = Document::parse(&for_model, plan.dialect()).unwrap();
-        // Calls that were right are there as calls, in their order, and no others.
+        // The valid calls are there as calls, in order, and no others.
         let calls: Vec<(String, String)> = document
             .calls()
             .map(|call| {
@@ -139,8 +139,8 @@ fn a_valid_turn_is_sent_back_byte_for_byte() {
     }
 }
 
-/// The next request reports that the reply ended before an invalid call, and why it was invalid. Two instances
-/// agree; with another secret there is no report.
+/// The next request reports that the reply ended before an invalid call, and why it was invalid. Two instances agree;
+/// with another secret there is no report.
 #[test]
 fn the_next_request_reports_an_invalid_call() {
     const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
@@ -177,7 +177,7 @@ fn the_next_request_reports_an_invalid_call() {
             next_message_of(secret, &recorded, &settings).ends_with("Output: done\n")
         };
         assert_eq!(is_untold("secret", |_| {}), words.is_empty());
-        // The mark is that of this secret and this call alone, and must come back whole.
+        // The mark depends on this secret and this call, and must come back complete.
         assert!(is_untold("other", |_| {}));
         assert!(is_untold("secret", |call| call.id.push('x')));
         assert!(is_untold("secret", |call| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::replies::model::{plan, recorded, streaming};
 
-/// The ids of the calls in a reply to a conversation in which these ids are taken.
+/// Returns the ids of the calls in a reply to a conversation that contains these ids.
 fn ids(taken: &[String]) -> Vec<String> {
     let calls: Vec<Value> = taken
         .iter()
@@ -28,7 +28,7 @@ fn ids_are_fresh() {
     assert_eq!(ids(&given[..50])[..50], given[50..]);
 }
 
-/// The brackets of a text, read as a client does that closes what is open.
+/// Returns the brackets of a text, for a client that closes open ones.
 fn has_mismatch(text: &str) -> bool {
     let (mut open, mut is_in_string, mut is_escaped) = (Vec::new(), false, false);
     for c in text.chars() {
@@ -48,7 +48,7 @@ fn has_mismatch(text: &str) -> bool {
     false
 }
 
-/// Wherever the text of a call is cut, in one piece or two.
+/// The text of a call may be split anywhere.
 #[test]
 fn no_truncated_arguments_can_be_closed() {
     let plan = plan(&json!({}), &streaming());

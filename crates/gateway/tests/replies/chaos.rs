@@ -1,7 +1,7 @@
-//! For any behavior of model server and client, each reply ends once and in time, and nothing is left.
+//! For any behavior of model server and client, each reply ends once and on time, and nothing is left.
 //!
-//! The whole gateway is played in memory. Its output is compared with what the pure core makes of all that the server
-//! has sent, taken at once.
+//! The whole gateway runs in memory. Its output is compared with the output of the pure core for everything that the
+//! server sent.
 
 use std::time::Duration;
 
@@ -33,21 +33,21 @@ const LIMITS: Limits = Limits {
 const ANSWER: usize = 90_000;
 const FIRST_BYTE: Duration = Duration::from_mins(1);
 const IDLE: Duration = Duration::from_secs(30);
-/// How much is read of the body of an error, and how long.
+/// The limits for reading the body of an error: bytes and time.
 const ERROR_BYTES: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(7);
-/// How long is waited for what comes behind the end of a reply.
+/// The time limit for data after the end of a reply.
 const LATE: Duration = Duration::from_secs(5);
-/// What times may differ by: the clock counts milliseconds, and each wait may take one more.
+/// The tolerance for times: the clock counts milliseconds, and each wait may take one more.
 const ABOUT: Duration = Duration::from_millis(50);
 
-/// What the model server sends before it ends, breaks or falls silent.
+/// The data of a model server before it ends, fails or stalls.
 struct Arrived {
-    /// It is an error with this status.
+    /// An error with this status.
     refused: Option<GatewayError>,
     is_json: bool,
-    /// Each piece, and when it comes, counted from the request.
+    /// Each piece with its time since the request.
     pieces: Vec<(Duration, Vec<u8>)>,
     broken: Option<GatewayError>,
     time: Duration,
@@ -90,7 +90,7 @@ fn arrive(script: &Script) -> Arrived {
         |(name, value): &(&str, String)| *name == "content-type" && value == "application/json";
     arrived.is_json = head.headers.iter().any(is_json);
     if is_error {
-        // The error's body may take only a short time.
+        // The body of an error may take only a short time.
         let mut length = 0;
         let mut waits = Vec::new();
         for piece in &script.pieces {
@@ -132,7 +132,7 @@ impl Arrived {
         pieces.collect::<Vec<_>>().concat()
     }
 
-    /// The whole body, if all of it came and is not too long.
+    /// Returns the whole body, if it is complete and not too long.
     fn whole(&self) -> Result<Vec<u8>, GatewayError> {
         let body = self.body();
         if body.len() > ANSWER {
@@ -145,20 +145,20 @@ impl Arrived {
     }
 }
 
-/// What must come of a streamed answer.
+/// The expected result of a streamed answer.
 struct Expected {
     recorded: Recorded,
     counts: Counts,
-    /// The status of an error, the time until it was known, and whether the status can still be sent.
+    /// The status of an error, its time, and whether the status can still be sent.
     failed: Option<(u16, Duration, bool)>,
     rounds: usize,
-    /// What was taken of each answer.
+    /// The part of each answer that was read.
     taken: Vec<Vec<u8>>,
-    /// Whether something comes just when the wait for it ends.
+    /// Whether something arrives just when its deadline expires.
     is_close: bool,
 }
 
-/// What is waited for of an answer behind the end of the reply.
+/// The data after the end of a reply for which the gateway waits.
 fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
     let mut found = InTime::default();
     let mut until = Duration::MAX;
@@ -185,14 +185,14 @@ fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
 #[derive(Default)]
 struct InTime {
     taken: Vec<u8>,
-    /// When the gateway had enough, if it had.
+    /// The time at which the gateway stopped reading, if it did.
     over: Option<Duration>,
-    /// How long is waited for more.
+    /// The time limit for more data.
     until: Duration,
     is_close: bool,
 }
 
-/// What the core makes of these answers: of each piece by piece, or of what was taken of it at once.
+/// Returns the core's output for these answers: for each piece, or for all of them at once.
 fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -> Expected {
     let answer = StreamedResponse::new("chatcmpl-0", 1, plan.includes_usage());
     let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
@@ -248,7 +248,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
     unreachable!("there are not so many rounds")
 }
 
-/// What must come of an answer that is not streamed: its calls, or the status of an error.
+/// Returns the expected result of an answer that is not streamed: its calls, or the status of an error.
 fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
     let whole = CompleteResponse::new("chatcmpl-0", 1);
     let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
@@ -283,7 +283,7 @@ fn without_call_ids(mut answer: Value) -> Value {
     let calls = answer["choices"][0]["message"]["tool_calls"].as_array_mut();
     for call in calls.into_iter().flatten() {
         call["id"] = Value::Null;
-        // A mark belongs to the id.
+        // The mark depends on the id.
         let arguments = &mut call["function"]["arguments"];
         *arguments = arguments.as_str().unwrap().trim_end().into();
     }
@@ -304,7 +304,7 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
     );
     let mut text = String::new();
     for data in events {
-        // Texts may hold it as it is: that is forgiven.
+        // Texts may contain it unescaped, which is tolerated.
         let data = data.replace('\0', "\\u0000");
         let Ok(chunk) = serde_json::from_str::<Value>(&data) else {
             break;
@@ -325,7 +325,7 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
     (text, None)
 }
 
-/// One number: what is asked, what the server does, what the client does.
+/// One case: the request, the behavior of the server, the behavior of the client.
 struct Case {
     is_streamed: bool,
     is_checked: bool,
@@ -428,7 +428,7 @@ impl Case {
         }
     }
 
-    /// No wait is longer than what is set for it.
+    /// No wait exceeds its setting.
     fn check_time(&self, played: &Played) {
         let upstream: Duration = (0..played.requests.len())
             .map(|round| {
@@ -444,7 +444,7 @@ impl Case {
                 (wait + Duration::from_millis(1)) * pieces
             }
             Client::Leaves(_) => Duration::from_millis(1),
-            // It is abandoned, which is checked once per second.
+            // An abandoned response is detected once per second.
             Client::Stops(_) => IDLE + Duration::from_secs(1),
         };
         assert!(played.time <= upstream + client, "{:?}", played.time);
@@ -476,7 +476,7 @@ impl Case {
         assert_eq!(played.requests.len(), expected.rounds);
         assert_eq!(report.error.is_some(), expected.failed.is_some());
         if let Some((status, time, true)) = expected.failed {
-            // Who has recorded a sign of life has been answered with 200 already.
+            // After a keep-alive, the status 200 has been sent.
             if time + ABOUT < KEEP_ALIVE {
                 assert_eq!(got.status, Some(status));
             }
@@ -491,7 +491,7 @@ impl Case {
         assert_eq!(got.content_type, "text/event-stream");
         assert_eq!(got.end, Some(Ok(())));
         let mut recorded = without_ids(read_answer(&got.bytes, plan.includes_usage()));
-        // Messages about connections are tested elsewhere.
+        // Other tests cover messages about connections.
         let has_failed = recorded.error.take().is_some();
         assert_eq!(has_failed, expected.failed.is_some());
         let readable = recorded.clone();
@@ -500,14 +500,14 @@ impl Case {
             ..expected.recorded
         };
         if expected.is_close {
-            // Only the usage comes so late.
+            // Only the usage arrives this late.
             (recorded.usage, without_error.usage) = (None, None);
         }
         assert_eq!(recorded, without_error);
         self.check_calls(&readable, plan, expected.rounds);
     }
 
-    /// No call can be read that the model has not completed.
+    /// No call is readable that the model has not completed.
     fn check_calls(&self, recorded: &Recorded, plan: &ReplyPlan, rounds: usize) {
         let arrived = arrive(&self.scripts[rounds.min(self.scripts.len()) - 1]);
         if arrived.is_json || arrived.refused.is_some() {
@@ -539,7 +539,7 @@ impl Case {
     }
 }
 
-/// A script with waits that are longer than what is set for them, or shorter.
+/// A script with delays that exceed the settings, or stay below them.
 fn script(random: &mut Random, is_streamed: bool) -> Script {
     let mut script = Drawn::new(random, is_streamed).script;
     if random.one_in(3) {
@@ -559,7 +559,7 @@ fn script(random: &mut Random, is_streamed: bool) -> Script {
 fn each_reply_ends_once() {
     let gateway = TestGateway::new(|config| {
         config.models = vec![("streaming".to_owned(), streaming())];
-        // A place that is not given back is missed by the next.
+        // A request that keeps its slot would block the next one.
         config.limits.concurrent = 1;
         config.limits.stream = LIMITS;
         config.limits.answer = ANSWER;

@@ -1,4 +1,4 @@
-//! However a reply comes, the calls are those that reading the whole text finds.
+//! For any chunks of a reply, the calls are those of the whole text.
 
 use plaincall_call::Stop;
 use plaincall_gateway::ModelSettings;
@@ -21,7 +21,7 @@ fn check_calls(text: &str, recorded: &Recorded, plan: &ReplyPlan, stop: Stop) {
     }
 }
 
-/// The characters of a text at which it is cut.
+/// Returns the characters of a text at which it is split.
 fn pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
     let mut pieces = Vec::new();
     let mut from = 0;
@@ -35,7 +35,7 @@ fn pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
 pub(crate) fn without_ids(mut recorded: Recorded) -> Recorded {
     for call in &mut recorded.calls {
         call.id.clear();
-        // A mark belongs to the id.
+        // The mark depends on the id.
         call.arguments.truncate(call.arguments.trim_end().len());
     }
     recorded
@@ -57,7 +57,7 @@ const REPLIES: &[&str] = &[
     "!!!GADGET_START:write\n!!!ARG:path\n\u{1F600}\u{301}\n!!!ARG:text\nnot closed",
 ];
 
-/// The same for the emoji syntax, where the form of the call is the tool's.
+/// The same for the emoji syntax, where the tool defines the form of the call.
 const EMOJI_REPLIES: &[&str] = &[
     "Let me see.\n🛠️[add 5 007]🛠️[/end]\n and 🛠️[now]🛠️[/end]",
     "🛠️[write a.txt\tone two ]🛠️[/end]🛠️[search]{\"query\": \"🛠️\\[/end]\"}🛠️[/end]",
@@ -101,7 +101,7 @@ fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
     }
 }
 
-/// A random reply: calls that are right or nearly so, texts, markers in odd places.
+/// A random reply: valid and almost valid calls, texts, markers at unusual places.
 #[allow(clippy::too_many_lines, reason = "most of them are lists")]
 pub(crate) fn reply(random: &mut Random, with_escapes: bool) -> String {
     const ODD: &[&str] = &[
@@ -237,7 +237,7 @@ fn random_replies_give_the_calls_of_the_document() {
         let whole = recorded(&plan, &[&text], reason).recorded;
         check_calls(&text, &whole, &plan, stop);
         closed += whole.readable().len() as u64;
-        // What is checked has the same calls up to the first that is invalid, to the last digit.
+        // A checked reply has the same calls up to the first invalid one, to the last digit.
         let sent = recorded(&checked, &[&text], reason).recorded;
         check_calls(&text, &sent, &checked, stop);
         let edges: Vec<usize> = (1..text.len())
@@ -273,7 +273,7 @@ fn random_replies_give_the_calls_of_the_document() {
     );
 }
 
-/// A server that counts UTF-16 units cuts the emoji of a marker in two, and writes each half as an escape.
+/// A server that counts UTF-16 units splits the emoji of a marker, and writes each half as an escape.
 #[test]
 fn an_emoji_that_was_cut_between_two_chunks() {
     let settings = crate::settings(|settings| {
@@ -300,7 +300,7 @@ fn an_emoji_that_was_cut_between_two_chunks() {
         assert_eq!(recorded.calls.len(), 1, "{recorded:?}");
         assert_eq!(recorded.calls[0].name, "now");
     }
-    // An unpaired one costs one character, not the reply.
+    // An unpaired half costs one character, not the reply.
     let stream = Stream::new()
         .data(&chunk("a\\ud83db"))
         .finish("stop")

@@ -1,7 +1,7 @@
-//! Conversations of several turns: random tools, random replies, a client that sends back what it has got.
+//! Conversations of several turns: random tools, random replies, and a client that sends them back.
 //!
-//! Of each reply the client gets the calls that reading the whole text finds. In each request the model reads exactly
-//! the calls that the client has sent, and no other text contains a marker.
+//! For each reply the client gets the calls of the whole text. In each request the model gets exactly the calls that
+//! the client sent, and no other text contains a marker.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::replies::expected;
 use crate::replies::model::{Stream, exchange};
 
-/// Start, end and argument markers; some begin others.
+/// Start, end and argument markers; some are prefixes of others.
 const MARKERS: &[[&str; 3]] = &[
     ["<<<START:", "<<<END:", "@param:"],
     ["##", "####", "###"],
@@ -32,7 +32,7 @@ const MARKERS: &[[&str; 3]] = &[
     ["CALL ", "DONE", "WITH "],
 ];
 const NAMES: &[&str] = &["add", "get_weather", "write-file", "now", "x.y", "Add"];
-/// What begins the text that teaches the calls, which has markers of its own.
+/// The beginning of the prompt about calls, which contains markers.
 const TAUGHT: &str = "# Calling tools";
 /// The text before a call that the syntax cannot express.
 const AS_JSON: &str = "(A call this syntax cannot express, as JSON: ";
@@ -86,7 +86,7 @@ impl Setting {
         request
     }
 
-    /// What the model server is asked, and how its reply is read.
+    /// The request for the model server, and the reader of its reply.
     fn model_request(&self, request: &Value) -> (Vec<Value>, ReplyPlan) {
         let body = request.to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -107,7 +107,7 @@ impl Setting {
     }
 }
 
-/// No description of a tool adds a marker to what teaches the calls.
+/// No description of a tool adds a marker to the prompt.
 fn check_taught(setting: &Setting, messages: &[Value]) {
     let translated = |tools: &Value| {
         let request = setting.request(messages, tools);
@@ -130,7 +130,7 @@ fn check_taught(setting: &Setting, messages: &[Value]) {
     );
 }
 
-/// Tools of any schema, with descriptions that hurt.
+/// Tools of any schema, with difficult descriptions.
 fn tools(random: &mut Random, dialect: &Dialect) -> (Value, ToolSet) {
     let mut list = Vec::new();
     for name in NAMES.iter().take(1 + random.below(NAMES.len())) {
@@ -158,7 +158,7 @@ fn tools(random: &mut Random, dialect: &Dialect) -> (Value, ToolSet) {
     (tools, set)
 }
 
-/// A text that hurts who reads it in this dialect.
+/// A text that is difficult to handle in this dialect.
 fn hostile(random: &mut Random, dialect: &Dialect) -> String {
     const PIECES: &[&str] = &[
         "!!!GADGET_START:",
@@ -200,7 +200,7 @@ fn hostile(random: &mut Random, dialect: &Dialect) -> String {
     pieces.collect()
 }
 
-/// What a model writes: texts, reasoning, and calls that are right or nearly so.
+/// A reply of a model: texts, reasoning, and valid or almost valid calls.
 fn reply(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let mut text = String::new();
     for _ in 0..random.below(5) {
@@ -229,7 +229,7 @@ fn reply(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     text
 }
 
-/// A call as a model writes it that has understood all.
+/// A call of a model that follows the prompt.
 fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let list = setting.tools.as_array().unwrap();
     let tool = &list[random.below(list.len())]["function"];
@@ -252,7 +252,7 @@ fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     text
 }
 
-/// Makes something of a call otherwise: a line twice, away or in another place, a name, a value.
+/// Damages a call: duplicates, removes or moves a line, or changes a name or a value.
 fn spoil(random: &mut Random, call: &mut String, dialect: &Dialect) {
     let mut lines: Vec<String> = call.split_inclusive('\n').map(str::to_owned).collect();
     if lines.is_empty() {
@@ -263,7 +263,7 @@ fn spoil(random: &mut Random, call: &mut String, dialect: &Dialect) {
         0 => drop(lines.remove(at)),
         1 => lines.insert(at, lines[at].clone()),
         2 => lines.insert(at, hostile(random, dialect)),
-        // Waits for a call that is there, for one that is not, or has the id of one.
+        // Depends on an existing or unknown call, or repeats an id.
         3 | 4 => {
             let id = one(random, &[":a", ":b:a", ":c:b", "::gadget_1", ":d:z"]);
             let end = lines[0].trim_end().len();
@@ -274,7 +274,7 @@ fn spoil(random: &mut Random, call: &mut String, dialect: &Dialect) {
     *call = lines.concat();
 }
 
-/// The texts of a message: one, or those of its parts.
+/// Returns the texts of a message: one, or those of its parts.
 fn texts_of(message: &Value) -> Vec<&str> {
     match &message["content"] {
         Value::String(text) => vec![text],
@@ -312,7 +312,7 @@ struct Tally {
 }
 
 impl TestConversation {
-    /// What the model reads is what the client has sent.
+    /// The model gets what the client sent.
     fn check_request(
         &self,
         setting: &Setting,
@@ -338,7 +338,7 @@ impl TestConversation {
             assert_eq!(Document::parse(text, dialect).unwrap().calls().count(), 0);
         }
         assert!(turns.next().is_none(), "every turn is translated");
-        // Each text of the client is there, as it was.
+        // Each text of the client is there, unchanged.
         let escaper = Escaper::new(dialect).unwrap();
         let all: String = messages
             .iter()
@@ -385,7 +385,7 @@ impl TestConversation {
             let content = hostile(random, dialect);
             let part = |text: &str| json!({"type": "text", "text": text});
             self.messages.push(if random.one_in(3) {
-                // Two texts can make a marker.
+                // Two texts can form a marker.
                 let at = content.floor_char_boundary(random.below(content.len() + 1));
                 let (one, two) = content.split_at(at);
                 json!({"role": "user", "content": [part(one), part(two)]})
@@ -404,8 +404,8 @@ impl TestConversation {
     }
 }
 
-/// Checks a translated turn of the model: its text, its calls in order, and no others. Returns how many are calls; the rest
-/// are JSON.
+/// Checks a translated turn of the model: its text and its calls in order, and no others. Returns the number of
+/// calls; the rest are JSON.
 fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> u64 {
     let document = Document::parse(text, dialect).unwrap();
     let found: Vec<(String, Value)> = document
@@ -450,7 +450,7 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
     found.len() as u64
 }
 
-/// One reply, and what the client gets of it.
+/// One reply, and the client's result.
 fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Recorded {
     let dialect = plan.dialect();
     let (reason, stop) = match random.below(6) {
@@ -530,7 +530,7 @@ fn conversations_are_translated_faithfully() {
                 setting.model_request(&setting.request(&conversation.messages, &setting.tools));
             conversation.check_request(&setting, &messages, &plan, &mut tally);
             let recorded = turn(random, &setting, &plan, &mut tally);
-            // A client that knows the markers puts them everywhere.
+            // A client that knows the markers uses them everywhere.
             conversation.continue_with(random, recorded, plan.dialect());
         }
     }

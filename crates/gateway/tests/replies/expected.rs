@@ -7,7 +7,7 @@ use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::Recorded;
 use serde_json::Value;
 
-/// The calls that a client sees, in their order: name and arguments, or nothing for one that it cannot read.
+/// Returns the calls for a client, in order: name and arguments, or nothing for a call that it cannot read.
 pub(crate) fn calls(
     text: &str,
     dialect: &Dialect,
@@ -32,7 +32,7 @@ pub(crate) fn calls(
         } else {
             right.next()
         };
-        // What it waits for is nowhere.
+        // Its dependency does not exist.
         let found = found.filter(|_| call.dependencies.is_empty());
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         seen.push(found.map(|call| {
@@ -43,8 +43,8 @@ pub(crate) fn calls(
     seen
 }
 
-/// Checks that a client sees these calls of texts that the model has written in rounds of repair: of the last one all up
-/// to the first that is invalid, of the others none.
+/// Checks that a client gets these calls for the model's texts in repair rounds: all calls of the last text up to the
+/// first invalid one, and none of the others.
 pub(crate) fn check_rounds<'t>(
     recorded: &Recorded,
     texts: impl IntoIterator<Item = &'t str>,
@@ -71,7 +71,7 @@ pub(crate) fn check_rounds<'t>(
     }
 }
 
-/// Checks that a client sees these calls of a text whose arguments are streamed.
+/// Checks that a client gets these calls for a text whose arguments are streamed.
 pub(crate) fn check(recorded: &Recorded, calls: &[Option<(String, String)>], text: &str) {
     let readable = calls.iter().flatten();
     let readable: Vec<(&str, &str)> = readable

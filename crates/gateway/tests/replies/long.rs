@@ -1,4 +1,4 @@
-//! Replies that are very long, and what the gateway holds of them.
+//! Very long replies, and the memory that the gateway needs for them.
 //!
 //! `cargo test --release -p plaincall-gateway long_replies -- --ignored --nocapture`
 
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::replies::model::request;
 
-/// How long a reply is, and what may be held of it, in bytes.
+/// The length of a reply, and the memory limit for it, in bytes.
 const LENGTH: usize = 100 << 20;
 const HELD: usize = 4 << 20;
-/// What may be held of each call, whose id can be named as long as the reply lasts.
+/// The memory limit for each call, whose id the gateway keeps during the reply.
 const HELD_OF_CALL: usize = 200;
 
 /// A body that repeats one piece and then ends with another.

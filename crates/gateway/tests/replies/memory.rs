@@ -1,4 +1,4 @@
-//! The whole gateway in memory, on a clock that is stopped: a scripted model in the same process, and a client.
+//! The whole gateway in memory, with a stopped clock: a scripted model in the same process, and a client.
 
 use std::collections::VecDeque;
 use std::io;
@@ -118,21 +118,21 @@ impl HttpBody for Playing {
     }
 }
 
-/// What a client does.
+/// The behavior of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     /// Reads everything, each piece after a delay.
     Reads(Duration),
-    /// It goes away after this time.
+    /// Disconnects after this time.
     Leaves(Duration),
-    /// It stays, and reads nothing after so many pieces.
+    /// Stays connected, and reads nothing after this many pieces.
     Stops(usize),
 }
 
-/// What a client has got.
+/// The response that a client received.
 #[derive(Debug, Default)]
 pub(crate) struct Got {
-    /// None if it has gone before.
+    /// None if it disconnected before.
     pub(crate) status: Option<u16>,
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,
@@ -141,17 +141,17 @@ pub(crate) struct Got {
     pub(crate) end: Option<Result<(), ()>>,
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(crate) struct Played {
     pub(crate) got: Got,
     pub(crate) report: Report,
     /// The requests that the model got.
     pub(crate) requests: Vec<Value>,
-    /// How long it all took, on the clock that is stopped.
+    /// The duration on the stopped clock.
     pub(crate) time: Duration,
 }
 
-/// A gateway and all around it.
+/// A gateway with its model and its observer.
 pub(crate) struct TestGateway {
     runtime: Runtime,
     gateway: Gateway,
@@ -184,7 +184,7 @@ impl TestGateway {
     /// Sends a request to the gateway; the model follows the scripts.
     ///
     /// # Panics
-    /// If anything is left of it afterwards, or if it is not reported once.
+    /// Panics if anything is left afterwards, or if the request is not reported exactly once.
     pub(crate) fn play(
         &self,
         request: Request<Body>,
@@ -199,7 +199,7 @@ impl TestGateway {
             let mut got = Got::default();
             let body = self.exchange(request, client, &mut got).await;
             while body.is_some() && self.reports.lock().unwrap().is_empty() {
-                // It is abandoned in time, which the case checks.
+                // The case checks that it is abandoned on time.
                 sleep(Duration::from_secs(1)).await;
             }
             let time = started.elapsed();
@@ -284,7 +284,7 @@ impl TestGateway {
             }
             Some(body)
         };
-        // With this all that was asked for is dropped.
+        // This drops everything that belongs to the request.
         tokio::time::timeout(leaves, recorded).await.unwrap_or(None)
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn tools() -> Value {
     ])
 }
 
-/// The same, read once.
+/// The same tools, parsed once.
 pub(crate) fn tool_set() -> &'static ToolSet {
     static SET: LazyLock<ToolSet> = LazyLock::new(|| {
         let tools = read_tool_definitions(&tools().to_string()).unwrap();
@@ -74,7 +74,7 @@ pub(crate) fn streaming() -> ModelSettings {
     settings
 }
 
-/// The plan of a request with these fields.
+/// Returns the plan of a request with these fields.
 pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
     let body = request(fields).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
     }
 }
 
-/// The bytes of a server's stream.
+/// Returns the bytes of a server's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream(pub(crate) Vec<u8>);
 
@@ -135,17 +135,17 @@ impl Stream {
     }
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) recorded: Recorded,
     pub(crate) counts: Counts,
     pub(crate) rounds: Vec<RepairRound>,
-    /// Whether the gateway had enough before the stream of the server ended.
+    /// Whether the gateway stopped reading before the end of the server's stream.
     pub(crate) is_over_early: bool,
 }
 
-/// Lets the gateway read the streams of a server, one for each round, in pieces of these sizes.
+/// Passes the streams of a server to the gateway, one for each round, in pieces of these sizes.
 pub(crate) fn exchange(
     plan: &ReplyPlan,
     streams: &[Stream],

@@ -140,7 +140,7 @@ fn a_reply_ends_before_an_invalid_call() {
             r#""\nThen.\n" now({}) tool_calls"#,
             1,
         ),
-        // A call of a round of repair is sent in the same way.
+        // A call of a repair round is sent in the same way.
         (
             &[WRONG, &format!("{NOW}Then.\n{WRONG}{ADD}")],
             r#""" now({}) tool_calls"#,
@@ -162,7 +162,7 @@ fn a_reply_ends_before_an_invalid_call() {
     }
 }
 
-/// Each call is sent when it has ended, and nothing of it before.
+/// Each call is sent when it has ended, and no part of it before.
 #[test]
 fn when_calls_are_sent() {
     let answer = StreamedResponse::new("c", 0, false);
@@ -198,7 +198,8 @@ fn when_calls_are_sent() {
     }
 }
 
-/// What may not run, or would be held for a gate, is invalid in streams and in whole answers (`spec/common.md` 10).
+/// A call that must not run, or would be held for a gate, is invalid in streams and in complete answers
+/// (`spec/common.md` 10).
 #[test]
 fn calls_that_may_not_run() {
     const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
@@ -243,7 +244,7 @@ fn calls_that_may_not_run() {
     }
 }
 
-/// `length` and `content_filter` stay, and nothing is asked again.
+/// The reasons `length` and `content_filter` are kept, and nothing is requested again.
 #[test]
 fn truncated_replies_are_not_repaired() {
     let open = "!!!GADGET_START:add\n!!!ARG:a\n1";
@@ -290,7 +291,7 @@ fn calls_in_other_formats() {
     }
 }
 
-/// What is kept for a repair is bounded.
+/// The text that is kept for a repair is bounded.
 #[test]
 fn a_very_long_reply_is_not_repaired() {
     let plan = plan(&json!({}), &ModelSettings::default());
@@ -304,7 +305,7 @@ fn a_very_long_reply_is_not_repaired() {
     }
 }
 
-/// What the model has escaped is no call that it meant to make.
+/// Text that the model escaped is not an attempt to write a call.
 #[test]
 fn escaped() {
     let settings = ModelSettings::default();
@@ -353,7 +354,7 @@ fn quoted() {
             check(Markers::Keyed, page, &text, false);
         }
     }
-    // Without the key, with which the model was to write it.
+    // Without the key that the model must use.
     let bare = "!!!GADGET_START:now\n!!!GADGET_END\n";
     check(Markers::Keyed, "Nothing.", bare, true);
     check(Markers::Keyed, bare, bare, false);
@@ -397,7 +398,7 @@ fn quoted_from_anywhere() {
         (true, json!({"messages": assistant(json!({"reasoning": near}))})),
         (true, json!({"messages": assistant(json!({"reasoning_content": near}))})),
         (true, json!({"messages": assistant(json!({"refusal": near}))})),
-        // The model has made the calls that the client sends back.
+        // The model wrote the calls that the client sends back.
         (false, json!({"messages": call(near, "{}")})),
         (false, json!({"messages": call("now", &json!({"a": near}).to_string())})),
         (false, json!({"messages": call("now", &spelled)})),
@@ -419,7 +420,7 @@ fn quoted_from_anywhere() {
     }
 }
 
-/// The key does not matter: a page can bring the model to write it.
+/// The key does not matter: a page can make the model write it.
 #[test]
 fn quoted_and_keyed() {
     let settings = crate::settings(|settings| {

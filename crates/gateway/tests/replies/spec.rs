@@ -1,4 +1,4 @@
-//! The examples of `spec/gateway.md`, executed, and those of the syntaxes, as replies.
+//! The examples of `spec/gateway.md` and of both syntaxes, executed as replies.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn lines(recorded: &Recorded) -> String {
         }
     }
     for call in &recorded.calls {
-        // The mark of a reply that was ended is white space behind them.
+        // The mark of a truncated reply is white space after the arguments.
         lines.push(format!("call {} {}", call.name, call.arguments.trim_end()));
     }
     lines.extend(
@@ -40,7 +40,7 @@ fn lines(recorded: &Recorded) -> String {
     lines.join("\n")
 }
 
-/// What the words behind `reply` ask for.
+/// Applies the words after `reply`.
 fn request_of(words: &[String]) -> (Value, ModelSettings) {
     let mut settings = ModelSettings::default();
     let mut fields = json!({});
@@ -101,7 +101,7 @@ fn examples() {
                 let found = crate::responses::spec::lines(form, &text, &words[0]);
                 assert_eq!(found, fence.content, "gateway.md, line {}", fence.line);
             }
-            // The examples of Messages have a test of their own.
+            // Another test covers the examples of Messages.
             other if other.starts_with("messages-") => {}
             other => panic!("a fence of no known form: {other}"),
         }
@@ -109,8 +109,8 @@ fn examples() {
     assert!(count > 8 && rounds.is_empty());
 }
 
-/// An example of a syntax as a reply to a request that offers the tools of its calls, each with these parameters. How
-/// many calls of it the client can read.
+/// Runs an example of a syntax as a reply to a request that offers the tools of its calls, with these parameters.
+/// Returns the number of calls that the client can read.
 fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
     let settings = crate::settings(|settings| {
         settings.dialect = dialect;
@@ -153,7 +153,7 @@ fn examples_of_the_syntaxes() {
         }
         let syntaxes = match example.dialect.syntax() {
             Some(syntax) => vec![syntax],
-            // The gateway teaches one.
+            // The gateway teaches one syntax.
             None => vec![Syntax::Block, Syntax::Emoji],
         };
         for syntax in syntaxes {

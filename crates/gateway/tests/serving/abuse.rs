@@ -1,4 +1,4 @@
-//! Requests that no client should send, byte for byte, and clients that go away.
+//! Requests that no client should send, byte for byte, and clients that disconnect.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use tokio::net::TcpStream;
 
 use crate::serving::test_gateway::{TestGateway, nothing_is_left, request};
 
-/// Much longer than anything takes.
+/// Much longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The most that the gateways of these tests take as a body.
+/// The maximum size of a body for the gateways of these tests.
 const BODY: usize = 100_000;
 
 const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
 
-/// A gateway that takes little.
+/// A gateway with small limits.
 async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> TestGateway {
     let gateway = TestGateway::before(server, |config| {
         config.limits.body = BODY;
@@ -42,11 +42,11 @@ fn chat(body: impl AsRef<[u8]>) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// What is answered to these bytes, until the connection is closed.
+/// Returns the response to these bytes, until the connection is closed.
 async fn answer(gateway: &TestGateway, bytes: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(gateway.address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
-    // A server that responds early need not read on.
+    // A server that responds early need not read the rest.
     let _ = to.write_all(bytes).await;
     let mut answer = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut answer)).await;
@@ -54,8 +54,8 @@ async fn answer(gateway: &TestGateway, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Sends these bytes and checks the answer: its status, what the message holds and the field that is named. Where
-/// no message is expected, there is no body: invalid HTTP gets only a status.
+/// Sends these bytes and checks the answer: its status, a part of the message, and the named field. Without an
+/// expected message there is no body: invalid HTTP gets only a status.
 async fn check(gateway: &TestGateway, bytes: &[u8], status: u16, words: &str, param: Option<&str>) {
     let answer = answer(gateway, bytes).await;
     let answer = String::from_utf8(answer).unwrap();
@@ -153,13 +153,13 @@ async fn bodies_that_are_too_long() {
     let server = ModelServer::start(vec![]).await;
     let gateway = small(&server, |_| {}).await;
     let words = "exceeds 100000 bytes";
-    // What is announced is believed, before any of it has come.
+    // The announced length counts before any byte of the body has arrived.
     let asking = format!("{CHAT}expect: 100-continue\r\n");
     let head = format!("{asking}content-length: 100001\r\n\r\n");
     check(&gateway, head.as_bytes(), 413, words, None).await;
     let head = format!("{asking}content-length: 4611686018427387904\r\n\r\n");
     check(&gateway, head.as_bytes(), 413, words, None).await;
-    // A client that sends all of it before it listens gets the answer too.
+    // A client that sends everything before it reads gets the answer too.
     check(&gateway, &chat(vec![b' '; 20 * BODY]), 413, words, None).await;
     let chunk = format!("{:x}\r\n{}\r\n", 1000, " ".repeat(1000));
     let chunked = format!(
@@ -310,7 +310,7 @@ async fn drip(gateway: &TestGateway, begin: &[u8], drops: &[u8]) -> Vec<u8> {
     });
     let mut answer = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut answer)).await;
-    // A reset is an end too.
+    // A reset also ends the connection.
     let _ = read.expect("the connection is closed");
     dripping.abort();
     answer
@@ -372,7 +372,7 @@ async fn clients_that_go_away() {
     ];
     let server = ModelServer::start(vec![]).await;
     let gateway = TestGateway::before(&server, |config| {
-        // A sign of life is not what finds it out.
+        // The keep-alive is not what detects this.
         config.timeouts.keep_alive = Duration::from_hours(1);
     })
     .await;
@@ -413,7 +413,7 @@ async fn clients_that_go_away() {
     }
 }
 
-/// Behind another request the end of a connection is not seen, but by the next comment.
+/// While another request is pending, only the next comment detects the end of a connection.
 #[tokio::test]
 async fn a_client_that_goes_away_after_asking_twice() {
     let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
@@ -493,7 +493,7 @@ async fn a_client_that_waits_to_be_asked_for_the_body() {
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
 }
 
-/// As many tools as may be, and one more; what a tool takes beside its name.
+/// The maximum number of tools, and one more; the size of a tool besides its name.
 fn tools(count: usize, parameters: &Value) -> Value {
     let tool = |number| json!({"type": "function", "function": {"name": format!("t{number}"), "parameters": parameters}});
     let tools: Vec<Value> = (0..count).map(tool).collect();
@@ -539,7 +539,7 @@ async fn requests_with_too_many_values() {
             .await;
         }
     }
-    // Each object, list and comma counts, but none in a string, and escapes do not end one.
+    // Each object, list and comma counts, but none in a string, and escapes do not end a string.
     for (first, counted) in [
         ("1", 0),
         ("{}", 1),
@@ -548,7 +548,7 @@ async fn requests_with_too_many_values() {
         (r#"["\\",1]"#, 2),
     ] {
         for (left, words) in [(0, "expected a list"), (1, "more than 250000 JSON values")] {
-            // Beside these an object, its comma and a list.
+            // Besides these: an object, its comma and a list.
             let others = ",1".repeat(249_997 - counted + left);
             let body = format!(r#"{{"messages":[{first}{others}]}}"#);
             let body = body.replacen('[', "7,\"any\":[", 1);
@@ -560,7 +560,7 @@ async fn requests_with_too_many_values() {
     assert!(server.seen().requests.is_empty());
 }
 
-/// While a long request is thought about, others are answered, even on one thread.
+/// While a long request is processed, others are answered, even on one thread.
 #[tokio::test]
 async fn a_long_request_blocks_no_other() {
     let is_asked = Arc::new(AtomicBool::new(false));
@@ -575,7 +575,8 @@ async fn a_long_request_blocks_no_other() {
     long["messages"][0]["content"] = json!("x".repeat(300 << 10));
     let long = Bytes::from(long.to_string());
     let health = Request::get("/health").body(Body::default()).unwrap();
-    // Another thread prepares it, sometimes faster than this one. The model is asked only when the future is polled again.
+    // Another thread prepares it, sometimes faster than this one. The request to the model is sent only when the
+    // future is polled again.
     let mut attempts = 0..20;
     let answering = loop {
         assert!(attempts.next().is_some(), "it is thought about here");

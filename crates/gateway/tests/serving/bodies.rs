@@ -1,4 +1,4 @@
-//! What becomes of the bodies of answers, however they are cut.
+//! The bodies of responses, for any split.
 
 use std::io;
 use std::iter;
@@ -35,7 +35,7 @@ where
     Some(String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// What comes of a body is the same however it is cut.
+/// The result for a body does not depend on its split.
 async fn check(content_type: &'static str, body: &str, expected: &str) {
     let cuts = (0..=body.len()).map(|at| vec![at]);
     let cuts = cuts.chain(iter::once((0..body.len()).collect()));
@@ -100,7 +100,7 @@ async fn finish_reasons_are_those_of_the_api() {
     }
 }
 
-/// A part is never mistaken for the whole.
+/// A partial body is never mistaken for a complete one.
 #[tokio::test]
 async fn truncated_bodies_are_not_complete() {
     let first = || Ok(Bytes::from("a"));

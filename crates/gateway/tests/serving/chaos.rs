@@ -1,6 +1,6 @@
 //! For any behavior of the model server, each client gets one complete response, and nothing is left.
 //!
-//! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway serving::chaos`. To play more:
+//! To run one case: `CHAOS_CASE=<number> cargo test -p plaincall-gateway serving::chaos`. To run more:
 //! `CHAOS_CASES=<count>`.
 
 use std::time::Duration;
@@ -17,11 +17,11 @@ use tokio::runtime::Handle;
 
 use crate::serving::test_gateway::{TestGateway, nothing_is_left, request};
 
-/// How many numbers are played at the same time, each by servers of its own.
+/// The number of concurrent cases, each with its own servers.
 const LANES: u64 = 4;
-/// Much longer than any wait that is set.
+/// Much longer than any configured wait.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the gateway waits for servers that stall.
+/// The gateway's timeout for servers that stall.
 const SHORT: Duration = Duration::from_millis(250);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,7 +34,7 @@ async fn each_client_gets_one_answer() {
     for lane in lanes.collect::<Vec<_>>() {
         lane.await.unwrap();
     }
-    // Neither a connection nor anything else is still being worked on.
+    // No connection and no request is active.
     let metrics = Handle::current().metrics();
     let ended = async {
         while metrics.num_alive_tasks() > 0 {
@@ -80,7 +80,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         let drawn: Vec<Drawn> = (0..3)
             .map(|_| Drawn::new(&mut random, is_streamed))
             .collect();
-        // Only where something stalls a short wait makes no difference to the outcome, however slow the machine is.
+        // Only for servers that stall, a short timeout does not change the result on a slow machine.
         let is_stalling = drawn.iter().any(|one| one.script.then == Then::Stall);
         let (mode, gateway) = &gateways[mode + 2 * usize::from(is_stalling)];
         server.play(drawn.iter().map(|one| one.script.clone()));
@@ -124,7 +124,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
     server.until(|seen| seen.open == 0).await;
 }
 
-/// Asks, takes so many pieces of the answer at most, and goes.
+/// Sends a request, reads at most this many pieces of the response, and disconnects.
 async fn leave(gateway: &TestGateway, server: &ModelServer, body: &Value, pieces: usize) {
     let request = gateway.client.post(gateway.url("/v1/chat/completions"));
     let asked = request.body(body.to_string()).send();
@@ -145,17 +145,17 @@ async fn leave(gateway: &TestGateway, server: &ModelServer, body: &Value, pieces
     }
 }
 
-/// What a client expects of an answer.
+/// The response that a client expects.
 struct Expected<'d> {
     drawn: &'d Drawn,
     is_streamed: bool,
     is_checked: bool,
-    /// The gateway has a short idle timeout, so it may give up early.
+    /// The gateway has a short idle timeout, so it may stop early.
     is_stalling: bool,
 }
 
 impl Expected<'_> {
-    /// An answer that was put into words.
+    /// A translated response.
     async fn check(&self, response: Response) {
         let status = response.status().as_u16();
         if status != 200 {
@@ -178,7 +178,7 @@ impl Expected<'_> {
             false
         };
         match self.drawn.verdict {
-            // What is asked for again may come to nothing.
+            // A retried request may fail.
             Verdict::Complete => assert!(!has_failed || self.is_checked || self.is_stalling),
             Verdict::Failed => assert!(has_failed),
             Verdict::Refused(status) => panic!("expected {status}"),
@@ -210,7 +210,7 @@ impl Expected<'_> {
         }
     }
 
-    /// An answer that is passed on as it came.
+    /// A forwarded response.
     async fn check_as_it_came(&self, mut response: Response) {
         let script = &self.drawn.script;
         let head = script.head.as_ref().filter(|head| head.status == 200);

@@ -1,4 +1,4 @@
-//! What a gateway's configuration may be, and which settings a model gets.
+//! Valid and invalid configurations, and the settings for a model.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections of clients: how many, and how long.
+//! Connections of clients: their number and duration.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::net::TcpStream;
 
 use crate::serving::test_gateway::{TestGateway, request};
 
-/// Much longer than anything takes.
+/// Much longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// Asks whether the gateway is well.
+/// Requests `/health`.
 async fn ask(client: &mut TcpStream) {
     client.write_all(HEALTH).await.unwrap();
 }
@@ -30,7 +30,7 @@ async fn read_answer(client: &mut TcpStream) {
 async fn read_end(client: &mut TcpStream) {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut rest));
-    // A reset is an end too.
+    // A reset also ends the connection.
     let _ = read.await.expect("the connection is closed");
     assert_eq!(rest, b"");
 }
@@ -53,7 +53,7 @@ async fn no_more_than_are_allowed() {
     read_answer(&mut third).await;
 }
 
-/// Between requests a connection has a time of its own; a head has its own there too.
+/// An idle connection has its own time limit, and so has a head.
 #[tokio::test]
 async fn how_long_they_are_kept() {
     let server = ModelServer::start(vec![]).await;
@@ -90,7 +90,7 @@ async fn how_long_they_are_kept() {
     tokio::join!(longer_than_a_head, not_for_ever);
 }
 
-/// Also none on which an answer is still to come.
+/// This includes connections with a pending response.
 #[tokio::test]
 async fn none_is_left_after_the_server_is_dropped() {
     let script = Script::stream(&["Yes."], "stop").only(1, Then::Stall);

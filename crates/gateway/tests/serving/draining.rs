@@ -1,4 +1,4 @@
-//! The end of the server.
+//! Shutting down the server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::serving::test_gateway::{ADD, TestGateway, request};
 
-/// What a request without tools looks like.
+/// A request without tools.
 fn plain(is_streamed: bool) -> Value {
     json!({"messages": [], "stream": is_streamed})
 }
@@ -61,7 +61,7 @@ async fn unanswered_requests_get_an_error() {
         server.until(|seen| seen.requests.len() == 1).await;
         let is_streamed = body["stream"] == true;
         if is_streamed {
-            // The head is there before the end begins.
+            // The head arrives before the shutdown begins.
             let response = asked.await.unwrap().unwrap();
             gateway.stop();
             let text = response.text().await.expect("it is not cut");
@@ -82,7 +82,7 @@ async fn unanswered_requests_get_an_error() {
     }
 }
 
-/// What is passed on ends with an event only where one can stand: behind another, in a stream that can be read.
+/// A forwarded response ends with an event only where that is valid: after another event, in a readable stream.
 #[tokio::test]
 async fn an_incomplete_event_is_not_repaired() {
     let stream = "text/event-stream";

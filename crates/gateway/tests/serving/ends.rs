@@ -1,4 +1,4 @@
-//! Answers that end otherwise than they should.
+//! Responses that fail.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
     let (has_head, then) = (script.head.is_some(), script.then);
     let server = ModelServer::start(vec![script]).await;
     let gateway = TestGateway::before(&server, |config| match then {
-        // Only what does not come is waited for shortly.
+        // Only data that never arrives has a short timeout.
         Then::Stall if has_head => config.timeouts.idle = Duration::from_millis(300),
         Then::Stall => config.timeouts.first_byte = Duration::from_millis(300),
         _ => {}
@@ -126,7 +126,7 @@ async fn a_client_that_goes_takes_the_request_with_it() {
     ] {
         let server = ModelServer::start(vec![script]).await;
         let gateway = TestGateway::before(&server, |config| {
-            // A sign of life is not what finds it out.
+            // The keep-alive is not what detects this.
             config.timeouts.keep_alive = Duration::from_hours(1);
         })
         .await;

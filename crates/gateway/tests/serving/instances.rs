@@ -1,4 +1,4 @@
-//! Several instances in the place of one.
+//! Several instances instead of one.
 
 use plaincall_gateway::Markers;
 use plaincall_testkit::model_server::{Asked, ModelServer, Script};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::serving::test_gateway::{TestGateway, completion, request};
 
-/// A gateway whose conversations have keys of their own, and whose replies are repaired.
+/// A gateway with keyed markers and repairs.
 async fn instance(server: &ModelServer) -> TestGateway {
     let gateway = TestGateway::before(server, |config| {
         config.other_models.markers = Markers::Keyed;
@@ -16,7 +16,7 @@ async fn instance(server: &ModelServer) -> TestGateway {
     gateway.await
 }
 
-/// The key that the markers of this request get.
+/// Returns the key of the markers for this request.
 async fn key(request: &Value) -> String {
     let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
     instance(&server).await.read_answer(request).await;
@@ -52,7 +52,7 @@ fn add_turn(request: &mut Value, recorded: &Recorded, results: &[&str]) {
     }
 }
 
-/// Has a conversation of four turns with these instances, and returns the model server's requests.
+/// Runs a conversation of four turns with these instances, and returns the model server's requests.
 async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let read_answer = async |body: &Value| {
@@ -68,7 +68,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let mut body = request(true);
     let first = key(&body).await;
 
-    // Two calls at once.
+    // Two calls in one reply.
     let two = [written(&first, "5"), written(&first, "6")];
     server.play([Script::stream(&["I add.\n", &two[0], &two[1]], "stop")]);
     let recorded = read_answer(&body).await;
@@ -83,7 +83,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     messages.swap(last - 1, last);
     assert_eq!(key(&body).await, first, "results do not change the key");
 
-    // A call that must be repaired first.
+    // A call that needs a repair.
     let (wrong, right) = (written(&first, "seven"), written(&first, "7"));
     server.play([
         Script::stream(&[&wrong], "stop"),
@@ -96,7 +96,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     let second = key(&body).await;
     assert_ne!(second, first);
 
-    // The old key means nothing now.
+    // The old key has no meaning now.
     let old = written(&first, "9");
     server.play([Script::stream(&[&old, &written(&second, "10")], "stop")]);
     let recorded = read_answer(&body).await;
@@ -104,7 +104,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     assert_eq!(recorded.content, old);
     add_turn(&mut body, &recorded, &["ten"]);
 
-    // The last answer comes whole.
+    // The last answer arrives completely.
     body["stream"] = json!(false);
     server.play([Script::json(200, &completion("All is added."))]);
     let response = client
@@ -133,7 +133,7 @@ async fn two_gateways_serve_one_conversation() {
     assert_eq!(forwarder.given(), [2, 2]);
     assert_eq!(asked.len(), expected.len());
     for (asked, expected) in asked.iter().zip(&expected) {
-        // The ids of the calls differ, and the model server sees nothing of it.
+        // The ids of the calls differ, which the model server does not see.
         let texts = [asked, expected].map(|one| String::from_utf8_lossy(&one.body));
         assert_eq!(texts[0], texts[1]);
     }

@@ -1,4 +1,4 @@
-//! Pages in browsers that ask from elsewhere.
+//! Requests from web pages of other origins.
 
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
@@ -6,7 +6,7 @@ use reqwest::Method;
 
 use crate::serving::test_gateway::{TestGateway, completion, request};
 
-/// The status for a page of `https://here.example`, and the origin that may read the answer.
+/// Returns the status for a page of `https://here.example`, and the origin that may read the response.
 async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u16, Option<&str>)) {
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
     let gateway = TestGateway::before(&server, |config| {
@@ -44,15 +44,15 @@ async fn allowed_origins() {
     check(&[], &[there], None, (403, None)).await;
     check(&[], &[there, here], None, (200, Some(here))).await;
     check(&[], &["*"], None, (200, Some("*"))).await;
-    // Who has a key may use it, but the browser shows the page no answer.
+    // With a key, the request is allowed, but the browser does not show the response to the page.
     check(&["k"], &[], Some("k"), (200, None)).await;
     check(&["k"], &[there], Some("k"), (200, None)).await;
     check(&["k"], &[here], Some("k"), (200, Some(here))).await;
-    // A page can read why it is refused.
+    // A page can read the reason of a rejection.
     check(&["k"], &[here], None, (401, Some(here))).await;
 }
 
-/// A page can read why its address is wrong, and which are right.
+/// A page can read that its path is unknown, and the list of valid paths.
 #[tokio::test]
 async fn wrong_addresses() {
     let server = ModelServer::start(vec![]).await;

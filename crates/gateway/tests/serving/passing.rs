@@ -1,4 +1,4 @@
-//! What passes the gateway unchanged: other routes, and headers.
+//! Forwarding: other routes, and headers.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -144,7 +144,7 @@ async fn web_pages_with_a_status_of_success() {
             if !content_type.is_empty() {
                 head = head.header("content-type", content_type);
             }
-            // A byte at a time.
+            // One byte at a time.
             let pieces = body.bytes().map(|byte| vec![byte]).collect();
             let server = ModelServer::start(vec![Script::new(head, pieces)]).await;
             let gateway = TestGateway::before(&server, |_| {}).await;
@@ -168,7 +168,7 @@ async fn web_pages_with_a_status_of_success() {
     }
 }
 
-/// What is encoded is read nowhere, and passed on only where nothing has to be read.
+/// An encoded body is not read, and is forwarded only if nothing has to be read.
 #[tokio::test]
 async fn encoded_bodies() {
     let zipped = || {
@@ -208,7 +208,7 @@ async fn encoded_bodies() {
     }
 }
 
-/// Bytes that would be changed in a text.
+/// Bytes that a conversion to text would change.
 #[tokio::test]
 async fn encoded_bodies_are_not_changed() {
     let bytes = b"\x1f\x8b\xc2\x85\xe2\x80\xa8 \"finish_reason\":\"eos\"".to_vec();
@@ -252,7 +252,7 @@ async fn not_all_is_passed_on() {
         let text = response.text().await.unwrap();
         assert!(text.starts_with(r#"{"error":{"message":""#), "{text}");
     }
-    // Clients put such paths right; so this one has no socket.
+    // Clients normalize such paths, so this test writes to the socket itself.
     let asked = Request::get("/v1/models/%2e%2e/files").header("authorization", "Bearer one");
     let response = gateway
         .gateway
@@ -291,7 +291,7 @@ async fn headers_of_the_model_s_server_reach_the_client() {
 
 #[tokio::test]
 async fn key_headers_are_passed_with_the_key() {
-    // A key that clients must show, a key for the model server.
+    // A key for clients, and a key for the model server.
     for (key, own, is_passed) in [
         (None, None, true),
         (Some("theirs"), None, false),
@@ -366,10 +366,10 @@ async fn the_gateway_s_own_key_reaches_no_client() {
             "the key [key] may not",
         )
         .await;
-        // It was the client's.
+        // It was the client's key.
         check_error(refused(401), None, body, 401, &message).await;
     }
-    // In what comes with the status 200.
+    // In a response with the status 200.
     for body in [request(true), request(false)] {
         let script = Script::json(200, &error);
         check_error(script, Some(OWN_KEY), &body, 502, "the key [key] may not").await;
@@ -383,7 +383,7 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     check_error(script, Some(OWN_KEY), &request(true), 200, words).await;
 }
 
-/// The bytes that a client gets of an answer, and its headers as text.
+/// Returns the bytes that a client receives, and the headers as text.
 async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) -> (u16, String) {
     let server = ModelServer::start(vec![script]).await;
     let gateway = TestGateway::before(&server, |config| {
@@ -401,7 +401,7 @@ async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) 
     (status, format!("{head}\n{text}"))
 }
 
-/// The key never reaches a client, for any answer of the model server and any split.
+/// The key never reaches a client, for any response of the model server and any split.
 #[tokio::test]
 async fn the_gateway_s_own_key_is_in_no_answer() {
     let plain = json!({"messages": []});
@@ -459,7 +459,7 @@ async fn the_gateway_s_own_key_is_in_no_answer() {
             );
         }
     }
-    // What cannot be looked through does not leave.
+    // A body that cannot be searched is not sent.
     let zipped = Script::json(200, &completion("Yes.")).header("content-encoding", "gzip");
     for (key, status) in [(Some(OWN_KEY), 502), (None, 200)] {
         let (found, _) = answer_of(zipped.clone(), key, "/v1/embeddings", &plain).await;
@@ -467,7 +467,7 @@ async fn the_gateway_s_own_key_is_in_no_answer() {
     }
 }
 
-/// Finish reasons are those of the API, and no event is cut by a client that splits lines at every separator.
+/// Finish reasons are those of the API, and no client splits an event, even if it splits lines at every separator.
 #[tokio::test]
 async fn unreadable_responses_are_fixed() {
     let plain = json!({"messages": []});
@@ -504,7 +504,7 @@ async fn unreadable_responses_are_fixed() {
     }
 }
 
-/// Names of models are passed on as they are, and what a server could take for a way to another path is not.
+/// Names of models are forwarded unchanged, except those that a server could interpret as another path.
 #[tokio::test]
 async fn paths() {
     let model = async |asked: Request<Bytes>| {

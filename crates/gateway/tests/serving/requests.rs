@@ -1,4 +1,4 @@
-//! Requests that are answered, and those that are not.
+//! Requests that are answered, and those that are rejected.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn streamed_and_whole() {
         json!({"name": "add", "arguments": "{\"a\":5}"})
     );
 
-    // A stream was wanted, and the server gives none.
+    // A stream was requested, and the server does not stream.
     let recorded = gateway.read_answer(&request(true)).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":5}"#)]);
 
@@ -117,7 +117,7 @@ async fn an_invalid_call_is_repaired() {
     assert_eq!(answer.status(), 200);
     let answer = gateway.post(&request(false)).await;
     assert_eq!(answer.status(), 502);
-    // An automatic retry of the client would repeat all these rounds.
+    // An automatic retry of the client would repeat all rounds.
     assert_eq!(answer.headers()["x-should-retry"], "false");
     let error: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], "invalid_tool_call");
@@ -141,7 +141,7 @@ async fn an_invalid_call_is_repaired() {
 
 #[tokio::test]
 async fn a_repair_that_is_decided_at_the_end_of_a_stream_is_of_the_whole_request() {
-    // The reason comes a while before the end of the stream: the request is needed until then.
+    // The reason arrives before the end of the stream, which the gateway still reads.
     let pause = Duration::from_millis(30);
     for wrong in [
         ADD.replace("START", "SART"),
@@ -321,7 +321,7 @@ async fn keys() {
     assert_eq!(ask(Some("Bearer on")).await, 401);
     assert_eq!(ask(Some("Bearer two")).await, 200);
     assert_eq!(ask(Some("bearer one")).await, 200);
-    // The key of the gateway is no key of the model server.
+    // The key of the gateway is not a key of the model server.
     assert!(
         server
             .seen()
@@ -360,7 +360,7 @@ async fn as_many_as_it_takes() {
 
 #[tokio::test]
 async fn a_body_counts_as_long_as_its_texts_are_kept() {
-    // A call has been sent long before the end.
+    // A call was sent long before the end.
     let pieces = [ADD, "a", "b", "c", "d", "e"];
     for (choice, expected) in [("auto", 503), ("none", 200)] {
         let script = || Script::stream(&pieces, "stop").after(Duration::from_millis(100));
@@ -454,7 +454,7 @@ async fn odd_tools() {
             (1, 0),
         ),
         (many, "", (0, 100)),
-        // More brackets in each other than are read.
+        // More nested brackets than are read.
         (
             vec![
                 even(),
@@ -501,7 +501,7 @@ async fn odd_tools() {
             assert!(!prompt.contains("first name") && !prompt.contains("## -a"));
         }
     }
-    // Where no tool is left, none is asked for, and the model server sees none.
+    // If no tool is left, the model server gets no prompt for tools.
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
     let gateway = TestGateway::before(&server, |_| {}).await;
     let mut asked = request(false);
@@ -513,7 +513,7 @@ async fn odd_tools() {
     assert!(asked.get("tools").is_none() && asked["messages"].as_array().unwrap().len() == 1);
 }
 
-/// A gateway is a service, which a router of another server can hold.
+/// A gateway is a service that another server can route to.
 #[tokio::test]
 async fn a_gateway_is_a_tower_service() {
     let upstream = Upstream::local(Replay::read("\"Yes.\"").unwrap());

@@ -1,4 +1,4 @@
-//! What is sent again, and what is not.
+//! Requests that are retried, and those that are not.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ fn busy(status: u16, retry_after: Option<&str>) -> Script {
     }
 }
 
-/// The status that the client gets, and how many requests the server has got.
+/// Returns the status for the client, and the number of requests at the server.
 async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected: (u16, usize)) {
     let server = ModelServer::start(scripts.clone()).await;
     let gateway = TestGateway::before(&server, set).await;
     let response = gateway.post(&request(false)).await;
-    // What may go better the next time can be sent again.
+    // Temporary errors can be retried.
     assert!(!response.headers().contains_key("x-should-retry"));
     let status = response.status().as_u16();
     let requests = server.seen().requests.len();

@@ -10,13 +10,13 @@ use tokio::task::JoinSet;
 
 use crate::serving::test_gateway::{TestGateway, completion, nothing_is_left, request, upstream};
 
-/// The most that the gateway may hold for a client that does not read, in bytes.
+/// The maximum that the gateway may buffer for a client that does not read, in bytes.
 const MOST: i64 = 64 << 10;
 
-/// Much longer than anything takes.
+/// Much longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks and reads nothing.
+/// Sends a request and reads nothing.
 async fn ask(gateway: &TestGateway, body: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -38,7 +38,7 @@ fn listener() -> TcpListener {
 }
 
 #[cfg(target_os = "linux")]
-/// How many bytes the system holds for the connections with this port.
+/// Returns the number of bytes that the system buffers for the connections with this port.
 fn in_sockets(port: u16) -> i64 {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let mut sum = 0;
@@ -54,9 +54,9 @@ fn in_sockets(port: u16) -> i64 {
     sum
 }
 
-/// How many bytes the gateway has taken from the model server and still has, when nothing moves any more.
+/// Returns the number of bytes that the gateway has read from the model server and still buffers, once nothing moves.
 ///
-/// The length of the model server's texts, and of their pieces.
+/// The parameters are the length of the model server's texts, and of their pieces.
 async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     let text = "x".repeat(text);
     let texts: Vec<&str> = (0..(1 << 20) / text.len()).map(|_| text.as_str()).collect();
@@ -124,12 +124,12 @@ async fn let_go(body: Value, script: Script) -> Vec<u8> {
     });
     let mut client = ask(&gateway, &body.to_string()).await;
     server.until(|seen| seen.requests.len() == 1).await;
-    // What is not read here is not read there either, nor kept.
+    // The gateway neither reads nor keeps what this client does not read.
     nothing_is_left(&gateway, &server).await;
     let is_streamed = body["stream"] == true;
     assert_eq!(server.seen().dropped == 1, is_streamed);
     assert_eq!(gateway.reports(1).await[0].is_abandoned, is_streamed);
-    // The other side has closed the connection: nothing can be written any more.
+    // The other side has closed the connection, so nothing can be written.
     let closed = async {
         while client.write_all(b" ").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -140,7 +140,7 @@ async fn let_go(body: Value, script: Script) -> Vec<u8> {
     rest(&mut client).await
 }
 
-/// What comes until the connection is closed. A reset is an end too.
+/// Returns the data until the connection is closed. A reset also closes it.
 async fn rest(client: &mut TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(TIMEOUT, client.read_to_end(&mut rest)).await;
@@ -178,7 +178,7 @@ async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
         config.timeouts.idle = Duration::from_millis(300);
     });
     let mut client = ask(&gateway, &request(true).to_string()).await;
-    // It reads a little at times, so that writing continues, but no piece is sent in time.
+    // It reads a little at times, so writing continues, but no piece is sent in time.
     let mut got = Vec::new();
     let mut some = [0; 64];
     while gateway.reported() == 0 {

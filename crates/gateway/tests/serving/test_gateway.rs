@@ -1,4 +1,4 @@
-//! A gateway that serves, and a client of it.
+//! A running gateway, and a client.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ pub(crate) struct TestGateway {
 }
 
 impl TestGateway {
-    /// A gateway before a scripted server, with other settings.
+    /// A gateway in front of a scripted server, with other settings.
     pub(crate) async fn before(server: &ModelServer, set: impl FnOnce(&mut GatewayConfig)) -> Self {
         Self::with(upstream(server), set).await
     }
@@ -34,7 +34,7 @@ impl TestGateway {
         Self::listening(listener, upstream, set)
     }
 
-    /// A gateway that listens here.
+    /// A gateway on this listener.
     pub(crate) fn listening(
         listener: TcpListener,
         upstream: Upstream,
@@ -52,7 +52,7 @@ impl TestGateway {
         let server = tokio::spawn(gateway.clone().serve(listener, async move {
             let _ = stopped.await;
         }));
-        // The first of the gateway and this client decides.
+        // The first shutdown of the gateway and this client decides.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         Self {
@@ -96,7 +96,7 @@ impl TestGateway {
         read_answer(&response.bytes().await.unwrap(), false)
     }
 
-    /// What was reported of the requests that have ended, as soon as there are so many.
+    /// Returns the reports of ended requests, as soon as there are this many.
     pub(crate) async fn reports(&self, count: usize) -> Vec<Report> {
         for _ in 0..2000 {
             let reports = self.reports.lock().unwrap().clone();
@@ -108,7 +108,7 @@ impl TestGateway {
         panic!("there are no {count} reports");
     }
 
-    /// How many requests have ended.
+    /// Returns the number of ended requests.
     pub(crate) fn reported(&self) -> u64 {
         self.reports.lock().unwrap().len() as u64
     }
@@ -130,7 +130,7 @@ impl TestGateway {
     }
 }
 
-/// A scripted server, as the gateway knows it.
+/// Returns the gateway's settings for a scripted server.
 pub(crate) fn upstream(server: &ModelServer) -> Upstream {
     Upstream::http(server.url(), None)
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::translate::tools;
 
-/// The key of the markers in this request, of a gateway with this secret and a caller with this key.
+/// Returns the key of the markers in this request, for a gateway with this secret and a caller with this key.
 fn key(request: &Value, secret: &str, caller: &str) -> String {
     let settings = crate::settings(|settings| {
         settings.markers = Markers::Keyed;
@@ -62,7 +62,7 @@ fn a_key_that_is_known_is_raised() {
         assert!(!known.contains(&key));
         known.push(key);
     }
-    // What was raised once stays there while the text does.
+    // An incremented counter stays while the text does.
     let last = known.pop().unwrap();
     assert_eq!(key_without(&known), last);
 }
@@ -72,7 +72,7 @@ fn keys() {
     let key = |request: &Value| key(request, "secret", "me");
     let user = json!({"role": "user", "content": "Hi."});
     let first = key(&request(&json!([user])));
-    // It stays from turn to turn.
+    // The key stays the same from turn to turn.
     let call = |arguments: &str| json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": arguments}}]});
     let result = |text: &str| json!({"role": "tool", "tool_call_id": "c", "content": text});
     assert_eq!(
@@ -83,7 +83,7 @@ fn keys() {
         key(&request(&json!([{"role": "user", "content": "Hello."}]))),
         first
     );
-    // Until it is known outside, wherever that shows.
+    // Until it appears in the conversation, wherever that is.
     let spelled = format!(
         "{{\"path\":\"\\u{:04x}{}\"}}",
         u32::from(first.as_bytes()[0]),

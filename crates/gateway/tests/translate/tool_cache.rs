@@ -1,10 +1,10 @@
-//! Tools that were offered before need not be read again.
+//! Tools that were offered before are not parsed again.
 
 use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
 use plaincall_gateway::{ModelSettings, Secret};
 use serde_json::json;
 
-/// The plan of a request that offers one tool.
+/// Returns the plan of a request that offers one tool.
 fn plan(offers: &ToolCache, name: &str, description: &str) -> ReplyPlan {
     let tool = json!({"type": "function", "function": {"name": name, "description": description}});
     let body = json!({"messages": [], "tools": [tool]}).to_string();
@@ -17,7 +17,7 @@ fn plan(offers: &ToolCache, name: &str, description: &str) -> ReplyPlan {
     }
 }
 
-/// Whether the tools of both were read at once.
+/// Returns whether both plans share their tools.
 fn is_same(one: &ReplyPlan, other: &ReplyPlan) -> bool {
     std::ptr::eq(one.offered_tools(), other.offered_tools())
 }
@@ -28,18 +28,18 @@ fn the_last_are_kept() {
     let read = |name: &str, description: &str| plan(&offers, name, description);
     let plans: Vec<ReplyPlan> = (0..256).map(|n| read(&format!("a{n}"), "")).collect();
     let is_kept = |n: usize| is_same(&read(&format!("a{n}"), ""), &plans[n]);
-    // Of one more, the one that was asked for longest ago goes.
+    // One more evicts the least recently used.
     assert!(is_kept(0));
     assert!(is_same(&read("b", ""), &read("b", "")));
     assert!(is_kept(0) && is_kept(2) && !is_kept(1));
 
-    // Their texts are not longer than 512 KiB together.
+    // Their texts have at most 512 KiB together.
     let long = "x".repeat((512 << 10) / 3);
     let names = ["c", "d", "e", "f"];
     let plans = names.map(|name| read(name, &long));
     let is_kept = |n: usize| is_same(&read(names[n], &long), &plans[n]);
     assert!(is_kept(3) && is_kept(2) && !is_kept(1));
-    // What is too long is read all the same.
+    // A longer one is parsed nevertheless.
     let longer = "x".repeat(512 << 10);
     assert!(!is_same(&read("g", &longer), &read("g", &longer)));
 }

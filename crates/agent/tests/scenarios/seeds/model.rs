@@ -20,7 +20,7 @@ pub(super) struct Chance {
     pub(super) is_nested: bool,
 }
 
-/// What happens in a reply.
+/// The events of a reply.
 enum Step {
     Wait(Duration),
     Text(String),
@@ -100,10 +100,10 @@ fn error(world: &World) -> ModelError {
     }
 }
 
-/// What happens, with calls of these tools if there are names, and whether it is all that the model wants to say.
+/// Returns the events, with calls of these tools if there are names, and whether the reply is complete.
 fn steps(world: &World, names: Option<&[&'static str]>) -> (Vec<Step>, bool) {
     let mut steps = Vec::new();
-    // Sometimes nothing comes, or trouble before anything.
+    // Sometimes nothing arrives, or a failure comes first.
     if world.one_in(12) {
         return (steps, true);
     }
@@ -138,7 +138,7 @@ fn steps(world: &World, names: Option<&[&'static str]>) -> (Vec<Step>, bool) {
     if world.one_in(30) {
         insert(Step::Stall);
     }
-    // A reply may be cut anywhere.
+    // A reply may be truncated anywhere.
     let is_cut = world.one_in(8);
     if is_cut {
         let len = world.below(steps.len() + 1);
@@ -147,7 +147,7 @@ fn steps(world: &World, names: Option<&[&'static str]>) -> (Vec<Step>, bool) {
     (steps, !is_cut)
 }
 
-/// Prose that holds no call.
+/// Prose without a call.
 const PROSE: &[&str] = &[
     "Let me see.\n",
     "\u{65E5}\u{672C}\u{8A9E} ",
@@ -161,7 +161,7 @@ const PROSE: &[&str] = &[
     "<think>",
 ];
 
-/// Beginnings and mistakes.
+/// Incomplete markers and mistakes.
 const WRONG: &[&str] = &[
     "!!!gadget_start:quick\n!!!arg:tag\nx\n!!!gadget_end\n",
     "!!!GADGET_START:",
@@ -199,7 +199,7 @@ fn text(world: &World, names: Option<&[&'static str]>) -> String {
     text
 }
 
-/// A call, right or almost so.
+/// A valid or almost valid call.
 fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>, names: &[&'static str]) -> String {
     let name = match world.below(40) {
         0 => "quikc",
@@ -207,7 +207,7 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>, names: &[&'stat
         _ => world.pick(names),
     };
     let name = name.split(' ').next().unwrap_or_default();
-    // Sometimes one that was written before.
+    // Sometimes a call that was written before.
     let tag = if world.one_in(12) {
         "t1".to_owned()
     } else {
@@ -272,7 +272,7 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>, names: &[&'stat
     };
     let mut text = text.unwrap_or_default();
     if world.one_in(15) {
-        // Its end is missing.
+        // Without its end.
         let kept = text
             .trim_end()
             .rfind(['!', '\u{1F6E0}'])

@@ -1,4 +1,4 @@
-//! What the model must have read.
+//! The content of the model's requests.
 
 use plaincall_agent::Conversation;
 use plaincall_agent::model::Message;
@@ -7,7 +7,7 @@ use plaincall_agent::plaincall::CallResult;
 use super::world::World;
 use crate::scenarios::reported::{check_turns, replies, reported};
 
-/// What the model has read: every request holds what was written and reported before it.
+/// Every request contains what was written and reported before it.
 pub(super) fn check_messages(
     world: &World,
     talk: &Conversation,
@@ -54,7 +54,7 @@ pub(super) fn check_reported(messages: &[Message], results: &[CallResult]) -> us
     reported.len()
 }
 
-/// A name without what may be written otherwise where it is reported.
+/// Returns a name without the parts that are reported differently.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }

@@ -1,5 +1,5 @@
-//! Random conversations that are written to a log and resumed from it, where they ended or where the log was truncated.
-//! Logs are written by threads, so real time passes, but little of it.
+//! Random conversations that are logged and resumed, from their end or from a truncated log. Threads write the logs,
+//! so real time passes, but little of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -47,7 +47,7 @@ fn random_sessions() {
     });
 }
 
-/// What came of one question.
+/// The result of one question.
 struct Asked {
     /// Whether it was dropped or cancelled in the middle.
     is_cut: bool,
@@ -103,7 +103,7 @@ async fn session(seed: u64) {
     let continues = world.one_in(2);
     ask(&world, &mut talk, (!continues).then_some(7)).await;
     let now = world.started();
-    // Sometimes a model writes the first tag again.
+    // Sometimes a model repeats the first tag.
     for call in ended.iter().filter(|(_, tag)| tag != "t1") {
         assert_eq!(now.get(call), started.get(call), "{call:?} ran again");
     }
@@ -112,7 +112,7 @@ async fn session(seed: u64) {
     }
     talk.close().await.unwrap();
 
-    // The log holds all of it: each call ends once, and is reported once.
+    // The log contains everything: each call ends once, and is reported once.
     let log = Log::resume(&path).unwrap();
     let ended = log.history().iter().filter_map(|event| match event {
         RunEvent::Result(result) => Some(result.clone()),
@@ -133,13 +133,13 @@ async fn session(seed: u64) {
     let reported = check_reported(&talk.messages(), &ended);
     assert_eq!(reported, ended.len(), "a call is not reported");
     talk.close().await.unwrap();
-    // What a truncated log does not know runs again.
+    // Events missing in a truncated log happen again.
     if !is_torn || !continues {
         world.check_starts(ATTEMPTS);
     }
 }
 
-/// The calls that have ended, by their tools and tags.
+/// Returns the calls that have ended, by their tools and tags.
 fn ended(history: &[RunEvent]) -> BTreeSet<(String, String)> {
     let mut calls = BTreeMap::new();
     let mut ended = BTreeSet::new();
@@ -189,7 +189,7 @@ async fn ask(world: &Arc<World>, talk: &mut Conversation, number: Option<usize>)
     asked
 }
 
-/// Asserts that what the model wrote is what it wrote, as far as a log goes.
+/// Asserts that the model's texts are the ones it wrote, as far as the log contains them.
 fn check_beginning(before: &[Message], after: &[Message]) {
     let system = |messages: &[Message]| {
         messages

@@ -1,4 +1,4 @@
-//! How a random agent is set up.
+//! The settings of a random agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) fn limits(world: &World) -> AgentLimits {
     limits
 }
 
-/// An agent with a model, tools, a gate and a user that act at random.
+/// An agent with a random model, random tools, a random gate and a random user.
 pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     let policy = Policy::default()
         .concurrent(world.pick(&[0, 1, 2, 32]))
@@ -67,7 +67,7 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     };
     let mut agent = Agent::builder(model(false));
     if world.delegates || world.one_in(2) {
-        // Both work with some of the same tools, and one of them with the other.
+        // Both have some of the same tools, and one of them has the other.
         let some = || tools.iter().filter(|_| !world.one_in(4)).cloned();
         let helper = Agent::builder(model(true))
             .tools(Toolbox::new(some()).unwrap())

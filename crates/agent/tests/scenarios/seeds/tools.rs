@@ -1,4 +1,4 @@
-//! Tools, gates and users that act at random.
+//! Random tools, gates and users.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::world::World;
 
-/// The names of the tools that are there.
+/// The names of the tools.
 pub(super) const NAMES: &[&str] = &[
     "quick", "any", "any", "write", "retried", "alone", "stubborn", "finish", "helper", "leader",
 ];
@@ -23,19 +23,19 @@ pub(super) const NAMES: &[&str] = &[
 /// The subagents.
 pub(super) const AGENTS: &[&str] = &["helper", "leader"];
 
-/// How often a call of `retried` is started at most.
+/// The maximum number of starts of a call of `retried`.
 pub(super) const ATTEMPTS: u32 = 3;
 
 /// How long `stubborn` may run after it is cancelled.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 
-/// Does something.
+/// Works.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "schemars")]
 struct Task {
-    /// A word that no other call has.
+    /// A unique word.
     tag: String,
-    /// How often.
+    /// The number of repetitions.
     count: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ async fn chance(world: &World) -> Result<String, BoxError> {
     }
 }
 
-/// Decides by chance.
+/// Decides randomly.
 pub(super) struct ChanceGate(pub(super) Arc<World>);
 
 impl Gate for ChanceGate {
@@ -134,7 +134,7 @@ impl Gate for ChanceGate {
     }
 }
 
-/// Answers by chance.
+/// Answers randomly.
 pub(super) struct ChanceUser(pub(super) Arc<World>);
 
 impl User for ChanceUser {

@@ -1,4 +1,4 @@
-//! What a random conversation is played in: random numbers, and what has happened.
+//! The environment of a random conversation: random numbers, and a journal of events.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -12,35 +12,36 @@ use tokio::time::sleep;
 
 use crate::scenarios::live::Live;
 
-/// What all parts of one conversation share.
+/// The state that all parts of one conversation share.
 #[derive(Debug)]
 pub(super) struct World {
     random: Mutex<Random>,
     dialect: Mutex<Dialect>,
     tags: Mutex<u32>,
-    /// Whether nothing may take long, since real time passes.
+    /// Whether nothing may take long, because real time passes.
     is_hurried: bool,
-    /// Whether the model mostly delegates, with few mistakes and wide limits: chance alone seldom gets that far.
+    /// Whether the model mostly delegates, with few mistakes and wide limits, because random models seldom get that
+    /// far.
     pub(super) delegates: bool,
     /// How often each call was written, by its tag.
     written: Mutex<BTreeMap<String, u32>>,
     /// How often each call was started, by its tool and its tag.
     started: Mutex<BTreeMap<(String, String), u32>>,
-    /// What the model was asked.
+    /// The requests to the model.
     asked: Mutex<Vec<Asked>>,
-    /// Tools that work, replies that are being written, gates that decide, users who think.
+    /// Running tools, unfinished replies, pending gates and users.
     pub(super) tools: Live,
     pub(super) replies: Live,
     pub(super) people: Live,
 }
 
-/// What the model was asked, and what it wrote.
+/// A request, and the reply to it.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) messages: Arc<[Message]>,
-    /// The text it has given away so far. The loop may have read less, if it was not read to its end.
+    /// The text written so far. The agent loop may have read less, if it did not read to the end.
     pub(super) text: String,
-    /// Whether the question was ended from outside while it was written, so that not all of it was read.
+    /// Whether the question was ended from outside during the reply, so that a part of it was not read.
     pub(super) is_interrupted: bool,
     is_known: bool,
 }
@@ -76,7 +77,7 @@ impl World {
         from[self.below(from.len())]
     }
 
-    /// A while: mostly none, seldom a long one.
+    /// A delay: mostly none, seldom a long one.
     pub(super) fn pause(&self) -> Duration {
         if self.is_hurried {
             return Duration::from_millis(self.below(3) as u64);
@@ -88,7 +89,7 @@ impl World {
         })
     }
 
-    /// Never comes back; a hurried one does after a while.
+    /// Never completes; with little time, completes after a while.
     pub(super) async fn hang(&self) {
         if self.is_hurried {
             sleep(Duration::from_millis(10)).await;
@@ -101,12 +102,12 @@ impl World {
         self.dialect.lock().unwrap().clone()
     }
 
-    /// In which dialect the model writes.
+    /// The dialect of the model.
     pub(super) fn set_dialect(&self, dialect: &Dialect) {
         *self.dialect.lock().unwrap() = dialect.clone();
     }
 
-    /// A word that no other call has.
+    /// Returns a unique word.
     pub(super) fn tag(&self) -> String {
         let mut tags = self.tags.lock().unwrap();
         *tags += 1;
@@ -122,7 +123,7 @@ impl World {
             .or_default() += 1;
     }
 
-    /// How often the call has been started, this time counted.
+    /// Returns the number of starts of the call, including this one.
     pub(super) fn starts(&self, name: &str, tag: &str) -> u32 {
         let mut started = self.started.lock().unwrap();
         let count = started
@@ -132,11 +133,11 @@ impl World {
         *count
     }
 
-    /// Asserts that no call has run more often than it was written and may be tried.
+    /// Asserts that no call has run more often than it was written and may be retried.
     pub(super) fn check_starts(&self, attempts: u32) {
         let written = self.written.lock().unwrap();
         for ((name, tag), count) in &*self.started.lock().unwrap() {
-            // What is not closed may swallow what comes next, and have another tag.
+            // An unclosed call may swallow the text after it, and have another tag.
             let Some(&written) = written.get(tag) else {
                 continue;
             };
@@ -156,7 +157,7 @@ impl World {
         self.started.lock().unwrap().clone()
     }
 
-    /// How many starts there were.
+    /// Returns the number of starts.
     pub(super) fn all_starts(&self) -> usize {
         self.started
             .lock()
@@ -166,7 +167,7 @@ impl World {
             .sum()
     }
 
-    /// A new request.
+    /// Records a request.
     pub(super) fn ask(&self, messages: Arc<[Message]>) -> usize {
         let mut asked = self.asked.lock().unwrap();
         asked.push(Asked {
@@ -178,12 +179,12 @@ impl World {
         asked.len() - 1
     }
 
-    /// The model gives away more of its reply.
+    /// Records a further part of the reply.
     pub(super) fn write(&self, request: usize, text: &str) {
         self.asked.lock().unwrap()[request].text.push_str(text);
     }
 
-    /// A question has ended: only the last reply can have been interrupted.
+    /// Records the end of a question: only the last reply can have been interrupted.
     pub(super) fn mark(&self, is_interrupted: bool) {
         let mut asked = self.asked.lock().unwrap();
         if let Some(last) = asked.last_mut().filter(|last| !last.is_known) {

@@ -1,4 +1,4 @@
-//! Who takes whose place.
+//! Limits for requests and bodies: which request takes which slot.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use plaincall_gateway::Body;
 use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use tokio::time::{Instant, sleep};
 
-/// A body that begins, and never ends.
+/// A body that begins and never ends.
 struct Unending(Option<Bytes>);
 
 impl HttpBody for Unending {
@@ -101,7 +101,7 @@ async fn bodies_have_a_limit_together() {
         }
     });
     sleep(Duration::from_millis(1)).await;
-    // 15 bytes and 15 fit, and 15 more do not.
+    // 15 bytes and 15 bytes fit; another 15 do not.
     let second = tokio::spawn({
         let gateway = gateway.clone();
         async move { ask(&gateway, "Bearer known", PLAIN.into()).await }
@@ -110,7 +110,7 @@ async fn bodies_have_a_limit_together() {
     let third = ask(&gateway, "Bearer known", PLAIN.into()).await;
     assert_eq!(third.status(), 503);
     assert_eq!(third.headers()["retry-after"], "1");
-    // What the model has takes no room, although its answer has not been read.
+    // A body that the model server has takes no room, although the answer has not been read.
     let second = second.await.unwrap();
     assert_eq!(
         ask(&gateway, "Bearer known", PLAIN.into()).await.status(),

@@ -44,7 +44,7 @@ async fn report_of(body: Value, script: Script, with_contents: bool) -> Report {
     gateway.reports(1).await.remove(0)
 }
 
-/// Everything that can go into a reply or an error.
+/// Every part of a reply and of an error.
 fn scripts() -> Vec<Script> {
     let call = ADD.replace("add", "secret_tool").replace('5', "wombat");
     let error = json!({"error": {"message": format!("numbat {UPSTREAM_KEY}"), "type": "bandicoot", "code": "dunnart"}});
@@ -111,7 +111,7 @@ async fn all_of_it_but_keys_if_asked() {
     let report = report_of(plain, Script::stream(&["The wombat."], "stop"), true).await;
     let contents = report.contents.unwrap();
     assert!(contents.model_reply.contains("wombat") && contents.client_reply.is_empty());
-    // What is long is cut.
+    // Long texts are truncated.
     let long = "é".repeat(100 << 10);
     let report = report_of(
         talkative(false),
@@ -125,7 +125,7 @@ async fn all_of_it_but_keys_if_asked() {
     );
 }
 
-/// What clients send that need no key: words, most of them short.
+/// Keys that clients send if no key is needed: words, most of them short.
 #[tokio::test]
 async fn short_words_are_not_redacted() {
     for (bearer, model, expected) in [

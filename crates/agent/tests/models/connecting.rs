@@ -27,7 +27,7 @@ async fn through_a_proxy() {
         "{head}"
     );
     assert!(head.contains("proxy-authorization: basic "), "{head}");
-    // What only this machine can reach is asked itself.
+    // Addresses of this machine are reached directly.
     let server = ModelServer::start(vec![hello()]).await;
     let model = OpenAi::new(server.url(), "m").http(settings);
     assert_eq!(ask(&model).await.text, "Hello.");
@@ -35,7 +35,7 @@ async fn through_a_proxy() {
         (server.seen().requests.len(), proxy.seen().requests.len()),
         (1, 1)
     );
-    // And so is what is excepted.
+    // So are excluded hosts.
     let mut except = Proxy::all(format!("http://{}", proxy.address));
     except.except = "other.example,.invalid".to_owned();
     let model = OpenAi::new("http://model.invalid/v1", "m").http(through(except));
@@ -43,7 +43,7 @@ async fn through_a_proxy() {
     assert_eq!(proxy.seen().requests.len(), 1);
 }
 
-/// Asks a server that is named in the environment, which also names a proxy that is none and no certificates.
+/// Connects to a server from the environment, which also names an invalid proxy and no certificates.
 #[tokio::test]
 #[allow(
     clippy::disallowed_methods,
@@ -59,7 +59,10 @@ async fn the_environment_is_not_asked() {
     // By its name, so that no rule about this machine's own addresses hides it.
     let mut again = Command::new(std::env::current_exe().expect("this program"));
     again
-        .args(["--exact", "models::ways::the_environment_is_not_asked"])
+        .args([
+            "--exact",
+            "models::connecting::the_environment_is_not_asked",
+        ])
         .env("PLAINCALL_TEST_SERVER", server.url())
         .env("SSL_CERT_FILE", "/dev/null")
         .env("SSL_CERT_DIR", "/dev/null");
