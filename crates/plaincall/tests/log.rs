@@ -1,4 +1,4 @@
-//! The log of a run: everything that is written is read back, and every damage of the file is detected.
+//! The log of a run: everything that is written is read back, and all damage to the file is detected.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod damage;

@@ -1,4 +1,4 @@
-//! Results that calls pass on to those that depend on them: shared, and limited for each call and for the run.
+//! Results for dependent calls: shared, and limited for each call and for the run.
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use plaincall::{
     call::{Parameter, ParameterKind, ToolSpec},
 };
 
-/// A tool that returns so many characters that take six bytes each in JSON, and one that is given results and reads
-/// none of them for a while.
+/// A tool that returns this many characters of six bytes each in JSON, and one that gets results and reads none of
+/// them for a while.
 fn tools() -> Toolbox {
     let spec = ToolSpec::new("make").parameter(Parameter::new("count", ParameterKind::Integer));
     let make =
@@ -22,7 +22,7 @@ fn tools() -> Toolbox {
     Toolbox::new(tools).expect("tools")
 }
 
-/// Plays `makers` calls that return `bytes` each, and `waiters` calls that depend on all of them.
+/// Runs `makers` calls that return `bytes` each, and `waiters` calls that depend on all of them.
 async fn play(policy: Policy, makers: usize, bytes: usize, waiters: usize) -> TurnResults {
     let mut text = String::new();
     let mut names = Vec::new();
@@ -51,7 +51,7 @@ async fn play(policy: Policy, makers: usize, bytes: usize, waiters: usize) -> Tu
     turn.finish(Stop::Natural).await
 }
 
-/// The most memory that this process has had, in KiB.
+/// The maximum memory of this process, in KiB.
 fn most_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("a system with /proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -87,18 +87,18 @@ async fn dependency_outputs_are_limited() {
             .dependency_limit(dependency_limit)
             .dependency_total(dependency_total)
     };
-    // Exactly as much as a call may be given, and one byte more.
+    // Exactly the limit of a call, and one byte more.
     let results = play(limits(3_000, 1 << 20), 3, 1_000, 2).await;
     assert_eq!(rejected(&results, 3), [0; 0], "{results:?}");
     let results = play(limits(2_999, 1 << 20), 3, 1_000, 2).await;
     assert_eq!(rejected(&results, 3), [0, 1], "{results:?}");
-    // What all calls together may be given.
+    // The limit of all calls together.
     let results = play(limits(3_000, 9_000), 3, 1_000, 5).await;
     assert_eq!(rejected(&results, 3), [3, 4], "{results:?}");
-    // Calls that depend on nothing are given nothing.
+    // Independent calls get nothing.
     let results = play(limits(1, 1), 3, 1_000, 0).await;
     assert!(results.all_ok(), "{results:?}");
-    // The default limits: 18 MB are too much for one call.
+    // With the default limits, 18 MB are too much for one call.
     let results = play(Policy::default(), 20, 900_000, 1).await;
     assert_eq!(rejected(&results, 20), [0], "{:?}", results.counts());
 }

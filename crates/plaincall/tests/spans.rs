@@ -18,7 +18,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-/// A span that has been closed: what it is called, what it lies below, its fields.
+/// A closed span: its name, its parent and its fields.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     name: &'static str,
@@ -72,7 +72,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 }
 
 impl Spans {
-    /// One line for each span that is closed: parent, name, and the fields that differ from run to run.
+    /// Returns one line for each closed span: parent, name, and the fields that vary.
     fn shown(&self) -> String {
         let mut shown = String::new();
         for seen in self.closed.lock().unwrap().iter() {
@@ -136,7 +136,7 @@ async fn play(run: &mut Run, calls: &str) -> TurnResults {
     turn.finish(Stop::Natural).await
 }
 
-/// Runs calls on a clock of its own and shows all spans, each when it was closed.
+/// Runs calls on a separate clock and returns all spans, each when it was closed.
 fn check(spans: &Spans, calls: &str, cancel: fn(Canceller), expected: &str) -> Vec<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

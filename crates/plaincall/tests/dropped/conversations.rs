@@ -1,6 +1,6 @@
 //! Whole conversations, and each future in them.
 //!
-//! All is one test, since it counts what is open in the process.
+//! This is one test, because it counts the open files and processes of the process.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::dropped::left::Left;
 use crate::dropped::polls::{poll_at_most, poll_every_turn};
 
-/// Takes a moment for its answer.
+/// Takes a moment to decide.
 struct Slow;
 
 impl Gate for Slow {
@@ -113,7 +113,7 @@ async fn next(folder: &Path, polls: usize) -> bool {
     turn.feed(REPLY.concat());
     let results = turn.finish(Stop::Natural).await;
     run.close().await.unwrap();
-    // A new future for each event, each dropped after so many polls: no event is lost.
+    // A new future for each event, each dropped after this many polls: no event is lost.
     let mut ends = 0;
     let mut is_done = true;
     loop {
@@ -143,7 +143,7 @@ async fn close(folder: &Path, polls: usize) -> bool {
     poll_at_most(run.close(), polls).await.is_some()
 }
 
-/// A command that heeds no signal, with children and grandchildren: no zombie, no file, no directory is left of it.
+/// A command that ignores signals, with children and grandchildren: no zombie, file or directory of it is left.
 async fn stubborn(folder: &Path, is_cancelled: bool) {
     let script = "trap '' TERM; (trap '' TERM; sleep 1000; sleep 1000) & (sleep 1000 & sleep 1000) & touch \"$PLAINCALL_RUN_DIRECTORY/begun\"; wait; sleep 1000";
     let tool = Tool::command(ToolSpec::new("stay"), Command::shell(script)).unwrap();
@@ -176,7 +176,7 @@ async fn stubborn(folder: &Path, is_cancelled: bool) {
 async fn nothing_is_left_wherever_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // What is opened once for the whole process, such as the runtime's pipe for signals, is opened here.
+    // Things that are opened once per process, such as the runtime's pipe for signals, are opened here.
     conversation(folder).await;
     let before = Left::now(folder);
     for is_cancelled in [false, true] {

@@ -1,4 +1,4 @@
-//! What is left in this process and its machine.
+//! The files, directories and processes that are left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-/// What there is at one moment.
+/// The counts at one time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     tasks: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// `folder` is where runs make their directories.
+    /// `folder` is where runs create their directories.
     pub(crate) fn now(folder: &Path) -> Self {
         Self {
             tasks: Handle::current().metrics().num_alive_tasks(),
@@ -31,7 +31,7 @@ impl Left {
         }
     }
 
-    /// Waits until there is no more than this; what has been killed may take the system a moment to bury.
+    /// Waits until there is no more than this. The system may take a moment to remove a killed process.
     pub(crate) async fn check(&self, folder: &Path, at: &str) {
         for _ in 0..500 {
             if Self::now(folder) == *self {
@@ -43,7 +43,7 @@ impl Left {
     }
 }
 
-/// The processes whose parent is this one, zombies too.
+/// The children of this process, including zombies.
 fn children() -> Vec<String> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {

@@ -1,16 +1,16 @@
-//! Polls a future so many times and then drops it.
+//! Polls a future a number of times and then drops it.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls the future at most `polls` times, whenever it wants to be polled. `None` if that was not enough; it has been
-/// dropped then.
+/// Polls the future at most `polls` times, each time after it was woken. Returns `None` if that was not enough; it
+/// has been dropped then.
 pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     poll_and_drop(future, polls, false).await
 }
 
-/// The same, but polls it in every turn of the scheduler. So others get one poll each between its polls.
+/// The same, but polls it in every turn of the scheduler, so other tasks get one poll each in between.
 pub(crate) async fn poll_every_turn<T>(future: impl Future<Output = T>, turns: usize) -> Option<T> {
     poll_and_drop(future, turns, true).await
 }

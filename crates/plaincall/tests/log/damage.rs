@@ -21,7 +21,8 @@ fn long_log() -> (Vec<RunEvent>, Vec<u8>) {
     (events, bytes)
 }
 
-/// Reads what has become of a log: only events of the log, from its beginning. `None` if nothing was noticed.
+/// Reads a damaged log: it contains only events of the log, from its beginning. `None` if the damage was not
+/// detected.
 fn noticed(events: &[RunEvent], changed: &[u8]) -> Option<(Record, Option<LogError>)> {
     let (record, error) = Record::read_as_far_as_possible(changed);
     assert_eq!(events.get(..record.events.len()), Some(&*record.events));
@@ -87,7 +88,7 @@ fn a_log_truncated_anywhere_keeps_what_precedes_the_cut() {
     }
 }
 
-/// The message about a log whose lines, less their ends, have become these, joined by LF.
+/// Returns the message about a log with these lines, without their ends, joined by LF.
 fn refused(lines: &[&str]) -> String {
     let bytes = lines.join("\n");
     let message = read_log(bytes.as_bytes()).unwrap_err().to_string();
@@ -160,7 +161,7 @@ fn lines_that_are_missing_or_moved_are_damage() {
     );
 }
 
-/// A crash can leave more than one bad line, for instance where a page never reached the disk.
+/// A crash can leave more than one invalid line, for example where a page never reached the disk.
 #[test]
 fn several_bad_lines_at_the_end_are_one_torn_end() {
     let (events, bytes) = short_log();
@@ -185,7 +186,7 @@ fn several_bad_lines_at_the_end_are_one_torn_end() {
     }
 }
 
-/// Many bad lines do not make reading slow: each byte is looked at a few times at most.
+/// Many invalid lines do not make reading slow: each byte is read a few times at most.
 #[test]
 fn long_damage_is_read_to_its_end() {
     let (events, mut bytes) = short_log();

@@ -1,7 +1,7 @@
-//! The examples of `spec/log.md` are lines as they are written.
+//! The examples of `spec/log.md` are lines in their exact form.
 //!
-//! All `json` examples, one after the other, are one record. With `SPEC=overwrite` their numbers and checksums are
-//! written into the document.
+//! All `json` examples together, in order, are one log. With `SPEC=overwrite` their numbers and checksums are written
+//! to the document.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn document() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/log.md")
 }
 
-/// The document, with each line of its examples read and written again.
+/// Returns the document, with each line of its examples read and written again.
 fn rewritten(text: &str) -> String {
     let mut encoder = LineEncoder::default();
     let mut is_example = false;

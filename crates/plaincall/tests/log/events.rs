@@ -50,7 +50,7 @@ fn suspect(fields: serde_json::Value) -> SuspectMarker {
     serde_json::from_value(fields).unwrap()
 }
 
-/// Texts that are hard to write in JSON or on one line.
+/// Texts that are difficult to write in JSON or on one line.
 pub(crate) const HARD_TEXTS: &[&str] = &[
     "",
     " ",
@@ -64,7 +64,7 @@ pub(crate) const HARD_TEXTS: &[&str] = &[
     "</script>",
 ];
 
-/// The lines of these events.
+/// Returns the lines of these events.
 pub(crate) fn lines(events: &[RunEvent]) -> String {
     let mut encoder = LineEncoder::default();
     events
@@ -77,7 +77,7 @@ pub(crate) fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// A run begins, with nothing special.
+/// The start of a run with defaults.
 pub(crate) fn begin() -> RunEvent {
     RunEvent::Run(Box::new(build!(RunBegin {
         version: LOG_VERSION,
@@ -92,7 +92,7 @@ pub(crate) fn begin() -> RunEvent {
     })))
 }
 
-/// A run begins, with everything.
+/// The start of a run with every field.
 pub(crate) fn begin_with_everything() -> RunEvent {
     let policy = Policy::default()
         .concurrent(0)
@@ -149,7 +149,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
     })))
 }
 
-/// Every kind of event, with everything that it can carry, after the beginning of a run.
+/// Every kind of event with every field, after the start of a run.
 #[allow(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn every_kind() -> Vec<RunEvent> {
     let id: Arc<str> = "copy_1".into();
@@ -165,7 +165,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
     let arguments = ArgumentTexts(vec![
         ("b/0".to_owned(), "1\r".to_owned()),
         ("a".to_owned(), String::new()),
-        // The same twice cannot come of a call; it is still not lost.
+        // A call cannot have the same argument twice, but the log does not lose it.
         ("a".to_owned(), "2".to_owned()),
     ]);
     let cause = |call: u32| {
@@ -337,7 +337,7 @@ fn every_word() -> Vec<RunEvent> {
     events
 }
 
-/// The text in every place where a text can stand that comes from outside.
+/// The text in every field that can contain untrusted text.
 pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
     let call = 1;
     let (id, name): (Arc<str>, Arc<str>) = (text.into(), text.into());
@@ -382,7 +382,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
     ]
 }
 
-/// A text from outside, and what of it counts.
+/// An untrusted text, and its relevant part.
 fn untrusted(text: Option<&str>) -> RunEvent {
     RunEvent::Untrusted(build!(UntrustedText {
         number: 0,

@@ -1,4 +1,4 @@
-//! Logs as files: who may make, read and write them.
+//! Logs as files: permissions to create, read and write them.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -178,7 +178,7 @@ fn a_log_that_is_removed_meanwhile_is_no_log_of_anybody() {
             });
             scope.spawn(|| {
                 for _ in 0..20 {
-                    // Another thread has it, or it is gone already.
+                    // Another thread has it, or it was removed.
                     let _ = Log::remove(&path);
                 }
             });

@@ -1,4 +1,4 @@
-//! Logs of every version that was ever released can be read.
+//! Logs of every released version can be read.
 
 use std::path::{Path, PathBuf};
 use std::{fs, str};
@@ -24,7 +24,7 @@ fn kept_logs_are_read() {
         let bytes = fs::read(folder().join(name)).unwrap();
         let record = read_log(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((record.events.len(), record.torn), (*count, None), "{name}");
-        // As long as the version is written, what is read is also written as it was.
+        // The current version is also written in the same form.
         assert_eq!(
             lines(&record.events),
             str::from_utf8(&bytes).unwrap(),
@@ -63,7 +63,7 @@ fn kept_logs_contain_what_was_written() {
     assert_eq!(texts.collect::<Vec<_>>(), HARD_TEXTS);
 }
 
-/// Writes the kept logs of version 1 anew: only as long as no Plaincall was released that writes this version.
+/// Writes the kept logs of version 1 again. Only before the first release that writes this version.
 #[test]
 #[ignore = "changes files that are kept; see tests/log/kept/README.md"]
 fn write_the_logs_of_a_version_that_is_not_released_yet() {

@@ -1,4 +1,4 @@
-//! What is written is read back, and what is not a log of this version is refused.
+//! Events that are written are read back, and a file that is not a log of this version is rejected.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::log::events::{
     HARD_TEXTS, begin, begin_with_everything, delta, every_kind, everywhere, lines,
 };
 
-/// The events as lines, read back and written again: nothing has changed.
+/// Reads the events as lines and writes them again, without changes.
 fn check(events: &[RunEvent]) {
     let written = lines(events);
     assert_eq!(written.lines().count(), events.len(), "{written}");
@@ -92,7 +92,7 @@ fn line(checked: &str) -> String {
     format!("{checked},\"crc\":\"{:08x}\"}}\n", checksum(checked))
 }
 
-/// The message about this log, whose lines all have right checksums, and how many events were read before.
+/// Returns the message about this log, whose lines have correct checksums, and the number of events before the error.
 fn refused(bytes: impl AsRef<[u8]>) -> (String, usize) {
     let bytes = bytes.as_ref();
     let message = read_log(bytes).unwrap_err().to_string();
@@ -196,7 +196,7 @@ fn unknown_versions_and_events_are_rejected() {
             "line 2 of the log cannot be read: {what}; use the version of Plaincall that wrote it"
         );
         assert_eq!(refused(&log), (message.clone(), 1), "{rest}");
-        // Not even at its end is it a torn line: no crash makes a right checksum.
+        // Even at the end it is not a torn line: no crash creates a correct checksum.
         let followed = log + &line(r#"{"n":2,"event":"turn","turn":0,"t_ms":0"#);
         assert_eq!(refused(&followed), (message, 1), "{rest}");
     }

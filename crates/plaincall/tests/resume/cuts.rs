@@ -1,4 +1,4 @@
-//! The log of one run, truncated in many places, also within a line: the run is resumed from each.
+//! The log of one run, truncated at many places, even within a line: the run is resumed from each.
 
 use plaincall::Stop;
 
@@ -45,7 +45,7 @@ async fn check(is_wanted: impl Fn(usize, &[usize]) -> bool) {
     }
 }
 
-/// At the edges of all records, and in every third record at its first and last byte and in the middle.
+/// Between all lines, and in every third line at its first and last byte and in the middle.
 #[tokio::test(start_paused = true)]
 async fn a_log_cut_in_many_places_is_gone_on_with() {
     check(|cut, edges| {

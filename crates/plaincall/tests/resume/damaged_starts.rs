@@ -8,10 +8,10 @@ use plaincall::{Log, RunEvent, log::read_log};
 use crate::resume::play::{edges, folder, play, reference, words};
 use crate::resume::scene::{Reply, Scene};
 
-/// Each log as it was found: a name and its bytes.
+/// The logs to resume: a name and the bytes of each.
 type Found = (String, Vec<u8>);
 
-/// The log up to its last line, cut and damaged at every byte of that line.
+/// The log up to its last line, truncated and damaged at every byte of that line.
 fn found(before: &[u8], line: &[u8]) -> Vec<Found> {
     let with = |line: &[u8]| [before, line].concat();
     let mut all = Vec::new();
@@ -35,7 +35,7 @@ fn found(before: &[u8], line: &[u8]) -> Vec<Found> {
     all
 }
 
-/// Another file under the same name: a process that is being started may still hold the lock of the one before.
+/// Another file with the same name: a starting process may still hold the lock of the previous one.
 fn write_anew(path: &Path, log: &[u8]) {
     let _ = fs::remove_file(path);
     fs::write(path, log).unwrap();
@@ -52,7 +52,7 @@ async fn is_asked(scene: &Scene, path: &Path, call: u32, at: &str) -> bool {
     is_asked
 }
 
-/// Every start of a call of `send` in the scene.
+/// Returns every start of a call of `send` in the scene.
 async fn check(scene: Scene) {
     let folder = folder();
     let (whole, _) = reference(&scene, &folder.path().join("whole")).await;
@@ -118,7 +118,7 @@ async fn a_start_again() {
     }
 }
 
-/// What shows that it is another line is a torn end, and so is the start of a call that can be repeated.
+/// A line that is recognizable as another one is a torn end, and so is the start of a call that can be repeated.
 #[tokio::test(start_paused = true)]
 async fn other_lines_are_torn_ends() {
     let scene = Scene::new([Reply::of("a=send b=look<a c=send")]);
@@ -133,7 +133,7 @@ async fn other_lines_are_torn_ends() {
             let record = read_log(&[before, &line[..cut]].concat()).unwrap();
             let torn = record.torn.unwrap();
             let beginning = format!("{{\"n\":{number},\"event\":\"");
-            // The first letters of `start` are those of no other kind.
+            // No other kind has the first letters of `start`.
             let is_known = cut > beginning.len();
             assert_eq!(torn.may_be_start, is_start || !is_known, "{event:?} {cut}");
         }

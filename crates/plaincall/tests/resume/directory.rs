@@ -1,4 +1,4 @@
-//! The run's own directory over a crash.
+//! The run's scratch directory after a crash.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
@@ -18,7 +18,7 @@ fn build(parent: &Path, log: Log, word: Recovery) -> Run {
     builder.directory_in(parent).build().unwrap()
 }
 
-/// Makes a directory as a run does.
+/// Creates a directory as a run does.
 fn private(path: &Path) {
     fs::DirBuilder::new().mode(0o700).create(path).unwrap();
 }
@@ -104,7 +104,7 @@ async fn one_that_was_removed_at_the_end_is_made_anew() {
         assert_eq!(run.directory().unwrap(), directory);
     }
     run.close().await.unwrap();
-    // Nothing is made where a run like this would not have made it.
+    // Nothing is created where a run like this would not have created it.
     for place in [None, Some("/elsewhere")] {
         let log = Log::resume(&path).unwrap();
         let mut builder = Scene::new([]).builder(&Seen::default(), log, Recovery::Unknown);
@@ -116,7 +116,7 @@ async fn one_that_was_removed_at_the_end_is_made_anew() {
     }
 }
 
-/// A log is a file like any other; what it names is removed only if a run like this has made it.
+/// A log is an ordinary file: the directory that it names is removed only if a run like this has created it.
 #[tokio::test(start_paused = true)]
 async fn one_that_is_not_ours_stays() {
     let folder = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ async fn one_that_is_not_ours_stays() {
     assert!(directory.is_dir());
 }
 
-/// Only their owner can use the directories that runs make.
+/// Only their owner can use the directories of runs.
 #[tokio::test]
 async fn those_that_are_made_are_private() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ async fn one_that_others_can_use_is_not_taken_again() {
         }
     }
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
-    // Only one who may do all can give a directory away.
+    // Only root can change the owner of a directory.
     if std::os::unix::fs::chown(&directory, Some(4242), None).is_ok() {
         check(&temporary, "belongs to another user (UID 4242;");
         check(&named, "belongs to another user (UID 4242;");
@@ -227,7 +227,7 @@ async fn one_that_others_can_use_is_not_taken_again() {
     check(&named, "");
 }
 
-/// The commands of a resumed run work where those of its beginning did.
+/// The commands of a resumed run use the original working directory.
 #[tokio::test]
 async fn the_current_directory_is_that_of_the_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A crash while a call of a turn that was dropped still ends, and the next turn has begun.
+//! A crash while a call of a dropped turn is ending, and the next turn has begun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use plaincall::{
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-/// Lets all run, also again.
+/// Allows every call, and reports that interrupted calls run again.
 struct Always;
 
 impl Gate for Always {
@@ -30,11 +30,11 @@ impl Gate for Always {
 
 /// Its calls end only when they are cancelled, and take time to stop.
 fn toolbox(effect: Effect) -> Toolbox {
-    telling_toolbox(effect, &Arc::default())
+    reporting_toolbox(effect, &Arc::default())
 }
 
 /// The same. Each call reports that it runs.
-fn telling_toolbox(effect: Effect, running: &Arc<Notify>) -> Toolbox {
+fn reporting_toolbox(effect: Effect, running: &Arc<Notify>) -> Toolbox {
     let running = Arc::clone(running);
     let pending = move |(): (), _| {
         running.notify_one();
@@ -46,12 +46,12 @@ fn telling_toolbox(effect: Effect, running: &Arc<Notify>) -> Toolbox {
     Toolbox::new([stubborn]).unwrap()
 }
 
-/// The log of a run that crashed while a call of a dropped turn was ending and the next turn had begun.
+/// Returns the log of a run that crashed while a call of a dropped turn was ending and the next turn had begun.
 async fn crashed(effect: Effect) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     let running = Arc::default();
-    let builder = Run::builder(telling_toolbox(effect, &running)).gate(Always);
+    let builder = Run::builder(reporting_toolbox(effect, &running)).gate(Always);
     let mut run = builder.log(Log::create(&first).unwrap()).build().unwrap();
     let mut turn = run.turn();
     turn.feed("!!!GADGET_START:stubborn:a\n!!!GADGET_END\n");
@@ -71,7 +71,7 @@ async fn crashed(effect: Effect) -> (TempDir, PathBuf) {
     (folder, second)
 }
 
-/// The results that a log holds.
+/// Returns the results in a log.
 fn ends(path: &Path) -> Vec<Status> {
     let record = read_log(&fs::read(path).unwrap()).unwrap();
     let ends = record.events.iter().filter_map(|event| match event {
@@ -166,7 +166,7 @@ async fn continues_after(next: &str, emoji_order: Order) {
     drop(turn);
     run.close().await.unwrap();
 
-    // The crash: before the next turn was dropped as well.
+    // The crash: before the next turn was dropped too.
     let log = fs::read_to_string(&path).unwrap();
     let (dropped, _) = log.match_indices(r#""event":"cancel""#).nth(1).unwrap();
     let end = log[..dropped].rfind('\n').unwrap() + 1;

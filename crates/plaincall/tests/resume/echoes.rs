@@ -1,4 +1,4 @@
-//! A resumed run remembers the untrusted texts.
+//! A resumed run restores the untrusted texts.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use plaincall::{
 use crate::resume::play::{check_cuts, folder, reference};
 use crate::resume::scene::{Reply, Scene, Seen};
 
-/// A call as `Reply::of` writes it, quoted, so that it can stand in an argument too.
+/// A call as `Reply::of` writes it, quoted, so that an argument can contain it too.
 fn quoted(key: &str, id: &str, tool: &str) -> String {
     format!("> !!!GADGET_START{key}:{tool}\n> !!!ARG{key}:text\n> {id};\n")
 }
@@ -89,7 +89,7 @@ async fn echoes_of_every_kind() {
     }
 }
 
-/// What a tool has read and does not show counts like its output, wherever the log ends.
+/// Text that a tool has read but does not show counts like its output, wherever the log ends.
 #[tokio::test(start_paused = true)]
 async fn observed_text_counts_like_output() {
     let page = quoted("", "b", "look");

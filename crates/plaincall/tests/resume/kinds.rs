@@ -1,4 +1,4 @@
-//! Conversations of all kinds, cut between any two records.
+//! Conversations of all kinds, truncated between any two lines.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use plaincall::{
 use crate::resume::play::{Ends, check_cuts};
 use crate::resume::scene::{Reply, Same, Scene};
 
-/// Plays, cuts, and holds the beginnings of the ends against what is expected.
+/// Runs a scene, truncates its log, and compares the beginnings of the results.
 async fn check(scene: Scene, expected: &[&str]) -> Ends {
     let ends = check_cuts(&scene).await;
     let found: Vec<&str> = ends

@@ -22,7 +22,7 @@ use crate::resume::random::Random;
 /// The number of times a log is resumed.
 const TIMES: usize = 6;
 
-/// Longer than anything here takes.
+/// Longer than any step takes.
 const FOREVER: Duration = Duration::from_hours(24);
 
 /// A gate with different answers for different calls.
@@ -54,7 +54,7 @@ impl Gate for Moody {
     }
 }
 
-/// Tools that take their time, also to stop.
+/// Tools that take time, even to stop.
 fn toolbox() -> Toolbox {
     let tool = |name: &str, effect: Effect, ms: u64, grace: u64, ends_well: bool| {
         Tool::new(name, move |(): (), context: Context| async move {
@@ -99,7 +99,7 @@ fn policy(random: &mut Random) -> Policy {
         .writes(random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
 }
 
-/// A turn that is finished, or left while it is written or while its results are waited for.
+/// A turn that is finished, or dropped during the reply or while waiting for its results.
 async fn play(run: &mut Run, random: &mut Random) {
     let is_emoji = random.below(2) == 0;
     let canceller = run.canceller();

@@ -1,4 +1,4 @@
-//! Plays scenes, cuts their logs, takes them up again, and checks what holds for all of them.
+//! Runs scenes, truncates and resumes their logs, and checks the common properties.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::resume::scene::{Same, Scene, Seen};
 
-/// How each call of the turns that were played ended, by its index.
+/// The results of the calls, by index.
 pub(crate) type Ends = BTreeMap<u32, String>;
 
 /// A call as `id status output | error | note`.
@@ -31,7 +31,7 @@ fn shown(result: &CallResult) -> String {
     )
 }
 
-/// Plays what is left of the scene.
+/// Runs the rest of the scene.
 pub(crate) async fn play(scene: &Scene, log: Log, recovery: Recovery) -> (Seen, Ends) {
     let seen = Seen::default();
     let history = log.history();
@@ -82,7 +82,7 @@ pub(crate) async fn play(scene: &Scene, log: Log, recovery: Recovery) -> (Seen, 
     (seen, ends)
 }
 
-/// The events of one call in a log.
+/// Returns the events of one call in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoggedCall {
     is_write: bool,
@@ -131,7 +131,7 @@ pub(crate) fn logged(log: &[u8]) -> BTreeMap<u32, LoggedCall> {
     calls
 }
 
-/// Plays the scene once and returns its log.
+/// Runs the scene once and returns its log.
 pub(crate) async fn reference(scene: &Scene, path: &Path) -> (Vec<u8>, Ends) {
     let log = Log::create(path).unwrap();
     let (_, ends) = play(scene, log, Recovery::Unknown).await;
@@ -142,12 +142,13 @@ pub(crate) async fn reference(scene: &Scene, path: &Path) -> (Vec<u8>, Ends) {
     (whole, ends)
 }
 
-/// A folder in memory where there is one: thousands of logs are written, and what a slow disk does is no matter here.
+/// Returns a folder in memory if there is one: thousands of logs are written, and the speed of the disk does not
+/// matter.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// The places between the records of a log, the beginning left out.
+/// Returns the positions between the lines of a log, except the beginning.
 pub(crate) fn edges(log: &[u8]) -> Vec<usize> {
     let places = (1..).zip(log);
     let ends = places.filter(|(_, byte)| **byte == b'\n');
@@ -167,8 +168,7 @@ pub(crate) fn words() -> [Recovery; 4] {
     ]
 }
 
-/// Cuts the log of the scene at the edges of its records, and takes it up again with every word there is about calls
-/// that were interrupted.
+/// Truncates the log of the scene between its lines, and resumes it with every answer about interrupted calls.
 pub(crate) async fn check_cuts(scene: &Scene) -> Ends {
     let directory = folder();
     let (whole, expected) = reference(scene, &directory.path().join("whole")).await;
@@ -226,7 +226,7 @@ pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: 
     }
 }
 
-/// What was done before is not done again.
+/// Completed work is not repeated.
 fn check_starts(logged: &BTreeMap<u32, LoggedCall>, seen: &Seen, word: &Recovery, at: &str) {
     for (call, logged) in logged {
         let starts = seen.starts(*call);

@@ -1,4 +1,4 @@
-//! Random conversations, cut at random places: the log always fits, and nothing is done twice.
+//! Random conversations, truncated at random places: the log always matches, and nothing is repeated.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use plaincall::{
 use crate::resume::play::{check_cut, edges, folder, reference};
 use crate::resume::scene::{Reply, Same, Scene};
 
-/// A small generator of random numbers; the same numbers every time.
+/// A small random number generator with a fixed seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -47,7 +47,7 @@ fn reply(random: &mut Random) -> Reply {
     let mut calls = String::new();
     let is_emoji = random.below(3) == 0;
     for place in 0..count {
-        // A tool that ends the run would leave little to look at.
+        // A tool that ends the run would leave little to check.
         let mut tool = random.one_of(&TOOLS);
         if tool == "done" && random.below(4) > 0 {
             tool = "look";
@@ -107,7 +107,8 @@ fn scene(seed: u64) -> Scene {
     scene
 }
 
-/// Whether it hangs on time how calls end: which calls a cancellation finds running, or which of two answers comes first.
+/// Returns whether timing affects how calls end: which calls a cancellation finds running, or which of two answers
+/// comes first.
 fn hangs_on_time(scene: &Scene) -> bool {
     let stops = Order::StopOnError;
     let policy = &scene.policy;
@@ -121,7 +122,7 @@ fn hangs_on_time(scene: &Scene) -> bool {
         })
 }
 
-/// Every scene is cut at so many of its records; at all if it has fewer.
+/// Every scene is truncated at this many of its lines, or at all if it has fewer.
 async fn check(seeds: std::ops::Range<u64>, cuts: usize) {
     let directory = folder();
     for seed in seeds {

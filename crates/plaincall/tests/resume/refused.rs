@@ -1,4 +1,4 @@
-//! Logs that do not fit are refused, with the line.
+//! Logs that do not match are rejected, with the line.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,7 @@ async fn other_tools_and_other_settings() {
     let gone = |tool: Tool| Some(tool).filter(|tool| !is(tool, "slow"));
     let what = "the tool `slow` no longer exists";
     check(&with_tools(&path, gone, None), 1, what);
-    // A tool that was not known then.
+    // A tool that did not exist then.
     let text = Parameter::new("text", ParameterKind::String).optional();
     let spec = ToolSpec::new("nothing").parameter(text);
     let known = Tool::raw(spec, |_, _| async { Ok(String::new()) });

@@ -13,7 +13,7 @@ use plaincall::{
 };
 use tokio::time::sleep;
 
-/// What happened in one process.
+/// The events in one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen(Arc<Mutex<Facts>>);
 
@@ -25,7 +25,7 @@ struct Facts {
 }
 
 impl Seen {
-    /// How often the call was started.
+    /// Returns the number of starts of the call.
     pub(crate) fn starts(&self, call: u32) -> u32 {
         let facts = self.0.lock().unwrap();
         facts.starts.get(&call).copied().unwrap_or(0)
@@ -35,12 +35,12 @@ impl Seen {
         self.0.lock().unwrap().starts.values().sum()
     }
 
-    /// The calls about which the gate was asked whether they may run.
+    /// Returns the calls about which the gate was asked whether they may run.
     pub(crate) fn asked(&self) -> Vec<u32> {
         self.0.lock().unwrap().asked.clone()
     }
 
-    /// The calls about which the gate was asked what became of them.
+    /// Returns the calls about whose outcome the gate was asked.
     pub(crate) fn settled(&self) -> Vec<u32> {
         self.0.lock().unwrap().settled.clone()
     }
@@ -99,7 +99,7 @@ struct Say {
 pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
     let tool = |name: &str, effect: Effect, ms: u64, ends_well: bool| {
         let seen = seen.clone();
-        // It shows something else than it has read.
+        // It shows the text in another form.
         let is_veiled = name == "veil";
         Tool::new(name, move |say: Say, context| {
             let mut facts = seen.0.lock().unwrap();
@@ -144,11 +144,11 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
 /// One reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
-    /// What the model is given before it: names and texts.
+    /// The texts that the model gets before it: names and texts.
     pub(crate) untrusted: Vec<(&'static str, String)>,
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) stop: Stop,
-    /// The run is cancelled after the piece of this number.
+    /// The run is cancelled after the piece with this number.
     pub(crate) cancel_after: Option<usize>,
 }
 
@@ -163,7 +163,7 @@ impl Reply {
         }
     }
 
-    /// Calls in one line, `id=tool<dependency,dependency`; each is a piece.
+    /// Returns calls in one line, `id=tool<dependency,dependency`; each is a piece.
     pub(crate) fn of(calls: &str) -> Self {
         let calls = calls.split_whitespace().map(|call| {
             let (call, dependencies) = call.split_once('<').unwrap_or((call, ""));
@@ -205,14 +205,14 @@ pub(crate) struct Scene {
     pub(crate) same: Same,
 }
 
-/// What stays the same wherever the log is truncated, if no write was interrupted.
+/// The parts that do not depend on where the log is truncated, if no write was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Same {
-    /// All of how the calls end.
+    /// The complete results.
     Ends,
-    /// Statuses and outputs; which of several causes comes first hangs on chance.
+    /// Statuses and outputs; the order of several causes depends on timing.
     Outputs,
-    /// It hangs on time how calls end.
+    /// Timing affects how calls end.
     Nothing,
 }
 

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::play::{edges, folder, logged, words};
 use super::scene::{Reply, Scene, Seen};
 
-/// What is submitted in each of two turns: the tool, the arguments, and what becomes of the call besides.
+/// The calls to submit in each of two turns: the tool, the arguments, and further actions.
 const CALLS: &[&[(&str, &str, &str)]] = &[
     &[
         ("look", r#"{"text": "a"}"#, ""),
@@ -42,7 +42,7 @@ const CALLS: &[&[(&str, &str, &str)]] = &[
     &[("look", r#"{"text": "z"}"#, "")],
 ];
 
-/// Plays what is left: as the resume tests' scenes, with a reply beside the submitted calls.
+/// Runs the rest, like the scenes of the resume tests, with a reply beside the submitted calls.
 async fn play(log: Log, recovery: Recovery) -> (Seen, BTreeMap<u32, String>) {
     let seen = Seen::default();
     let scene = Scene::new([]);
@@ -216,7 +216,7 @@ async fn more_than_could_be_kept() {
     let build = |log| scene.builder(&Seen::default(), log, Recovery::Unknown);
     let mut run = build(Log::create(&path).unwrap()).build().unwrap();
     let mut turn = run.turn();
-    // Only the end of it counts for an echo, and all of it is kept.
+    // Only its end counts for an echo, and all of it is kept.
     let text = format!("{}\n!!!GADGET_START:look\n", "x".repeat(200));
     let result = turn.submit("look", json!({"text": text})).await;
     assert_eq!(result.output.as_deref(), Some(&*text));

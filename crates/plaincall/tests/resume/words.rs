@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::resume::play::{edges, folder, play, reference, words};
 use crate::resume::scene::{Reply, Scene, Seen, toolbox};
 
-/// The log of a scene up to and with the first event that is wanted.
+/// Returns the log of a scene up to and including the first matching event.
 async fn cut_behind(scene: &Scene, path: &Path, is_last: impl Fn(&RunEvent) -> bool) {
     let (whole, _) = reference(scene, path).await;
     let events = read_log(&whole).unwrap().events;
@@ -64,7 +64,7 @@ async fn words_and_ends() {
     }
 }
 
-/// Does not know.
+/// Does not know the outcome.
 #[derive(Clone, Copy, Debug)]
 enum Clueless {
     Fails,
@@ -207,7 +207,7 @@ async fn retry_delays_continue() {
         .iter()
         .find(|event| matches!(event, RunEvent::Retry(_)))
         .unwrap();
-    // Records count whole milliseconds.
+    // Logs count whole milliseconds.
     let waited = retry.at().checked_sub(at).unwrap();
     assert!(
         waited.abs_diff(wait) <= Duration::from_millis(1),
@@ -237,7 +237,7 @@ async fn another_turn_gives_up_the_one_of_the_log() {
     assert!(results.all_ok());
     run.close().await.unwrap();
 
-    // The results of a turn that had ended can be asked for once more.
+    // The results of a turn that had ended can be requested once more.
     let log = Log::resume(&path).unwrap();
     let builder = scene.builder(&seen, log, Recovery::Unknown);
     let mut run = builder.build().unwrap();

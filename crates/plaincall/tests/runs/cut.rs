@@ -1,8 +1,8 @@
-//! Outputs that are too long to go back to the model whole.
+//! Outputs that exceed the limit for the model.
 
 use plaincall::{Effect, Policy, Run, Stop, Tool, Toolbox};
 
-/// The output of a call as the model reads it, if it is cut.
+/// Returns the output of a call for the model, if it is truncated.
 async fn cut(output: &'static str, limit: usize, can_read_on: bool) -> Option<String> {
     let say = Tool::new("say", move |(): (), _| async move { Ok(output.to_owned()) });
     let more = can_read_on.then(Tool::read_result);
@@ -32,7 +32,7 @@ async fn shortened_outputs() {
             8,
             Some((8, "12345678\n[output truncated: first 8 of 9 bytes]\n")),
         ),
-        // A line end in the last quarter of the limit, of several the last.
+        // At a line end in the last quarter of the limit, the last one of several.
         (
             "1234567\n9",
             8,
@@ -48,19 +48,19 @@ async fn shortened_outputs() {
             8,
             Some((7, "12345\n\n[output truncated: first 7 of 11 bytes]\n")),
         ),
-        // One before it.
+        // One byte before it.
         (
             "1234\n678901",
             8,
             Some((8, "1234\n678\n[output truncated: first 8 of 11 bytes]\n")),
         ),
-        // One behind the limit.
+        // One byte after the limit.
         (
             "12345678\n0",
             8,
             Some((8, "12345678\n[output truncated: first 8 of 10 bytes]\n")),
         ),
-        // Whole characters.
+        // Complete characters.
         (
             "1234567é",
             8,

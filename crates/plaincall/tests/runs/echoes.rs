@@ -1,4 +1,4 @@
-//! Calls that stand in a text from outside wait for the gate, and for nothing else.
+//! Calls that appear in untrusted text wait for the gate, and for nothing else.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use plaincall::{
 };
 use tokio::time::sleep;
 
-/// A form of the syntax: whether it is the emoji one, and its key.
+/// A syntax: whether it is the emoji one, and its key.
 type Form = (bool, &'static str);
 
 const FORMS: [Form; 4] = [(false, ""), (false, "k3v9q2x8"), (true, ""), (true, "k3v9")];
@@ -65,7 +65,7 @@ struct Text {
 /// `None` is a gate that fails.
 type Answer = fn() -> Option<Decision>;
 
-/// Gives one answer, and remembers what it was asked.
+/// Gives one answer, and records the requests.
 #[derive(Clone)]
 struct Person {
     answer: Answer,
@@ -105,10 +105,10 @@ async fn turn(run: &mut Run, text: &str) -> TurnResults {
     turn.finish(Stop::Natural).await
 }
 
-/// Fetches the page and then writes these calls. Returns their statuses and what the model reads of each.
+/// Fetches the page and then writes these calls. Returns their statuses and results for the model.
 async fn after_the_page(builder: RunBuilder, form: Form, calls: &[(&str, &str)]) -> Vec<String> {
     let mut run = builder.build().unwrap();
-    // The question about the page itself is not what is tested.
+    // The request about the page itself is not tested here.
     let fetched = turn(&mut run, &call(form, "fetch", "page")).await;
     assert_eq!(fetched[0].status, Status::Ok, "{fetched:?}");
     let reply: String = calls
@@ -166,7 +166,7 @@ async fn the_gate_decides_about_this_very_call() {
     for form in FORMS {
         for (answer, expected) in answers {
             let person = Person::answering(answer);
-            // Rules let all run that is no echo.
+            // Rules allow every call that is not an echo.
             let builder = builder(form)
                 .rules(Rules::new([Rule::allow(["*"])]))
                 .gate(person.clone());
@@ -247,7 +247,7 @@ async fn lost_track() {
     }
 }
 
-/// What is given while the model writes counts for what it writes after that.
+/// A text that arrives during a reply counts for the calls after it.
 #[tokio::test(start_paused = true)]
 async fn a_text_that_is_given_within_a_turn() {
     for form in FORMS {
@@ -396,6 +396,6 @@ async fn results_count_from_the_next_turn_on() {
         ("say bye", &[Some(0)]),
     ])
     .await;
-    // What the model wrote itself is no echo.
+    // Text that the model wrote is not an echo.
     check_pages(&[("say hello", &[None]), ("say hello", &[None])]).await;
 }

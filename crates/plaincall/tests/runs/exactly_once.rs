@@ -57,7 +57,7 @@ const NAMES: [&str; 14] = [
     "stubborn", "sleep", "write", "nothing",
 ];
 
-/// Answers by the number of the call.
+/// Decides by the number of the call.
 struct Moody(u64);
 
 impl Gate for Moody {
@@ -83,7 +83,7 @@ impl Gate for Moody {
     }
 }
 
-/// Breaks down at the event of this number.
+/// Panics at the event with this number.
 struct Fragile(u64);
 
 impl Observer for Fragile {
@@ -110,7 +110,7 @@ impl Storage for Memory {
     }
 }
 
-/// A reply of random calls; some name what is not there, themselves, or each other.
+/// A reply of random calls; some depend on unknown ids, on themselves, or on each other.
 fn scene(random: &mut Random) -> String {
     let count = random.below(16);
     let mut scene = String::new();
@@ -143,7 +143,7 @@ fn policy(random: &mut Random) -> Policy {
         .result_limit(100)
 }
 
-/// How many conversations: `RUN_CASES`, for longer runs than the ordinary one.
+/// The number of conversations: `RUN_CASES`, for longer runs.
 #[expect(clippy::disallowed_methods, reason = "only a test reads it")]
 fn rounds() -> u64 {
     std::env::var("RUN_CASES").map_or(600, |count| count.parse().unwrap())
@@ -229,7 +229,7 @@ async fn every_call_ends_once() {
     assert_eq!(seen.len(), 5, "{seen:?}");
 }
 
-/// Each call that has appeared has one result, which is the one of the turn, and the turns' ends count them.
+/// Each call has one result, which is the one in the turn, and the ends of turns count them.
 fn check(events: &[RunEvent], ends: &BTreeMap<u32, Status>, round: u64) {
     let (mut appeared, mut results, mut turns, mut counted) = (0, BTreeMap::new(), 0, 0);
     for event in events {

@@ -15,19 +15,19 @@ use tokio::time::sleep;
 
 use crate::runs::scene::{Milliseconds, written};
 
-/// What goes wrong at one operation of a disk.
+/// The failure of one operation of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// There is no space left.
+    /// No space is left.
     Full,
-    /// Half of a write goes through, and the next operation fails.
+    /// Half of a write succeeds, and the next operation fails.
     Half,
     /// A write returns 0 bytes.
     Nothing,
     /// A write returns more bytes than it got.
     TooMany,
     Panic,
-    /// A signal, which is no failure.
+    /// A signal, which is not a failure.
     Interrupted,
 }
 
@@ -42,26 +42,26 @@ impl Fault {
     }
 }
 
-/// A disk with one fault.
+/// A disk with one failure.
 #[derive(Clone)]
 struct Disk(Arc<Mutex<State>>);
 
 struct State {
-    /// The number of the operation that goes wrong, and how.
+    /// The number of the failing operation, and its failure.
     fault: (usize, Fault),
-    /// How many bytes it takes at once.
+    /// The maximum number of bytes per write.
     at_once: usize,
     operations: usize,
     syncs: usize,
     has_failed: bool,
     used_after_failure: bool,
-    /// Written, and lost with the process.
+    /// The bytes that were written, and are lost with the process.
     bytes: Vec<u8>,
-    /// How much of it was handed to the system.
+    /// The number of bytes that the system has.
     flushed: usize,
-    /// How much of it outlives a loss of power.
+    /// The number of bytes that survive a power failure.
     synced: usize,
-    /// What was started although its start was not on the disk.
+    /// Calls that were started although their start was not on the disk.
     untraced: Vec<String>,
     starts: BTreeMap<u32, u32>,
 }
@@ -143,7 +143,7 @@ impl Storage for Disk {
     }
 }
 
-/// A tool that looks at the disk when it is started.
+/// A tool that inspects the disk when it is started.
 fn tool(name: &'static str, effect: Effect, disk: &Disk) -> Tool {
     let disk = disk.clone();
     Tool::new(name, move |Milliseconds { ms }, context: Context| {
@@ -175,7 +175,7 @@ const SCENES: [&str; 2] = [
     "h=send,1 i=look,5<a",
 ];
 
-/// Plays turns of these scenes on a disk.
+/// Runs turns of these scenes on a disk.
 async fn play(disk: &Disk, scenes: &[&str]) -> (Vec<TurnResults>, Vec<RunEvent>) {
     let tools = [
         tool("look", Effect::Read, disk),
@@ -216,7 +216,7 @@ fn must_be_synced(event: &RunEvent) -> bool {
     }
 }
 
-/// Plays the scenes with a fault at this operation. Returns whether there is such an operation.
+/// Runs the scenes with a failure of this operation. Returns whether there is such an operation.
 async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
     let disk = Disk::new((at, fault), at_once);
     let (turns, events) = play(&disk, &SCENES).await;
@@ -262,7 +262,7 @@ async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
     for result in results {
         assert_eq!(ends.get(&result.call), Some(&result.status), "{place}");
     }
-    // What is on the disk is a log, perhaps with a torn end.
+    // The disk contains a log, possibly with a torn end.
     if state.bytes.contains(&b'\n') {
         read_log(&state.bytes).unwrap();
     }
@@ -311,7 +311,7 @@ async fn every_few_bytes_may_be_the_last() {
     }
 }
 
-/// Only what a tool may have changed, and the beginning and end of a turn, cost a sync.
+/// Only the start of a call that may write, and the start and end of a turn, cause a sync.
 #[tokio::test(start_paused = true)]
 async fn syncs_only_where_needed() {
     for (scenes, syncs) in [

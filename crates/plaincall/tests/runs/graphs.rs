@@ -1,4 +1,4 @@
-//! Random graphs: each call starts at the very moment at which it can, and limits hold all the time.
+//! Random graphs: each call starts as soon as it can, and limits always hold.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::runs::scene::{Milliseconds, builder, written};
 
-/// A small generator of random numbers; the same numbers every time.
+/// A small random number generator with a fixed seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below this one.
+    /// Returns a number below this one.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// One reply: how long each call takes, what it depends on, and how long the model is silent after writing it.
+/// One reply: the duration of each call, its dependencies, and the pause of the model after it.
 struct Graph {
     ms: Vec<u64>,
     dependencies: Vec<Vec<usize>>,
@@ -35,12 +35,12 @@ struct Graph {
 }
 
 impl Graph {
-    /// Calls depend on some that come before them in a random order, so some depend on calls that are written later.
+    /// Calls depend on earlier ones in a random order, so some depend on calls that are written later.
     fn new(random: &mut Random) -> Self {
         let count = usize::try_from(random.below(30) + 1).unwrap();
         let mut order: Vec<usize> = (0..count).collect();
         for place in (1..count).rev() {
-            // In some graphs all names point backwards.
+            // In some graphs all dependencies are on earlier calls.
             if random.below(3) > 0 {
                 let other = usize::try_from(random.below(place as u64 + 1)).unwrap();
                 order.swap(place, other);
@@ -76,7 +76,7 @@ impl Graph {
         scene
     }
 
-    /// When each call starts, in milliseconds: when it has been written and all it depends on has ended.
+    /// Returns the start of each call, in milliseconds: when it has been written and all its dependencies have ended.
     fn starts(&self) -> Vec<u64> {
         let mut written = 0;
         let mut arrivals = Vec::new();
@@ -100,7 +100,7 @@ impl Graph {
     }
 }
 
-/// To the nanosecond.
+/// Exact to the nanosecond.
 #[tokio::test(start_paused = true)]
 async fn every_call_starts_as_soon_as_it_can() {
     let mut random = Random::new(1);
@@ -146,7 +146,7 @@ async fn every_call_starts_as_soon_as_it_can() {
     assert!(forward > 1000, "{forward}");
 }
 
-/// What runs at the same time, by the tools' names, counted within the tools.
+/// The number of running calls, in total and for each tool.
 #[derive(Clone, Debug, Default)]
 struct Running(Arc<Mutex<Counts>>);
 
@@ -155,7 +155,7 @@ struct Counts {
     now: BTreeMap<&'static str, u32>,
     most: BTreeMap<&'static str, u32>,
     most_of_all: u32,
-    /// Whether something ran beside a call that is to run alone.
+    /// Whether a call ran beside an exclusive one.
     was_disturbed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A log whose disk does not answer for a while: what may change something is not started, and not waited for either.
+//! A log whose disk does not respond for a while: calls that may write do not start, and nothing waits for them.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use plaincall::{AllowAll, Effect, Log, Run, RunEvent, Status, Stop, Tool, Toolbox, log::Storage};
 use tokio::time::sleep;
 
-/// The first sync of a new log is that of its beginning; the second one waits until the test lets it proceed.
+/// The first sync of a new log is for its beginning; the second one waits until the test lets it proceed.
 struct Disk {
     syncs: u32,
     proceed: Receiver<()>,
@@ -118,7 +118,7 @@ async fn lines_gather_while_a_batch_is_on_its_way() {
     for _ in 0..21 {
         assert!(events.next().await.is_some());
     }
-    // The first line alone, then the turn's beginning and all the pieces.
+    // The first line alone, then the start of the turn and all pieces.
     assert_eq!(*lines.lock().unwrap(), [1, 21]);
     drop(turn);
     open.send(()).unwrap();

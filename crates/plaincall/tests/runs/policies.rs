@@ -1,4 +1,4 @@
-//! Policies of tools and runs about how calls end, and what dependents get.
+//! Policies of tools and runs about the end of calls, and the results for dependents.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::runs::scene::{builder, errors, play, shown, sleeper, written};
 
-/// A tool that fails at its first starts, and the moments of its starts.
+/// A tool that fails at its first starts, and the times of its starts.
 fn flaky(name: &str, failures: usize, retry: Retry) -> (Tool, Arc<Mutex<Vec<Instant>>>) {
     let starts = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&starts);
@@ -52,7 +52,7 @@ async fn waits_between_the_starts_of_a_call() {
             .build()
             .unwrap();
         let mut events = run.events();
-        // While it waits it holds no slot: the other call runs in its first wait, which is 250 ms at least.
+        // A waiting call holds no slot: the other call runs during its first delay, which is at least 250 ms.
         let scene = "a=flaky b=sleep,200 c=sleep,1<a";
         let results = play(&mut run, &written(scene, false), 0).await;
         assert_eq!(errors(&results)[0], "failure 6");
@@ -108,11 +108,11 @@ async fn starts_that_help_and_starts_that_are_not_made() {
     assert_eq!(results[0].output.as_deref(), Some("start 3"));
     assert_eq!(results[1].output.as_deref(), Some("a=start 3;"));
     assert_eq!(starts.lock().unwrap().len(), 3);
-    // A tool that writes can not ask for it.
+    // A tool that writes must not request retries.
     let (tool, _) = flaky("flaky", 2, Retry::attempts(3));
     let error = Toolbox::new([tool.effect(Effect::Write)]).unwrap_err();
     assert!(error.to_string().contains("`flaky`"), "{error}");
-    // A time that is over is a failure like any other.
+    // A timeout is a failure like any other.
     let (tool, starts) = flaky("flaky", 0, Retry::attempts(2));
     let tool = tool.timeout(Duration::from_millis(5));
     let results = play(
@@ -176,7 +176,7 @@ async fn dependents_see_failures() {
         results[3].output.as_deref(),
         Some("c error a guess Some(\"failed\")")
     );
-    // The model reads what has happened, not the guess.
+    // The model reads the error, not the fallback.
     assert_eq!(results[2].output, None);
     let results = play(&mut run, &written("i=report<c", false), 0).await;
     assert_eq!(
@@ -254,7 +254,7 @@ async fn writes_at_the_end_of_the_turn() {
     .await;
 }
 
-/// Answers by the id of the call and notes whom it was asked about.
+/// Decides by the id of the call, and records the ids.
 #[derive(Clone, Default)]
 struct Answers(Arc<Mutex<Vec<String>>>);
 
@@ -307,7 +307,7 @@ async fn answers_of_gates() {
         Some("a user edited the arguments; the call ran with {\"ms\":30}")
     );
     answers.0.lock().unwrap().clear();
-    // It holds for later calls of the tool, in later turns too, but for no other tool.
+    // It applies to later calls of the tool, in later turns too, but to no other tool.
     for (scene, asked) in [
         (
             "always_1=write,1 b=write,1<always_1 c=look,1",

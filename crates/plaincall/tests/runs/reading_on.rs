@@ -1,11 +1,11 @@
-//! The tool `read_result`, which reads on where a result was cut.
+//! The tool `read_result`, which returns the rest of a truncated result.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use plaincall::{Effect, Policy, Run, RunEvent, RunEvents, Stop, Tool, Toolbox};
 
-/// A run with a tool whose output can be chosen.
+/// A run with a tool whose output can be set.
 struct Reader {
     run: Run,
     events: RunEvents,
@@ -32,7 +32,7 @@ impl Reader {
         }
     }
 
-    /// The whole output of one call, or its error.
+    /// Returns the whole output of one call, or its error.
     async fn call(&mut self, text: String) -> String {
         let mut turn = self.run.turn();
         turn.feed(text);
@@ -136,7 +136,7 @@ async fn ids_that_there_are() {
     assert_eq!(reader.read("x", None, None).await, many);
 }
 
-/// However short the limit is, a piece brings the reader on.
+/// With any limit, each piece makes progress.
 #[tokio::test]
 async fn a_short_limit() {
     for (limit, length) in [(0, 1), (128, 1), (130, 2), (228, 100)] {

@@ -13,7 +13,7 @@ pub(crate) struct Milliseconds {
     pub(crate) ms: u64,
 }
 
-/// A tool that waits and then ends with `end`.
+/// A tool that waits and then returns `end`.
 pub(crate) fn sleeper(name: &str, end: fn(u64, &Context) -> ToolResult) -> Tool {
     Tool::new(name, move |Milliseconds { ms }, context| async move {
         sleep(Duration::from_millis(ms)).await;
@@ -52,7 +52,7 @@ pub(crate) fn builder() -> RunBuilder {
     Run::builder(toolbox())
 }
 
-/// The calls of a scene, each as text of the syntax.
+/// Returns the calls of a scene, each as text of the syntax.
 pub(crate) fn written(scene: &str, emoji: bool) -> Vec<String> {
     let calls = scene.split_whitespace().map(|call| {
         let (call, dependencies) = call.split_once('<').unwrap_or((call, ""));
@@ -90,7 +90,7 @@ pub(crate) fn errors(results: &TurnResults) -> Vec<&str> {
         .collect()
 }
 
-/// Feeds pieces of a reply with a pause behind each.
+/// Feeds pieces of a reply with a pause after each.
 pub(crate) async fn play(run: &mut Run, pieces: &[String], pause: u64) -> TurnResults {
     let mut turn = run.turn();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! Where others take part: gates, events, watchers.
+//! Interfaces to other code: gates, events, observers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::runs::scene::{Milliseconds, builder, check_with, errors, play, shown, written};
 
-/// Decides by the milliseconds of the call: so long it takes, then `allow`, `deny`, `error` or `panic` by its id.
+/// Decides by the call: waits for its milliseconds, then answers `allow`, `deny`, `error` or `panic` by its id.
 struct SlowGate;
 
 impl Gate for SlowGate {
@@ -28,7 +28,7 @@ impl Gate for SlowGate {
 
 #[tokio::test(start_paused = true)]
 async fn gates() {
-    // A gate that is slow holds no slot.
+    // A slow gate holds no slot.
     check_with(
         builder()
             .gate(SlowGate)
@@ -55,7 +55,7 @@ async fn gates() {
         ]
     );
     check_with(builder().gate(AllowAll), "a=write,10", 0, "a ok 0-10").await;
-    // A gate that is asked when the run is cancelled is not waited for.
+    // A cancelled run does not wait for the gate.
     let mut run = builder().gate(SlowGate).build().unwrap();
     let mut turn = run.turn();
     turn.feed(written("a=sleep,1000000", false).concat());

@@ -54,7 +54,7 @@ async fn failures_and_what_they_skip() {
     .await;
 }
 
-/// Every call once, in call order, whenever and however it ended.
+/// Every call once, in call order, regardless of when and how it ended.
 #[tokio::test(start_paused = true)]
 async fn messages_with_results() {
     let results = check(
@@ -230,7 +230,7 @@ async fn calls_that_the_text_ends() {
     check(unclosed(emoji, Stop::EndOfFile), "ok: ").await;
     check(unclosed(block, Stop::EndOfFile), "ok: ").await;
     check(unclosed(emoji, Stop::Broken), &unknown("🛠️[/end]")).await;
-    // A pointer line that is cut, and a marker that may have swallowed another call.
+    // A truncated pointer line, and a marker that may have swallowed another call.
     check(
         plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),
         "rejected: wrong arguments: Truncated pointer line: m",
@@ -277,7 +277,7 @@ async fn later_turns_know_the_earlier_ones() {
     );
     let third = play(&mut run, &written("c=before,1<a", false), 0).await;
     assert_eq!(shown(&third), "c skipped -15");
-    // The syntax is found out anew in each turn.
+    // The syntax is detected again in each turn.
     let fourth = play(&mut run, &written("=sleep,1 =sleep,1", true), 0).await;
     assert_eq!(shown(&fourth), "call_1 ok 15-16, call_2 ok 16-17");
 }

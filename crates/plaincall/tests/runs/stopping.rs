@@ -36,7 +36,7 @@ async fn cancelling() {
         errors(&results)[1],
         "the run was cancelled before the call was started"
     );
-    // The next turn is free again, and a call of a cancelled one is no foundation.
+    // The next turn is not affected, and a call that depends on a cancelled one is skipped.
     let results = play(&mut run, &written("e=sleep,10 f=sleep,10<a", false), 0).await;
     assert_eq!(shown(&results), "e ok 40-50, f skipped -40");
 }
@@ -83,7 +83,7 @@ async fn closing_waits_for_the_end() {
     canceller.cancel();
 }
 
-/// Counts the futures of it that are alive.
+/// Counts its futures that exist.
 fn counted(name: &str, alive: &Arc<AtomicU32>) -> Tool {
     struct Alive(Arc<AtomicU32>);
     impl Drop for Alive {
@@ -158,7 +158,7 @@ async fn a_finish_that_is_dropped_at_any_poll_leaves_nothing() {
         turn.feed(written("a=sleep,10 b=sleep,10<a c=sleep,10<b", false).concat());
         let mut finish = Box::pin(turn.finish(Stop::Natural));
         for _ in 0..polls {
-            // Between the polls the others get on by a few milliseconds.
+            // Between the polls, other tasks advance by a few milliseconds.
             assert!(timeout(Duration::ZERO, &mut finish).await.is_err());
             sleep(Duration::from_millis(1)).await;
         }
@@ -235,7 +235,7 @@ async fn a_tool_observes_its_cancellation() {
     check(50, Some(30), "a ok 0-50", Some("tidied up")).await;
 }
 
-/// A tool that leaves this in the run's directory.
+/// A tool that writes this into the run's directory.
 fn leaving(leave: fn(&Path)) -> Run {
     let tool = Tool::new("leave", move |(), context: Context| async move {
         leave(context.directory().unwrap());
@@ -281,7 +281,7 @@ async fn closing_removes_the_directory_and_others_continue() {
         "the run's scratch directory was removed, with `0`, `1`, `10`, `100`, `1000` and 1995 more"
     );
     others.abort();
-    // Were it removed on this thread, the others would get the few turns it takes to end the run's task.
+    // Removing it on this thread would delay the end of the run's task.
     let turns = turns.load(Ordering::SeqCst);
     assert!(turns > 20, "{turns}");
 }
@@ -299,7 +299,7 @@ async fn closing_reports_removed_files() {
         error.directory.display()
     );
     assert!(error.to_string().starts_with(&begin), "{error}");
-    // One that is gone already is what is wanted.
+    // A missing directory is the desired result.
     let run = leaving(|directory| std::fs::remove_dir(directory).unwrap());
     let removed = after_its_call(run).await.close().await.unwrap();
     assert_eq!(removed, None);

@@ -1,4 +1,4 @@
-//! Calls that are data from the beginning.
+//! Submitted calls.
 
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ async fn limits_hold() {
         "rejected wrong arguments: a call has at most 1 arguments"
     );
 
-    // A key of one segment is as deep as anything may be.
+    // A key of one segment, at the maximum depth.
     let mut limits = Limits::for_running();
     limits.depth = 1;
     let mut run = run_with(Policy::default().limits(limits));
@@ -178,7 +178,7 @@ async fn limits_hold() {
     );
 }
 
-/// How long calls take that are submitted at once.
+/// The duration of calls that are submitted concurrently.
 async fn takes(run: &mut Run, names: &[&str]) -> u128 {
     let begun = Instant::now();
     let mut turn = run.turn();
@@ -236,7 +236,7 @@ async fn an_echo_is_held() {
         "ok hello"
     );
 
-    // A result counts from the next turn on, also if its own future has taken it.
+    // A result counts from the next turn on, even if its own future has returned it.
     let mut run = builder().build().unwrap();
     assert_eq!(
         ends(&mut run, "wait", json!({"ms": 1, "text": page})).await,
@@ -245,7 +245,7 @@ async fn an_echo_is_held() {
     let end = ends(&mut run, "wait", json!({"ms": 3, "text": "hello"})).await;
     assert!(end.contains("the result of `submitted_0`"), "{end}");
 
-    // Too many of them to keep until then.
+    // Too many to keep until then.
     let mut run = run_with(Policy::default().untrusted_limit(2 * page.len()));
     let mut turn = run.turn();
     for _ in 0..3 {
@@ -317,7 +317,7 @@ async fn the_whole_turn_is_cancelled_or_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn they_stand_beside_the_reply() {
-    // Not in written order, with any order of the reply.
+    // Submitted calls have no written order, with any order of the reply.
     for order in [Order::Graph, Order::Sequential, Order::StopOnError] {
         let mut run = run_with(Policy::default().block_order(order));
         let mut turn = run.turn();
@@ -337,7 +337,7 @@ async fn they_stand_beside_the_reply() {
             .map(|result| (result.call, &*result.id))
             .collect();
         assert_eq!(calls, [(1, "a"), (3, "b"), (4, "c")]);
-        // No id means a submitted call.
+        // No id refers to a submitted call.
         assert_eq!(results[1].status, Status::Rejected);
         let stops = order == Order::StopOnError;
         assert_eq!(results[2].status == Status::Skipped, stops);

@@ -38,7 +38,7 @@ fn builder(effect: Effect) -> RunBuilder {
     Run::builder(Toolbox::new([save]).unwrap())
 }
 
-/// What becomes of the one call of a reply.
+/// Returns the result of the one call of a reply.
 async fn end(builder: RunBuilder, reply: &str) -> String {
     let mut run = builder.build().unwrap();
     let mut turn = run.turn();

@@ -1,4 +1,4 @@
-//! What starts when.
+//! The start times of calls.
 
 use std::time::Duration;
 

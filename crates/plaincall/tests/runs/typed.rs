@@ -1,4 +1,4 @@
-//! Tools of types in a run, in both syntaxes.
+//! Typed tools in a run, in both syntaxes.
 
 use plaincall::call::definitions::read_tool_definitions;
 use plaincall::{
@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// Orders something.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Order {
-    /// What.
+    /// The ordered item.
     item: Item,
     #[serde(default = "one")]
     count: u8,
@@ -21,7 +21,7 @@ fn one() -> u8 {
     1
 }
 
-/// A number of the catalogue: three digits.
+/// A number in the catalogue: three digits.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 struct Item(String);
@@ -54,7 +54,7 @@ fn run(tool: Tool) -> Run {
     Run::new(Toolbox::new([tool]).unwrap()).unwrap()
 }
 
-/// Plays a reply and compares each result: its output, or its status and error.
+/// Runs a reply and compares each result: its output, or its status and error.
 async fn check(run: &mut Run, reply: &str, expected: &[&str]) {
     let mut turn = run.turn();
     turn.feed(reply);
@@ -75,7 +75,7 @@ async fn check(run: &mut Run, reply: &str, expected: &[&str]) {
 
 #[tokio::test]
 async fn a_function_gets_arguments_of_its_type() {
-    // A function with a name is one too.
+    // A named function is also a tool.
     let tool = || Tool::new("order", order).effect(Effect::Read);
     assert_eq!(tool().spec().description, "Orders something.");
     let block = "!!!GADGET_START:order:a\n!!!ARG:item\n007\n!!!GADGET_END\n\

@@ -1,4 +1,4 @@
-//! Those who watch: slow ones, absent ones, and ones that break down.
+//! Observers: slow ones, absent ones, and ones that panic.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use plaincall::{Observer, Run, RunEvent, Stop, events::EVENT_QUEUE};
 
 use crate::runs::scene::{builder, check_with, play, shown, written};
 
-/// Waits for a sign before it looks at anything.
+/// Waits for a signal before it reads events.
 struct Late {
     sign: Receiver<()>,
     seen: Sender<RunEvent>,
@@ -20,7 +20,7 @@ impl Observer for Late {
     }
 }
 
-/// It is blocked for good until the run is over; the run does not notice.
+/// It blocks until the run is over, which does not affect the run.
 #[tokio::test(start_paused = true)]
 async fn a_slow_observer_delays_no_one() {
     let (give, sign) = channel();
@@ -88,7 +88,7 @@ fn counted(received: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
 
 #[tokio::test(start_paused = true)]
 async fn missed_events_are_counted() {
-    // A turn is its beginning, the pieces, its being over and its end; before the first the run begins.
+    // A turn has a start, the pieces, the end of the reply and its own end; the start of the run comes first.
     for (pieces, missed) in [
         (EVENT_QUEUE - 4, 0),
         (EVENT_QUEUE - 3, 1),
@@ -114,7 +114,7 @@ async fn missed_events_are_counted() {
         let all = 1 + pieces + 3 + 5 - usize::try_from(missed).unwrap();
         assert_eq!(counted(&received), (all, expected), "{pieces}");
     }
-    // The end of the run is missed too.
+    // The end of the run is lost too.
     let mut run = builder().build().unwrap();
     let mut events = run.events();
     feed(&mut run, EVENT_QUEUE + 100).await;
