@@ -9,7 +9,7 @@ pub fn size_title(size: Option<usize>) -> String {
     size.map_or_else(|| "whole".to_owned(), |size| size.to_string())
 }
 
-/// Returns the lines above the rows.
+/// The lines above the rows.
 pub const HEAD: &str = "\
 | payload | chunk | parser, format | arguments | MB/s | speed-up of Plaincall | allocations/KB | calls kept | text kept |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |";

@@ -357,7 +357,7 @@ fn ten_thousand_arguments_of_every_shape() {
     }
 }
 
-/// Returns the names of the calls that a run treats as reasoning, for a text in two pieces split anywhere.
+/// Checks the names of the calls that a run treats as reasoning, for a text in two pieces split anywhere.
 fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
     for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
         let mut parser = Parser::new(dialect).expect("a dialect that works");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use plaincall_call::{Arguments, json::coerce, render::flatten};
 use serde_json::{Map, Value};
 
-/// Returns a text as a number of a type, and without a schema.
+/// Checks a text as a number of a type, and without a schema.
 fn check(text: &str, whole: Option<u128>, float: Option<f64>, is_plain: bool) {
     let arguments = Arguments::from_pairs([("a", text)]).expect("an argument");
     let found = arguments.to::<BTreeMap<String, u128>>().ok();

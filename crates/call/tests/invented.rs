@@ -6,7 +6,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
-/// Returns the text that is kept after a call of `add`; it must not depend on how the text is split.
+/// Checks the text that is kept after a call of `add`; it must not depend on how the text is split.
 fn check(text: &str, expected: &str, count: u64) {
     for size in 1..=text.len().max(1) {
         let mut invented = InventedResults::default();

@@ -151,7 +151,7 @@ fn pointers() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns every number of a value in JSON notation.
+/// Collects every number of a value in JSON notation.
 fn numbers(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Number(number) => found.push(number.to_string()),

@@ -1,4 +1,4 @@
-//! Files as data: what is read, what is reported, and where.
+//! Files as data: their values, and the errors with their locations.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ struct Rule {
     reason: Option<String>,
 }
 
-/// What is reported about a file, and what is read of it all the same.
+/// Returns the errors of a file, and the values that were read nevertheless.
 fn problems(mut document: Document) -> (Vec<String>, Option<File>) {
     let file = document.read::<File>("");
     let problems = match document.finish(()) {
@@ -314,7 +314,7 @@ fn variables() {
             "${B:-two}${NONE:-three}${NONE}${A:-four}${B:-}",
             "twothreeone",
         ),
-        // What comes in is not looked through again.
+        // An inserted value is not expanded again.
         ("${TRICK}", "${A}"),
     ] {
         assert_eq!(expand(text, &variable).unwrap(), expected, "{text}");

@@ -1,4 +1,4 @@
-//! Settings: what they mean, how layers of them go together, and what is shown of them.
+//! Settings: their meaning, their layers, and their output.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,7 +15,7 @@ use plaincall_config::settings::{
 };
 use serde_json::json;
 
-/// What one table with these lines sets, over what holds for all models.
+/// Checks the effect of one table with these lines, over the settings for all models.
 fn over(all: &Model, lines: &str, expected: &Model) {
     let text = format!("[models.\"a:*\"]\n{lines}");
     let models = read_models("models.toml", &text, all).unwrap_or_else(|error| panic!("{error}"));
@@ -345,7 +345,7 @@ fn layers() {
     };
     let tree = merged(project.clone());
     let settings: Settings = tree.read().unwrap();
-    // A model is taken whole, so that a key goes to no address but its own.
+    // A model is taken as a whole, so a key is sent only to its own address.
     assert_eq!(settings.models["a"].key_env, None);
     assert_eq!(
         settings.models["b"].url,
@@ -545,7 +545,7 @@ fn settings_without_secrets() {
             "x = '6f9619ff-8b86-d011-b42d-00cf4fc964ff'",
             "x = '(not shown)'",
         ),
-        // What is no secret stays, and above all what is run.
+        // Values that are not secret are kept, in particular the commands to run.
         ("key_file = '/home/me/key'", "key_file = '/home/me/key'"),
         (
             "parameters = { key = 'string', token = 'integer?' }",

@@ -15,7 +15,7 @@ fn read<'b>(
     Ok(events)
 }
 
-/// The text of all events, and that the spans tile the bytes.
+/// Returns the text of all events, and checks that the spans tile the bytes.
 fn text(events: &[Event<'_>], length: usize) -> String {
     let mut place = 0;
     for event in events {
@@ -47,7 +47,7 @@ fn each_maximal_invalid_part_is_replaced_once_wherever_the_bytes_are_cut() {
     }
 }
 
-/// A diagnostic whose span begins long ago, with more replacements between than are remembered singly.
+/// A diagnostic whose span begins long ago, with more replacements in between than are stored individually.
 #[test]
 fn a_span_that_begins_long_ago_still_counts_the_original_bytes() {
     let cases = [
@@ -87,7 +87,7 @@ fn a_span_that_begins_long_ago_still_counts_the_original_bytes() {
     }
 }
 
-/// One after another: each has its own beginning.
+/// Several in a row: each has its own beginning.
 #[test]
 fn several_spans_that_begin_long_ago_count_the_original_bytes() {
     let invalid = b"\xFF\xE2\x82".repeat(LINE_LIMIT);
@@ -184,7 +184,7 @@ fn locations_after_a_forgotten_chunk() {
 #[test]
 fn a_forgotten_diagnostic_has_its_place() {
     let header = [b"!!!GADGET_START:A", &[0xFF; LINE_LIMIT / 3][..], b"\n"].concat();
-    // A character is begun behind it, and never completed.
+    // A character begins after it and is never completed.
     let chunk = [&header[..], b"\xE2"].concat();
     let mut parser = ByteParser::new(&Dialect::block()).unwrap();
     let mut lost = parser.feed(&chunk);
@@ -198,7 +198,7 @@ fn a_forgotten_diagnostic_has_its_place() {
     );
 }
 
-/// Far more replacements than are remembered, before and in a header that is held back: each event has its own bytes.
+/// Far more replacements than are stored, before and in a header that is held back: each event has its own bytes.
 #[test]
 fn many_replacements_keep_their_places() {
     let invalid = [0xFF; 2 * LINE_LIMIT];

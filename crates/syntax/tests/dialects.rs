@@ -170,7 +170,7 @@ fn a_refused_dialect_is_the_source_of_a_refused_call() {
     }
 }
 
-/// What each marker is for, and its text.
+/// The purpose of each marker, and its text.
 fn check_markers(dialect: &Dialect, expected: &[&str]) {
     let markers = dialect.markers().into_iter().flatten();
     let found: Vec<String> = markers

@@ -1,4 +1,4 @@
-//! All tests of the crate that use what is public, as one program.
+//! All tests of the crate that use its public interface, in one program.
 
 mod bytes;
 mod dialects;

@@ -212,7 +212,7 @@ fn a_line_at_its_limit_may_end_with_the_longest_marker() {
     }
 }
 
-/// The words that records and JSON use.
+/// The words in logs and JSON.
 #[test]
 fn everything_has_its_name() {
     let names = [Syntax::Block, Syntax::Emoji].map(Syntax::name);
@@ -237,7 +237,7 @@ fn everything_has_its_name() {
     assert_eq!(content, expected);
 }
 
-/// The near misses of a text, each as it is written there and as it is meant.
+/// Checks the near misses of a text, each with the intended marker.
 fn check_near(dialect: &Dialect, text: &str, expected: &[&str]) {
     let found = near_misses(text, dialect).into_iter().flatten();
     let found = found.map(|near| format!("{} for {}", &text[near.span.range()], near.suggestion));
@@ -254,16 +254,16 @@ fn near_misses_in_corners() {
             r"!!!GADGET_START\:A",
             &["!!!GADGET_START for !!!GADGET_START:"][..],
         ),
-        // What is escaped is passed over as a whole, and nothing behind it.
+        // Escaped text is skipped as a whole, and nothing after it.
         (block().escaped().start("<<call→"), r"<<call\→x", &[]),
         (
             block().escaped(),
             r"!!!ARG\:!!!arg:",
             &["!!!arg: for !!!ARG:"],
         ),
-        // Nothing is looked for inside a whole marker.
+        // There is no near miss inside a whole marker.
         (block().start("<<END").end("end"), "<<END", &[]),
-        // Only blanks are passed over together.
+        // Only blanks are skipped together.
         (
             block(),
             " x !!!gadget_end",
@@ -273,7 +273,7 @@ fn near_misses_in_corners() {
         // Blanks count between the characters of a marker, and not before it.
         (block(), " !!!ARG:x", &[]),
         (block().start("<< GO"), "<< go", &["<< go for << GO"]),
-        // The marker that shares more words is meant, and the longer one.
+        // The marker that shares more words is the intended one, and the longer one.
         (
             block(),
             "!!!THE_GADGET_START:A",
@@ -299,7 +299,7 @@ fn long_texts_take_linear_time() {
     assert_eq!(found, []);
 }
 
-/// If each were looked at with all the others behind it, this would take many minutes.
+/// Comparing each with all others after it would take many minutes.
 #[test]
 fn blanks_with_which_a_marker_may_begin_are_walked_over_together() {
     let blanks = " ".repeat(1 << 19);

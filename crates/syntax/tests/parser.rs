@@ -1,4 +1,4 @@
-//! What a program may rely on beside the events.
+//! Properties of the parser beside its events.
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
@@ -13,7 +13,7 @@ use plaincall_syntax::{
     NearMiss, Parser, Piece, RenderError, Span,
 };
 
-/// That these traits hold is shown by compiling.
+/// Compiling shows that these traits hold.
 #[test]
 fn public_types_can_be_sent_shared_and_printed() {
     fn check<T: Send + Sync + Debug>() {}
@@ -54,7 +54,7 @@ fn a_clone_continues_at_the_parser_s_position() {
 
 const CALLS: &str = "a!b\n!!!GADGET_START:A\n!!!ARG:x\n1\r\n!!!ARG:y\n!!!GADGET_END\nAfter it.";
 
-/// `for_each` and the like take them on a way of their own.
+/// `for_each` and similar methods use a separate path.
 #[test]
 fn events_taken_at_once_are_those_taken_one_by_one() {
     let parser = Parser::new(&Dialect::block()).unwrap();
@@ -135,7 +135,7 @@ fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
     }
 }
 
-/// What is held may then begin elsewhere than where it was waited for.
+/// The held text may then begin at another position than expected.
 #[test]
 fn after_a_forgotten_iterator_both_paths_say_the_same() {
     let dialect = Dialect::block().start("aac").end("ab").arg("ccc");
@@ -155,7 +155,7 @@ fn after_a_forgotten_iterator_both_paths_say_the_same() {
     assert_eq!(stray(parser), 1);
 }
 
-/// What was held comes first; what is in the chunk is borrowed from there.
+/// Held text comes first; text of the chunk is borrowed from it.
 #[test]
 fn only_what_was_held_is_copied() {
     let parser = Parser::new(&Dialect::block()).unwrap();
@@ -178,7 +178,7 @@ fn a_piece_is_its_text_however_it_is_kept() {
         &"é".repeat(31),
     ] {
         let text = format!("<!{text}");
-        // Borrowed, copied and, of what was held, one that never was in this chunk.
+        // Borrowed text, copied text, and held text that was never in this chunk.
         let mut parser = Parser::new(&Dialect::block().start("<!!").end("<!?")).unwrap();
         let mut pieces: Vec<Piece<'_>> = Vec::new();
         for event in parser.feed(&text) {

@@ -1,4 +1,4 @@
-//! Chunks that are written, read again.
+//! Chunks that are written, and read again.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -21,7 +21,7 @@ const HEAD: ChunkHead<'_> = ChunkHead {
     includes_usage: false,
 };
 
-/// What the writer writes, without what all chunks have in common.
+/// Checks the output of the writer, without the common parts of all chunks.
 #[track_caller]
 fn check(
     head: &ChunkHead<'_>,
@@ -39,7 +39,7 @@ fn check(
         .map(|data| data.strip_prefix(common).expect("the common part"))
         .collect();
     assert_eq!(rest, expected);
-    // It is also how this crate itself would write what it reads.
+    // The serializer of this crate writes the same.
     for data in &data {
         let chunk = ChatCompletionChunk::read(data)
             .expect("a chunk")
@@ -148,11 +148,11 @@ fn little_is_kept_for_the_next_chunk() {
         (text.matches("\":\"b").count(), text.len())
     };
     let mut writer = ChunkWriter::new(&HEAD, 0);
-    // Ever new names.
+    // New names each time.
     for number in 0..1000 {
         carry(&mut writer, &format!("n{number}"), "b");
     }
-    // A name that comes again has its later value, unless that is too long.
+    // A repeated name gets its later value, unless that is too long.
     for (length, count, most) in [
         (1, 256, 20_000),
         (900_000, 256, 2_800_000),
@@ -163,7 +163,7 @@ fn little_is_kept_for_the_next_chunk() {
         let (fields, bytes) = written(&mut writer);
         assert_eq!(fields, 3 * count);
         assert!(bytes < most && bytes + 200_000 > most, "{bytes}");
-        // What has gone out makes room.
+        // Fields that were written make room for others.
         carry(&mut writer, "n0", "b");
         assert_eq!(written(&mut writer).0, 3);
     }

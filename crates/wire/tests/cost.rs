@@ -1,4 +1,4 @@
-//! What reading and writing cost: memory that is asked for, and time that grows with the length alone.
+//! The costs of reading and writing: allocations, and time that grows only with the length.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -66,7 +66,7 @@ fn a_chunk_that_is_read_asks_for_memory_once() {
     assert_eq!(count, 1000);
 }
 
-/// What is asked for grows with the logarithm of the length, so nothing is copied again for each piece.
+/// The number of allocations grows with the logarithm of the length, so no piece causes another copy.
 #[test]
 fn a_line_in_many_pieces_is_collected_in_place() {
     let limits = Limits {
@@ -81,7 +81,7 @@ fn a_line_in_many_pieces_is_collected_in_place() {
     });
     assert!(count < 40, "{count}");
     assert!(decoder.feed(b"x").next().expect("an error").is_err());
-    // A line that is too long is not taken in, however it comes.
+    // A line that is too long is rejected, however it is split.
     let long = vec![b'x'; 4 << 20];
     let mut decoder = Decoder::new().limits(limits);
     let count = allocations(|| assert!(decoder.feed(&long).next().expect("an error").is_err()));
@@ -110,7 +110,7 @@ fn many_lines_of_data_are_collected_in_place() {
     assert_eq!(event.data.len(), 2 * 1_000_000 - 1);
 }
 
-/// Many unknown fields, carried again and again without a chunk that takes them along: a part of them is kept.
+/// Many unknown fields, repeated without a chunk that could carry them: a part of them is kept.
 #[test]
 fn many_unknown_fields_are_carried_in_one_pass() {
     let fields: Vec<_> = (0..20_000)

@@ -1,4 +1,4 @@
-//! JSON texts as they are written.
+//! JSON texts in their exact form.
 
 use plaincall_wire::write;
 
@@ -8,7 +8,7 @@ fn check(text: &str) {
 
 #[test]
 fn texts_are_written_as_everybody_writes_them() {
-    // Every character below 300, alone and at each place of a word.
+    // Every character below 300, alone and at each position of a word.
     for c in (0..300).filter_map(char::from_u32) {
         for place in 0..20 {
             check(&format!(

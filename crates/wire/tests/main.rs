@@ -1,4 +1,4 @@
-//! All tests of the crate that use what is public, as one program.
+//! All tests of the crate that use its public interface, in one program.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

@@ -1,4 +1,4 @@
-//! Pages for people that come in the place of an answer.
+//! Web pages instead of an answer.
 
 use plaincall_wire::page_title;
 

@@ -90,7 +90,7 @@ fn a_message_does_not_quote_a_whole_text() {
     assert!(error.message.ends_with("éé\""), "{error}");
 }
 
-/// Reads the bytes as everything there is. What can be read can be written, read again and is the same.
+/// Reads the bytes as every type. A value that can be read can be written, and reads back as the same value.
 fn read_all(bytes: &[u8]) {
     macro_rules! read_each {
         ($($kind:ident),*) => { $(
@@ -142,7 +142,7 @@ fn depth_and_size_do_no_harm() {
             read_all(body.as_bytes());
         }
     }
-    // What is passed on may be as deep as it likes.
+    // Forwarded fields may have any depth.
     let body = format!(r#"{{"messages":[],"x":{}}}"#, deep("[", "", "]"));
     let request: ChatCompletionRequest = read(body.as_bytes()).expect("a request");
     assert_eq!(write(&request), body);

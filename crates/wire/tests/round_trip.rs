@@ -1,4 +1,4 @@
-//! What is read is written as it was: every field, in its order.
+//! A value is written as it was read: every field, in its order.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -12,7 +12,7 @@ use plaincall_wire::openai::{
 use plaincall_wire::{read, write};
 use serde_json::Value;
 
-/// The same JSON with the same order of keys, without blanks and needless escapes.
+/// Returns the same JSON with the same order of keys, without blanks and unnecessary escapes.
 fn normal(json: &str) -> String {
     let value: Value = serde_json::from_str(json).expect("JSON");
     value.to_string()
@@ -54,7 +54,7 @@ fn responses() {
         check!(&name, &json, MessageResponse);
     }
     for (name, json) in folder("response") {
-        // Its figures are not those of the API; they come back as the numbers they stand for.
+        // Its figures are not those of the API; they are written as numbers.
         if name == "null-choices.json" {
             continue;
         }
@@ -100,7 +100,7 @@ fn figures_that_are_no_counts_are_understood() {
     );
 }
 
-/// A text is read as a request and written.
+/// Reads a text as a request and writes it.
 #[track_caller]
 fn check_request(json: &str, expected: &str) {
     let request: ChatCompletionRequest = read(json.as_bytes()).expect("a request");
@@ -109,7 +109,7 @@ fn check_request(json: &str, expected: &str) {
 
 #[test]
 fn odd_objects() {
-    // Digits, blanks within unknown values, keys that stand twice.
+    // Digits, blanks within unknown values, duplicate keys.
     check_request(
         r#" {"a" : [1.0,  2e1, 123456789012345678901234567890], "messages":[], "b":{"x":1,"x":2}, "a":0}"#,
         r#"{"a":[1.0,  2e1, 123456789012345678901234567890],"messages":[],"b":{"x":1,"x":2},"a":0}"#,

@@ -21,7 +21,7 @@ fn line(name: Option<&str>, data: &str) -> String {
     format!("{}|{data}", name.unwrap_or("-"))
 }
 
-/// The events of these pieces, then what came after the last of them, then the error if there is one.
+/// Returns the events of these pieces, then those after the last piece, then the error if there is one.
 fn decode<'c>(limits: Limits, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
     let mut decoder = Decoder::new().limits(limits);
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ fn decode<'c>(limits: Limits, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec
     found
 }
 
-/// A reader of whole streams that follows the words of the standard one after another.
+/// A reader of complete streams that follows the standard step by step.
 fn oracle(stream: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stream).into_owned();
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
@@ -155,7 +155,7 @@ fn streams_of_servers_at_every_split() {
     }
 }
 
-/// Pieces of these sizes, over and over.
+/// Pieces of these sizes, repeatedly.
 fn chunks<'b>(mut bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let mut pieces = Vec::new();
     for size in sizes.iter().cycle() {
@@ -169,7 +169,7 @@ fn chunks<'b>(mut bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     pieces
 }
 
-/// Streams of what means something in one, and of junk.
+/// Streams of meaningful parts and arbitrary data.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let words: &[&[u8]] = &[
         b"data",

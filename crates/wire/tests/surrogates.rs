@@ -1,11 +1,11 @@
-//! Halves of surrogate pairs: replaced where they stand alone, joined where an event cut a pair.
+//! Halves of surrogate pairs: replaced if they are alone, joined if an event split a pair.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use plaincall_wire::{SurrogateJoiner, read, replace_lone_surrogates};
 
-/// Texts with halves, and what becomes of them.
+/// Texts with halves, and their results.
 #[test]
 fn lone_halves_become_a_replacement_character() {
     let rows = [
@@ -32,7 +32,7 @@ fn lone_halves_become_a_replacement_character() {
             r#"{"a": "x\"\ud83d" , "b":"\""}"#,
             r#"{"a": "x\"\ufffd" , "b":"\""}"#,
         ),
-        // What is no JSON is not looked at further than that.
+        // Invalid JSON is not read further.
         (r#""\ud83"#, r#""\ud83"#),
         (r"\ud83d", r"\ud83d"),
         (r#""\ud83d"#, r#""\ud83d"#),
@@ -51,7 +51,7 @@ fn lone_halves_become_a_replacement_character() {
     ));
 }
 
-/// What the events of a stream become.
+/// Checks the texts of a stream's events.
 #[test]
 fn pairs_are_joined_over_events() {
     let rows: [(&[&str], &[&str]); 8] = [
@@ -96,12 +96,12 @@ fn pairs_are_joined_over_events() {
                 r#"{"content":"\ud83d\ude00"}"#,
             ],
         ),
-        // Halves of different fields do not belong together.
+        // Halves in different fields do not belong together.
         (
             &[r#"{"reasoning":"\ud83d"}"#, r#"{"content":"\ude00"}"#],
             &[r#"{"reasoning":""}"#, r#"{"content":"\ufffd"}"#],
         ),
-        // Two pairs, each cut.
+        // Two pairs, both split.
         (
             &[
                 r#"{"text":"\ud83d"}"#,
@@ -127,7 +127,7 @@ fn pairs_are_joined_over_events() {
     }
 }
 
-/// A text as JavaScript writes its JSON: halves as escapes, all else as it is.
+/// A text as JavaScript writes its JSON: halves as escapes, everything else unchanged.
 fn as_node_writes(units: &[u16]) -> String {
     let mut json = String::from('"');
     for character in char::decode_utf16(units.iter().copied()) {
@@ -143,7 +143,7 @@ fn as_node_writes(units: &[u16]) -> String {
     json + "\""
 }
 
-/// However a text is cut between UTF-16 units, what is read is the text.
+/// A text that is split anywhere between UTF-16 units reads as the same text.
 #[test]
 fn a_text_that_was_cut_anywhere_is_read_whole() {
     let text = "🛠️[say hi]😀\\ud83d\"\n🛠️[/end] 👨‍👩‍👧 \\";

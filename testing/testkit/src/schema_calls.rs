@@ -361,7 +361,7 @@ fn members(
     Value::Object(found)
 }
 
-/// Returns the texts of a value: parts by pointers, or JSON.
+/// Appends the texts of a value: parts by pointers, or JSON.
 fn write(
     pointer: &str,
     value: &Value,

@@ -116,7 +116,7 @@ impl Scene {
         assert_eq!(found, expected, "{tool} {arguments:?}");
     }
 
-    /// Returns whether the outcome of the call contains each of the parts.
+    /// Asserts that the outcome of the call contains each of the parts.
     pub(crate) async fn check_parts(&self, tool: &str, arguments: &[(&str, &str)], parts: &[&str]) {
         let found = self.call(tool, arguments).await;
         for part in parts {

@@ -90,7 +90,7 @@ async fn names_of_several_servers() {
     check_names(&responder, &["a", "b"], &["a_x"], ("a", &["x"]), &["a_x_2"]).await;
 }
 
-/// Returns the output, or the error and the output.
+/// The output, or the error and the output.
 type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
 
 #[tokio::test]

@@ -54,7 +54,7 @@ struct Add {
     b: i64,
 }
 
-/// Returns this many lines.
+/// Requests this many lines.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "schemars")]
 struct Big {

@@ -159,7 +159,7 @@ fn whole() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Returns pointers to all schemas in a schema, including itself.
+/// Collects pointers to all schemas in a schema, including itself.
 fn places(schema: &Value, at: &str, found: &mut Vec<String>) {
     let Some(keywords) = schema.as_object() else {
         return;

@@ -121,7 +121,7 @@ fn lines_of_comments_are_joined_where_they_are_prose() {
     description::<Silent>("");
 }
 
-/// Returns the schema of a type, and the usage of its emoji calls.
+/// Checks the schema of a type, and the usage of its emoji calls.
 fn form<T: JsonSchema>(usage: &str, schema: &Value) {
     let tool = ToolSpec::of::<T>("t");
     assert_eq!(tool.check(), Ok(()), "{schema}");

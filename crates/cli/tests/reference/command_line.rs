@@ -77,7 +77,7 @@ pub(super) fn page() -> String {
     text
 }
 
-/// Returns the options under one heading, and the commands that have them.
+/// The options under one heading, and the commands that have them.
 struct Group<'a> {
     heading: &'a str,
     commands: Vec<String>,
@@ -238,7 +238,7 @@ fn item(arg: &Arg) -> String {
     help
 }
 
-/// Returns paragraphs on separate lines.
+/// Appends paragraphs on separate lines.
 fn paragraphs(text: &mut String, help: Option<&StyledStr>) {
     let Some(help) = help else {
         return;

@@ -109,7 +109,7 @@ fn check_call(name: &str, events: &[Value], number: usize, call: &Value) {
     assert_eq!(call["open"].is_null(), !result.is_null(), "{place}");
 }
 
-/// Returns the text of each reply outside its calls, and its calls in order, each once. Calls of subagents are not
+/// Checks the text of each reply outside its calls, and its calls in order, each once. Calls of subagents are not
 /// included.
 fn check_replies(name: &str, events: &[Value], data: &Value) {
     let turns = data["turns"].as_array().unwrap();

@@ -6,7 +6,7 @@ use reqwest::Method;
 
 use crate::serving::test_gateway::{TestGateway, completion, request};
 
-/// Returns the status for a page of `https://here.example`, and the origin that may read the response.
+/// Checks the status for a page of `https://here.example`, and the origin that may read the response.
 async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u16, Option<&str>)) {
     let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
     let gateway = TestGateway::before(&server, |config| {

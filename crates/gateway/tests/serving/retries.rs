@@ -18,7 +18,7 @@ fn busy(status: u16, retry_after: Option<&str>) -> Script {
     }
 }
 
-/// Returns the status for the client, and the number of requests at the server.
+/// Checks the status for the client, and the number of requests at the server.
 async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected: (u16, usize)) {
     let server = ModelServer::start(scripts.clone()).await;
     let gateway = TestGateway::before(&server, set).await;

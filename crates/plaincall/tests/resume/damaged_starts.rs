@@ -52,7 +52,7 @@ async fn is_asked(scene: &Scene, path: &Path, call: u32, at: &str) -> bool {
     is_asked
 }
 
-/// Returns every start of a call of `send` in the scene.
+/// Checks every start of a call of `send` in the scene.
 async fn check(scene: Scene) {
     let folder = folder();
     let (whole, _) = reference(&scene, &folder.path().join("whole")).await;

@@ -26,7 +26,7 @@ fn joined<'e>(events: impl Iterator<Item = Event<'e>>, out: &mut Vec<(u8, String
     }
 }
 
-/// The text in chunks of `size` bytes, or of a little more where that would cut a character.
+/// Splits the text into chunks of `size` bytes, or slightly more at a character boundary.
 fn chunks(text: &str, size: usize) -> Vec<&str> {
     let mut chunks = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What the parser asks of memory, counted by the allocator: nothing for a delta, a bounded room for what it holds.
+//! The memory of the parser, counted by the allocator: none for a delta, and a bounded amount for held text.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -11,17 +11,17 @@ use plaincall_syntax::{
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
-/// The sizes of chunks, in bytes; the last takes every text here whole.
+/// The chunk sizes, in bytes; with the last one, every text is one chunk.
 const CHUNKS: [usize; 4] = [1, 4, 64, usize::MAX];
 
-/// What a parser may hold at most, in bytes: itself and its own part of the heap, for bytes the places of what is no
-/// UTF-8 too. The compiled markers, which all its clones share, are counted apart.
+/// The maximum memory of a parser, in bytes: the parser and its part of the heap; for bytes also the positions of
+/// invalid UTF-8. Compiled markers, which clones share, are counted separately.
 const STATE_LIMIT: usize = 4096 + LINE_LIMIT;
-/// What the compiled markers take at most, in bytes: those of the longest markers that are allowed, with a key, reasoning
-/// and the escape, in both syntaxes at once. The default ones take half of it.
+/// The maximum memory of compiled markers, in bytes: the longest allowed markers, with a key, reasoning and the
+/// escape, in both syntaxes. The default markers take half of it.
 const MARKERS_LIMIT: usize = 7 * 1024;
 
-/// How often memory was asked for, and the most that was held at a time beyond what was held before, in bytes.
+/// The number of allocations, and the maximum additional memory, in bytes.
 #[derive(Debug)]
 struct Asked {
     count: u64,
@@ -128,7 +128,7 @@ impl Markers {
         }
     }
 
-    /// A call whose header and pointer lines are `width` bytes longer than they must be, and the value.
+    /// A call whose header and pointer lines are `width` bytes longer than necessary, and its value.
     fn call(&self, width: usize, value: &str) -> String {
         let name = "n".repeat(1 + width);
         let open = if self.argument.is_empty() {
@@ -139,15 +139,15 @@ impl Markers {
         format!("{open}{value}\n{}\n", self.end)
     }
 
-    /// The beginning of a call up to its value.
+    /// The beginning of a call, up to its value.
     fn opened(&self) -> String {
         let call = self.call(0, "");
         let end = call.rfind(&self.end).expect("an end marker") - 1;
         call[..end].to_owned()
     }
 
-    /// Text that is content in every position: every beginning of every marker but the whole ones, line ends of
-    /// both kinds, characters of all widths, backslashes.
+    /// Text that is content in every position: every proper prefix of every marker, both kinds of line ends,
+    /// characters of all widths, backslashes.
     fn awkward(&self) -> String {
         let mut text = "plain words, é ü \u{1F680} \\ ".to_owned();
         for marker in &self.all {
@@ -203,8 +203,8 @@ enum Content {
     Reasoning,
 }
 
-/// Long content of this kind comes in chunks of `size` bytes: but for the first stretch, in which the room for what is
-/// held is made, nothing is asked for.
+/// Long content of this kind arrives in chunks of `size` bytes. After the first part, in which the buffer is
+/// allocated, there are no allocations.
 fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Markers, content: Content, size: usize) {
     let opening = match content {
         Content::Text => String::new(),
@@ -228,7 +228,7 @@ fn check_deltas<D: AnyParser>(dialect: &Dialect, written: &Markers, content: Con
     };
     let first = asked(|| feed(&mut parser, plain.as_bytes(), size, &mut see));
     assert_eq!(first.count, 0, "plain content");
-    // The room for what is held is made once, by doubling.
+    // The buffer is allocated once, by doubling.
     let room = asked(|| {
         for size in CHUNKS {
             feed(&mut parser, awkward.as_bytes(), size, &mut see);
@@ -265,7 +265,7 @@ fn a_delta_asks_for_no_memory() {
     }
 }
 
-/// A call whose lines are `width` bytes longer than needed: the fifth in a row asks at most `most` times for memory.
+/// A call whose lines are `width` bytes longer than necessary: the fifth in a row makes at most `most` allocations.
 fn check_call<D: AnyParser>(
     dialect: &Dialect,
     written: &Markers,
@@ -296,7 +296,7 @@ fn a_call_asks_at_most_once_for_each_long_line() {
         let longest = written.start.len().max(written.argument.len());
         for size in CHUNKS {
             println!("{name} in chunks of {size}");
-            // A line of at most 31 bytes, marker and line end included, is kept without the heap.
+            // A line of at most 31 bytes, including marker and line end, does not use the heap.
             let short = 29_usize.saturating_sub(longest);
             let is_inline = longest <= 29;
             let most = if is_inline || size == usize::MAX {
@@ -313,11 +313,11 @@ fn a_call_asks_at_most_once_for_each_long_line() {
     }
 }
 
-/// So much is put on top of what is held, so that it is the most that is ever held; far more than any event has.
+/// The size that is added to held text to make it the maximum; far more than any event has.
 const BALLAST: usize = 1 << 20;
 
-/// What the parser that `open` makes holds between the chunks of `text`, at most: its own bytes and the heap's. What
-/// events hold is theirs.
+/// Returns the maximum memory of the parser that `open` creates, between the chunks of `text`: its own bytes and
+/// those on the heap. Memory of events is not included.
 fn held<D: AnyParser>(open: impl FnOnce() -> D, text: &[u8], size: usize) -> usize {
     let weigh = || drop(black_box(Vec::<u8>::with_capacity(BALLAST)));
     let heap = asked(|| {
@@ -373,7 +373,7 @@ fn held_text_is_bounded() {
     assert!(from_text.max(from_bytes) <= STATE_LIMIT && markers <= MARKERS_LIMIT);
 }
 
-/// Texts that make a parser hold as much as it ever does.
+/// Texts that make a parser hold the maximum.
 fn worst_texts(written: &Markers) -> Vec<(&'static str, Vec<u8>)> {
     let opened = written.opened();
     let line = "l".repeat(LINE_LIMIT);

@@ -1,4 +1,4 @@
-//! The payloads: what servers and clients send, after their public documentation.
+//! Payloads of servers and clients, from their public documentation.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The data of a stream's events.
+/// Returns the data of a stream's events.
 #[allow(dead_code, reason = "not every test reads streams")]
 pub(crate) fn data_of(stream: &str) -> Vec<String> {
     let mut decoder = Decoder::new();
