@@ -79,8 +79,8 @@ impl<E: Encoder> Exchange<E> {
 
     fn write_end(&mut self, next: Next) -> Next {
         match &next {
-            Next::Done => self.reply.out.done(),
-            Next::Failed(error) => self.reply.out.error(error),
+            Next::Done => self.reply.sink_mut().done(),
+            Next::Failed(error) => self.reply.sink_mut().error(error),
             Next::Repair(_) => {}
         }
         next
@@ -90,25 +90,25 @@ impl<E: Encoder> Exchange<E> {
     pub fn whole(&mut self, completion: ChatCompletion<'_>) -> Next {
         let next = self.reply.whole(&completion);
         if next == Next::Done {
-            self.reply.out.answer(completion);
+            self.reply.sink_mut().answer(completion);
         }
         self.write_end(next)
     }
 
     /// Takes the bytes that can be sent to the client now.
     pub fn take(&mut self) -> Vec<u8> {
-        self.reply.out.take()
+        self.reply.sink_mut().take()
     }
 
     /// Returns whether output has been produced, so that the status can no longer change.
     pub fn has_begun(&self) -> bool {
-        self.reply.out.has_begun()
+        self.reply.sink().has_begun()
     }
 
     /// Returns an event without content if a call or a repair round keeps the client waiting.
     pub fn keep_alive(&self) -> Option<Vec<u8>> {
         let is_holding = self.has_begun() && self.reply.is_holding();
-        is_holding.then(|| self.reply.out.keep_alive())
+        is_holding.then(|| self.reply.sink().keep_alive())
     }
 
     /// Returns the counters so far.

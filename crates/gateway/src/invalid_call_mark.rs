@@ -1,9 +1,11 @@
 //! The mark of a reply that ended before an invalid call (`spec/gateway.md` 5).
 
+use plaincall_call::{CallError, ToolCall};
+
 use crate::key::Secret;
 
-/// The error of the call before which a reply ended. It is encoded as whitespace after the arguments of the last sent call, which
-/// JSON ignores, so that the next request can report it to the model.
+/// The error of the call before which a reply ended. It is encoded in the id of the last sent call, which every client sends
+/// back, so that the next request can report it to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidCallMark {
     /// No allowed tool has its name.
@@ -14,38 +16,59 @@ pub(crate) enum InvalidCallMark {
     Form,
 }
 
-/// The number of characters of a mark. They hold 24 bits, which do not occur by chance.
-const LENGTH: usize = 12;
-const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+/// The number of characters of a mark. They hold 31 bits, which do not occur by chance.
+const LENGTH: usize = 6;
 
 impl InvalidCallMark {
     const ALL: [Self; 3] = [Self::UnknownTool, Self::Arguments, Self::Form];
 
-    pub(crate) fn mark(self, secret: &Secret, id: &str) -> String {
-        let digest = secret.digest(&[b"cut", id.as_bytes(), &[self as u8]]);
-        let blank = |byte: &u8| BLANKS.get(usize::from(byte & 3)).copied().unwrap_or(' ');
-        digest.iter().take(LENGTH).map(blank).collect()
+    pub(crate) fn of(call: &ToolCall, error: &CallError) -> Self {
+        match error {
+            CallError::UnknownTool(_) => Self::UnknownTool,
+            CallError::Arguments(_) if call.parse_error.is_none() => Self::Arguments,
+            _ => Self::Form,
+        }
     }
 
-    /// Finds the mark at the end of these arguments of the call with this id.
-    pub(crate) fn find(secret: &Secret, id: &str, arguments: &str) -> Option<Self> {
-        let begin = arguments.len().checked_sub(LENGTH)?;
-        let end = arguments
-            .get(begin..)
-            .filter(|end| end.chars().all(|c| BLANKS.contains(&c)))?;
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.mark(secret, id) == end)
+    /// Returns this id of a call with the mark at its end.
+    pub(crate) fn mark(self, secret: &Secret, id: &str) -> String {
+        let (begin, _) = split(id).unwrap_or((id, ""));
+        begin.to_owned() + self.place(&word(secret, begin))
+    }
+
+    /// Finds the mark in the id of a call.
+    pub(crate) fn find(secret: &Secret, id: &str) -> Option<Self> {
+        let (begin, end) = split(id)?;
+        let word = word(secret, begin);
+        Self::ALL.into_iter().find(|kind| kind.place(&word) == end)
+    }
+
+    fn place(self, word: &str) -> &str {
+        let from = LENGTH * self as usize;
+        word.get(from..from + LENGTH).unwrap_or_default()
+    }
+
+    pub(crate) fn problem(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "named no available tool",
+            Self::Arguments => "had invalid arguments",
+            Self::Form => "was incomplete or malformed",
+        }
     }
 
     pub(crate) fn sentence(self) -> String {
-        let problem = match self {
-            Self::UnknownTool => "which named no available tool",
-            Self::Arguments => "which had invalid arguments",
-            Self::Form => "which was incomplete or malformed",
-        };
+        let problem = self.problem();
         format!(
-            "\nYour reply was stopped before its next call, {problem}. That call was not executed. If you still need it, write it again, corrected.\n"
+            "\nYour reply was stopped before its next call, which {problem}. That call was not executed. If you still need it, write it again, corrected.\n"
         )
     }
+}
+
+fn split(id: &str) -> Option<(&str, &str)> {
+    id.split_at_checked(id.len().checked_sub(LENGTH)?)
+}
+
+/// Returns the marks of all kinds for the beginning of an id, one after another.
+fn word(secret: &Secret, begin: &str) -> String {
+    secret.word(&[b"cut", begin.as_bytes()])
 }

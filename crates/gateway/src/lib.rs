@@ -23,6 +23,7 @@ mod settings;
 mod tool_cache;
 mod tools;
 mod translate;
+mod unreadable_call;
 
 pub mod translation {
     //! The core of the gateway, without I/O.

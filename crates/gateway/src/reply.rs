@@ -8,6 +8,7 @@
 //!    └──────────────────────────── the next round ◄──────────────────────────┘
 //! ```
 
+mod held_call;
 mod native;
 mod open_call;
 pub(crate) mod plan;
@@ -28,14 +29,17 @@ use plaincall_wire::openai::{
 use crate::api::encoder::ResponseSink;
 use crate::counts::Counts;
 use crate::error::GatewayError;
+use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::{CallIds, Secret};
+use crate::reply::held_call::HeldCall;
 use crate::reply::native::NativeCall;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::reply::repair::{RepairReason, invalid_call_mark, without_call};
+use crate::reply::repair::{RepairReason, without_call};
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
 use crate::tools::Choice;
+use crate::unreadable_call;
 
 /// Converts a model's reply and writes it to a [`ResponseSink`] in pieces.
 ///
@@ -87,7 +91,7 @@ pub struct Reply<O> {
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
     counts: Counts,
-    pub(crate) out: O,
+    out: HeldCall<O>,
 }
 
 /// One answer of the model: the first, or that of a repair round.
@@ -189,19 +193,26 @@ impl<O: ResponseSink> Reply<O> {
             usage: None,
             settled: None,
             counts: Counts::of_changed(&plan.changed),
+            out: HeldCall::new(
+                out,
+                plan.mode == ReplyMode::Calls && !plan.streams_arguments(),
+            ),
             plan,
-            out,
         }
+    }
+
+    pub(crate) fn sink(&self) -> &O {
+        &self.out.out
     }
 
     /// Returns the sink, for example to take its output.
     pub fn sink_mut(&mut self) -> &mut O {
-        &mut self.out
+        &mut self.out.out
     }
 
     /// Returns the sink.
     pub fn into_sink(self) -> O {
-        self.out
+        self.out.out
     }
 
     /// Returns the counters so far.
@@ -299,7 +310,8 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Returns whether a call or a repair round keeps the client waiting.
     pub(crate) fn is_holding(&self) -> bool {
-        !self.is_settled() && (matches!(self.round.open, Some(Opened::Held)) || self.repairs > 0)
+        let is_holding = self.out.is_holding() || matches!(self.round.open, Some(Opened::Held));
+        !self.is_settled() && (is_holding || self.repairs > 0)
     }
 
     /// Returns whether the result of the round is known, so that only the usage may follow.
@@ -371,7 +383,7 @@ impl<O: ResponseSink> Reply<O> {
                     self.out.usage(&spent);
                 }
             }
-            Next::Failed(_) => {}
+            Next::Failed(_) => self.out.release(),
         }
         self.settled = Some(next.clone());
         next
@@ -528,6 +540,12 @@ impl<O: ResponseSink> Reply<O> {
                 let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
                 let is_closed = streamed.close(&call, arguments);
                 streamed.flush(&mut self.out);
+                if let (false, Err(error)) = (is_closed, bound) {
+                    let reason = unreadable_call::reason(&call, error, &self.plan.compiled);
+                    let id = &self.last_id;
+                    let end = unreadable_call::ending(&self.plan.secret, id, &call.name, &reason);
+                    self.out.arguments(self.sent - 1, &end);
+                }
                 is_closed
             }
             (Opened::Held, Ok(bound)) => {
@@ -590,9 +608,8 @@ impl<O: ResponseSink> Reply<O> {
             }
             Before::Invalid(call, invalid) => {
                 if self.plan.guard().mentions(&call.name).is_none() {
-                    let mark =
-                        invalid_call_mark(&call, &invalid).mark(&self.plan.secret, &self.last_id);
-                    self.out.arguments(self.sent - 1, &mark);
+                    let mark = InvalidCallMark::of(&call, &invalid);
+                    self.out.mark(|id| mark.mark(&self.plan.secret, id));
                 }
             }
         }

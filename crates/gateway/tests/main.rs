@@ -2,6 +2,7 @@
 
 use plaincall_gateway::ModelSettings;
 
+mod invalid_calls;
 mod messages;
 mod native;
 mod replies;

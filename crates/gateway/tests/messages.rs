@@ -11,7 +11,7 @@
     reason = "tables of JSON, and one rule after another"
 )]
 
-mod model;
+pub(crate) mod model;
 mod replies;
 mod requests;
 mod serving;

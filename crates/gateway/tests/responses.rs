@@ -6,7 +6,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-mod model;
+pub(crate) mod model;
 mod output;
 mod requests;
 mod served;

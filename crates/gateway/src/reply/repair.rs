@@ -6,16 +6,7 @@ use plaincall_call::{
 };
 
 use crate::error::GatewayError;
-use crate::invalid_call_mark::InvalidCallMark;
 use crate::reply::plan::ReplyPlan;
-
-pub(super) fn invalid_call_mark(call: &ToolCall, error: &CallError) -> InvalidCallMark {
-    match error {
-        CallError::UnknownTool(_) => InvalidCallMark::UnknownTool,
-        CallError::Arguments(_) if call.parse_error.is_none() => InvalidCallMark::Arguments,
-        _ => InvalidCallMark::Form,
-    }
-}
 
 /// The reason for a repair round.
 pub(super) struct RepairReason {

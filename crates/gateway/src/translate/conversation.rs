@@ -18,6 +18,7 @@ use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::Secret;
 use crate::tools::OfferedTools;
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, joined};
+use crate::unreadable_call::UnreadableCall;
 
 const LABEL: &str = "\nThe user writes:\n\n";
 
@@ -34,6 +35,8 @@ pub(super) struct Conversation<'o, 'r> {
     calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
     /// The reason if the last turn ended before an invalid call.
     invalid_call: Option<InvalidCallMark>,
+    /// The ids of the last turn's calls that were sent with unreadable arguments, and the messages about them.
+    unreadable: Vec<(Cow<'r, str>, String)>,
     /// The results of those calls.
     results: Vec<ResultMessage<'r>>,
     /// Parts of results other than text, such as images.
@@ -56,6 +59,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             messages: Vec::new(),
             calls: Vec::new(),
             invalid_call: None,
+            unreadable: Vec::new(),
             results: Vec::new(),
             other_parts: Vec::new(),
         }
@@ -150,7 +154,15 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     fn take_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
         let calls = std::mem::take(&mut self.calls);
-        let given = std::mem::take(&mut self.results);
+        let mut given = std::mem::take(&mut self.results);
+        for (id, message) in self.unreadable.drain(..) {
+            // The client's error describes the arguments that the gateway made unreadable.
+            let id = Untrusted::new(id);
+            given.retain(|result| result.id != id);
+            let result = ResultMessage::new(Untrusted::new(""), id);
+            let result = result.output(Untrusted::new(message));
+            given.push(result.status(CallStatus::Error));
+        }
         if calls.is_empty() && given.is_empty() {
             return Ok(None);
         }
@@ -173,7 +185,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 
     fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
-        let calls = take_calls(&mut message);
+        let mut calls = take_calls(&mut message);
         if calls.is_empty() {
             message.content = message.content.map(|content| self.escaped(content));
             return Ok(message);
@@ -186,6 +198,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 (text, without_text(self.escaped(content)))
             }
         };
+        for call in &mut calls {
+            let found = UnreadableCall::find(self.secret, &call.id, &call.arguments);
+            if let Some(found) = found {
+                self.unreadable.push((call.id.clone(), found.message()));
+                call.name = found.name.into();
+                call.arguments = found.arguments.into();
+            }
+        }
         let text = Some(text).filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
         turn.extend(text.map(|text| TurnPart::Claimed(Untrusted::new(text))));
@@ -199,7 +219,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         drop(turn);
         self.invalid_call = calls
             .last()
-            .and_then(|call| InvalidCallMark::find(self.secret, &call.id, &call.arguments));
+            .and_then(|call| InvalidCallMark::find(self.secret, &call.id));
         self.calls = calls
             .into_iter()
             .map(|call| (Untrusted::new(call.name), Untrusted::new(call.id)))

@@ -62,7 +62,10 @@ fn turn_for_model(recorded: &Recorded, settings: &ModelSettings) -> String {
     let results = messages.get(3).map(String::as_str);
     assert_eq!(results.is_some(), !recorded.calls.is_empty());
     let count = results.unwrap_or_default().matches("Output: done").count();
-    assert_eq!(count, recorded.calls.len());
+    assert_eq!(count, recorded.readable().len());
+    let count = results.unwrap_or_default();
+    let count = count.matches("This call was not executed: ").count();
+    assert_eq!(count, recorded.calls.len() - recorded.readable().len());
     messages.swap_remove(2)
 }
 
@@ -177,16 +180,12 @@ fn the_next_request_reports_an_invalid_call() {
             next_message_of(secret, &recorded, &settings).ends_with("Output: done\n")
         };
         assert_eq!(is_untold("secret", |_| {}), words.is_empty());
-        // The mark depends on this secret and this call, and must come back complete.
+        // The mark is that of this secret and this id alone. The arguments may be written again.
         assert!(is_untold("other", |_| {}));
         assert!(is_untold("secret", |call| call.id.push('x')));
-        assert!(is_untold("secret", |call| {
-            call.arguments.pop();
-        }));
-        for other in ["", "{}", "{}            ", "\u{e9}           "] {
-            let mut recorded = recorded.clone();
-            recorded.calls[0].arguments = other.to_owned();
-            assert!(next_message(&recorded, &settings).ends_with("Output: done\n"));
-        }
+        assert_eq!(
+            is_untold("secret", |call| call.arguments += "\n"),
+            words.is_empty()
+        );
     }
 }

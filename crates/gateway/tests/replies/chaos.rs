@@ -283,9 +283,6 @@ fn without_call_ids(mut answer: Value) -> Value {
     let calls = answer["choices"][0]["message"]["tool_calls"].as_array_mut();
     for call in calls.into_iter().flatten() {
         call["id"] = Value::Null;
-        // The mark depends on the id.
-        let arguments = &mut call["function"]["arguments"];
-        *arguments = arguments.as_str().unwrap().trim_end().into();
     }
     answer
 }

@@ -162,7 +162,7 @@ fn a_reply_ends_before_an_invalid_call() {
     }
 }
 
-/// Each call is sent when it has ended, and no part of it before.
+/// Each call is sent when the next one has ended, or the reply, and nothing of it before.
 #[test]
 fn when_calls_are_sent() {
     let answer = StreamedResponse::new("c", 0, false);
@@ -175,10 +175,12 @@ fn when_calls_are_sent() {
         ("I add.", "I add."),
         ("\n!!!GADGET_START:add\n", ""),
         ("!!!ARG:a\n5\n", ""),
+        ("!!!GADGET_END\n", ""),
+        ("!!!GADGET_START:now\n", ""),
         ("!!!GADGET_END\n", r#"add{\"a\":5}"#),
         ("!!!GADGET_START:write\n!!!ARG:path\na.txt\n", ""),
         ("!!!ARG:path\n", ""),
-        ("!!!GADGET_END\n", ""),
+        ("!!!GADGET_END\n", "now{}"),
     ] {
         let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
         let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();

@@ -27,8 +27,8 @@ fn lines(recorded: &Recorded) -> String {
         }
     }
     for call in &recorded.calls {
-        // The mark of a truncated reply is white space after the arguments.
-        lines.push(format!("call {} {}", call.name, call.arguments.trim_end()));
+        let arguments = expected::without_reason(&call.arguments);
+        lines.push(format!("call {} {arguments}", call.name));
     }
     lines.extend(
         recorded

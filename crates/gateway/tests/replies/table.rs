@@ -10,6 +10,7 @@ use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
+use crate::replies::expected::without_reason;
 use crate::replies::model::{Outcome, Stream, exchange, plan, recorded, streaming};
 
 pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
@@ -23,7 +24,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
         let _ = write!(line, " thought {:?}", recorded.reasoning);
     }
     for call in &recorded.calls {
-        let _ = write!(line, " {}({})", call.name, call.arguments.trim_end());
+        let _ = write!(line, " {}({})", call.name, without_reason(&call.arguments));
     }
     match (&recorded.finish_reason, &recorded.error) {
         (Some(reason), None) => line + " " + reason,
@@ -421,8 +422,7 @@ fn without_rounds_of_repair() {
     check(&json!({}), &settings, WRONG, "stop", error);
 }
 
-/// What is held back is what may become a marker, and white space before the first other text; nothing else, not for a
-/// moment.
+/// What is held back is what may become a marker, white space before the first other text, and a short text behind a call.
 #[test]
 fn text_leaves_at_once() {
     let settings = ModelSettings::default();
@@ -436,7 +436,7 @@ fn text_leaves_at_once() {
         (&["a<th", "ink", "s"], &["a", "", "<thinks"]),
         (
             &["!!!GADGET_START:now\n!!!GADGET_END", "\n", "Next"],
-            &["", "", "\nNext"],
+            &["", "", ""],
         ),
     ] {
         let plan = plan(&json!({}), &settings);

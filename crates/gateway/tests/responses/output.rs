@@ -67,15 +67,14 @@ fn a_complete_response_equals_the_last_of_the_stream() {
     }
 }
 
-/// The texts that follow a call come behind it, and the mark of an invalid call is still part of its arguments.
+/// The texts that follow a call come behind it, and its id reports the invalid call.
 #[test]
 fn a_text_between_two_calls() {
     let text = "!!!GADGET_START:now\n!!!GADGET_END\nAnd\n!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";
     let response = streamed(&json!({}), &ModelSettings::default(), &[text], "stop");
     assert_eq!(kinds(&response), ["function_call", "message"]);
     let arguments = response["output"][0]["arguments"].as_str().unwrap();
-    assert_eq!(arguments.trim_end(), "{}");
-    assert_eq!(arguments.len(), "{}".len() + 12);
+    assert_eq!(arguments, "{}");
 
     // The client sends it back, and the model learns about its invalid call.
     let call = &response["output"][0];

@@ -99,13 +99,7 @@ impl ResponseSink for CompleteMessage {
     }
 
     fn arguments(&mut self, _index: u64, piece: &str) {
-        // Text after a call is in a block of its own, so the last call may not be the last block.
-        let mut calls = self.blocks.iter_mut().rev();
-        let last = calls.find_map(|block| match block {
-            Block::ToolUse { input, .. } => Some(input),
-            _ => None,
-        });
-        if let Some(input) = last {
+        if let Some(Block::ToolUse { input, .. }) = self.blocks.last_mut() {
             input.push_str(piece);
         }
     }

@@ -76,9 +76,6 @@ pub(super) struct Output {
     word: String,
     items: Vec<Item<'static>>,
     open: Option<Open>,
-    /// Texts after a call. A mark may still be appended to the call's arguments, so the call is open until the next
-    /// call or the end.
-    held: Vec<(Piece, String)>,
 }
 
 /// The open item.
@@ -105,7 +102,6 @@ impl Output {
             word,
             items: Vec::new(),
             open: None,
-            held: Vec::new(),
         }
     }
 
@@ -124,17 +120,6 @@ impl Output {
 
     /// Appends a piece of text.
     pub(super) fn text(&mut self, piece: Piece, text: &str, events: &mut Events) {
-        if !matches!(self.open, Some(Open::Call { .. })) {
-            self.send_text(piece, text, events);
-            return;
-        }
-        match self.held.last_mut() {
-            Some((last, held)) if *last == piece => held.push_str(text),
-            _ => self.held.push((piece, text.to_owned())),
-        }
-    }
-
-    fn send_text(&mut self, piece: Piece, text: &str, events: &mut Events) {
         let is_same_item = matches!(&self.open, Some(Open::Texts { piece: last, .. })
             if last.is_reasoning() == piece.is_reasoning());
         if !is_same_item {
@@ -247,7 +232,6 @@ impl Output {
 
     /// Begins a call of this tool.
     pub(super) fn call(&mut self, call_id: &str, tool: ToolName, events: &mut Events) {
-        self.flush(events);
         self.close("completed", events);
         let id = self.new_id(if tool.is_custom { "ctc" } else { "fc" });
         events.write(
@@ -293,16 +277,8 @@ impl Output {
         }
     }
 
-    /// Sends the texts after a call.
-    fn flush(&mut self, events: &mut Events) {
-        for (piece, text) in std::mem::take(&mut self.held) {
-            self.send_text(piece, &text, events);
-        }
-    }
-
     /// Ends the output. The status is that of the last item. A response without calls has at least one message.
     pub(super) fn end(&mut self, status: &'static str, events: &mut Events) {
-        self.flush(events);
         let is_reasoning = |item: &Item<'_>| item.kind() == "reasoning";
         let has_open = match &self.open {
             None => false,
@@ -310,7 +286,7 @@ impl Output {
             Some(Open::Call { .. }) => true,
         };
         if !has_open && self.items.iter().all(is_reasoning) {
-            self.send_text(Piece::Text, "", events);
+            self.text(Piece::Text, "", events);
         }
         self.close(status, events);
     }
