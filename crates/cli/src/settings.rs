@@ -10,16 +10,17 @@ mod tool_setup;
 mod trust;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plaincall_agent::AgentLimits;
 use plaincall_call::names::did_you_mean;
-use plaincall_config::settings::{Layers, Mcp, Settings, read_settings, variables};
-use plaincall_config::{Node, Origin, dotted};
+use plaincall_config::settings::{Layers, Mcp, NamedAgent, Settings, read_settings, variables};
+use plaincall_config::{Document, Node, Origin, dotted};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::options::{AgentOptions, FileOptions};
-use crate::status::{Failure, print_note};
+use crate::status::Failure;
 use crate::terminal::problems;
 use crate::tools_file;
 
@@ -42,16 +43,23 @@ const OTHER_VARIABLES: [&str; 5] = [
 ];
 
 /// The merged configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     pub(crate) settings: Settings,
     /// The settings with the origin of each value.
     pub(crate) tree: Node,
     /// The path of the user configuration. The file may not exist.
     pub(crate) user_file: Option<PathBuf>,
-    pub(crate) project: Option<Project>,
+    pub(crate) project: Option<Arc<Project>>,
     /// The state directory.
     pub(crate) state: Option<PathBuf>,
+    layers: Layers,
+    /// The name and the text of the user configuration, if it exists.
+    user_text: Option<(String, String)>,
+    home: Option<PathBuf>,
+    working_directory: PathBuf,
+    /// Whether the options disable all tools.
+    has_no_tools: bool,
 }
 
 impl Configuration {
@@ -60,14 +68,13 @@ impl Configuration {
     pub(crate) fn load(
         files: &FileOptions,
         options: Node,
-        agent: Option<&str>,
         is_about_project: bool,
         environment: &Environment,
     ) -> Result<Self, Failure> {
-        let cwd = std::path::absolute(".").map_err(|error| {
+        let working_directory = std::path::absolute(".").map_err(|error| {
             Failure::Runtime(format!("cannot find the working directory: {error}"))
         })?;
-        let home = environment.get("HOME").map(Path::new);
+        let home = environment.get("HOME").map(PathBuf::from);
         let explicit = environment.get(USER_FILE).map(PathBuf::from);
         let explicit = files.config.clone().or(explicit);
         let is_explicit = explicit.is_some();
@@ -80,9 +87,9 @@ impl Configuration {
             defaults: defaults(state.as_deref()),
             environment: from_variables(environment)?,
             options,
-            agent: agent.map(str::to_owned),
             ..Layers::default()
         };
+        let mut user_text = None;
         if let Some(path) = &user_file
             && (is_explicit || path.exists())
         {
@@ -91,64 +98,167 @@ impl Configuration {
                 let count = problems::show(&name, &text, &error);
                 Failure::Configuration(format!("{name} has {count}"))
             })?;
+            user_text = Some((name, text));
         }
-        let project_file = (!files.no_project).then(|| project::find(&cwd)).flatten();
+        let project_file = (!files.no_project).then(|| project::find(&working_directory));
+        let project_file = project_file.flatten();
         let mut project = None;
         if let Some(path) = project_file.filter(|path| Some(path) != user_file.as_ref()) {
+            let home = home.as_deref();
             let (found, layer) = Project::read(path, home, state.as_deref(), is_about_project)?;
             layers.project = layer;
-            project = Some(found);
-        }
-        let tree = layers.merge();
-        let invalid = |pointer: &str, message: &str| {
-            Failure::Configuration(format!("`{}`: {message}", dotted(pointer)))
-        };
-        let mut settings: Settings = tree.read().map_err(|problems: Vec<_>| {
-            let (pointer, message) = problems.into_iter().next().unwrap_or_default();
-            invalid(&pointer, &message)
-        })?;
-        if let Some(name) = agent.filter(|name| !settings.agents.contains_key(*name)) {
-            if let Some(warning) = project.as_ref().and_then(Project::warning) {
-                print_note(&warning);
-            }
-            return Err(unknown_agent(name, &settings));
-        }
-        // Layers that are valid on their own may still conflict.
-        if let Some((location, message)) = settings.problems().first() {
-            return Err(invalid(location.pointer(), message));
+            project = Some(Arc::new(found));
         }
         let mut configuration = Self {
             settings: Settings::default(),
-            tree,
+            tree: Node::default(),
             user_file,
             project,
             state,
-        };
-        let directory_of = |pointer: &str| configuration.directory_of(pointer);
-        settings.resolve(
-            |pointer| directory_of(pointer).unwrap_or_else(|| cwd.clone()),
+            layers,
+            user_text,
             home,
-        );
-        configuration.settings = settings;
+            working_directory,
+            has_no_tools: false,
+        };
+        configuration.merge()?;
+        configuration.check_agents(is_about_project)?;
         Ok(configuration)
     }
 
     /// Loads the configuration for the options of an agent.
     pub(crate) fn of(options: &AgentOptions, environment: &Environment) -> Result<Self, Failure> {
-        let mut configuration = Self::load(
-            &options.files,
-            options.layer(),
-            options.agent.as_deref(),
-            false,
-            environment,
-        )?;
-        if options.no_tools {
-            let settings = &mut configuration.settings;
+        let mut configuration = Self::load(&options.files, options.layer(), false, environment)?;
+        configuration.has_no_tools = options.no_tools;
+        configuration.layers.agent = match &options.agent {
+            Some(name) => Some(configuration.known_agent(name)?.to_owned()),
+            None => None,
+        };
+        configuration.merge()?;
+        Ok(configuration)
+    }
+
+    /// Returns the name of the agent whose values apply, if any.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.layers.agent.as_deref()
+    }
+
+    /// Returns the table of the agent whose values apply, if any.
+    fn agent_table(&self) -> Option<&NamedAgent> {
+        self.settings.agents.get(self.agent()?)
+    }
+
+    /// Returns the names of the agents that the agent has as tools.
+    pub(crate) fn subagents(&self) -> &[String] {
+        self.agent_table().map_or(&[], |agent| &agent.agents)
+    }
+
+    /// Returns the model that the table of the agent names, if any.
+    pub(crate) fn own_model(&self) -> Option<&str> {
+        self.agent_table()?.model.as_deref()
+    }
+
+    /// Applies the values of the agent of a session.
+    pub(crate) fn use_agent_of_session(&mut self, name: &str) -> Result<(), Failure> {
+        let known = self.known_agent(name);
+        let known = known.map_err(|failure| {
+            let message = failure.message();
+            Failure::Configuration(format!("the session was started with an {message}"))
+        })?;
+        self.layers.agent = Some(known.to_owned());
+        self.merge()
+    }
+
+    /// Returns the configuration of an agent that is a tool of another, without the options.
+    pub(crate) fn of_subagent(&self, name: &str) -> Result<Self, Failure> {
+        let mut configuration = self.clone();
+        configuration.layers.options = Node::default();
+        configuration.layers.agent = Some(name.to_owned());
+        configuration.merge()?;
+        Ok(configuration)
+    }
+
+    /// Merges the layers.
+    fn merge(&mut self) -> Result<(), Failure> {
+        self.tree = self.layers.clone().merge();
+        let invalid = |pointer: &str, message: &str| {
+            Failure::Configuration(format!("`{}`: {message}", dotted(pointer)))
+        };
+        let mut settings: Settings = self.tree.read().map_err(|problems: Vec<_>| {
+            let (pointer, message) = problems.into_iter().next().unwrap_or_default();
+            invalid(&pointer, &message)
+        })?;
+        // Layers that are valid on their own may still conflict.
+        if let Some((location, message)) = settings.problems().first() {
+            return Err(invalid(location.pointer(), message));
+        }
+        let directory_of = |pointer: &str| self.directory_of(pointer);
+        settings.resolve(
+            |pointer| directory_of(pointer).unwrap_or_else(|| self.working_directory.clone()),
+            self.home.as_deref(),
+        );
+        if self.has_no_tools {
             settings.tools.clear();
             settings.builtin.directory = None;
             settings.mcp = Mcp::default();
+            for agent in settings.agents.values_mut() {
+                agent.agents.clear();
+            }
         }
-        Ok(configuration)
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// Checks the agents that agents have as tools. Prints the problems, each at its place in its file.
+    fn check_agents(&self, is_about_project: bool) -> Result<(), Failure> {
+        let problems = self.settings.agent_problems();
+        let project = self.project.as_ref();
+        let project = project.map(|project| (&project.name, &project.text, is_about_project));
+        let user = self.user_text.as_ref();
+        let files = user.map(|(name, text)| (name, text, false)).into_iter();
+        for (name, text, is_ignored) in files.chain(project) {
+            let mut document = Document::toml(name.as_str(), text.as_str());
+            for (location, message) in &problems {
+                let origin = self.origin(location.pointer());
+                if matches!(origin, Origin::File { file, .. } if **file == **name) {
+                    document.problem(location, message.as_str());
+                }
+            }
+            if let Err(error) = document.finish(()) {
+                let count = problems::show(name, text, &error);
+                if !is_ignored {
+                    return Err(Failure::Configuration(format!("{name} has {count}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the name of an agent that exists.
+    fn known_agent<'n>(&self, name: &'n str) -> Result<&'n str, Failure> {
+        let agents = &self.settings.agents;
+        if agents.contains_key(name) {
+            return Ok(name);
+        }
+        let near = did_you_mean(name, agents.keys().map(String::as_str));
+        let project = self.project.as_ref();
+        let untrusted = project.filter(|it| it.untrusted_agents.iter().any(|it| it == name));
+        let advice = if let Some(project) = untrusted {
+            let project = &project.name;
+            format!(
+                "; it is defined in {project}, which is not trusted; to review and trust it, run `plaincall config --trust`"
+            )
+        } else if near.is_empty() && agents.is_empty() {
+            format!("; add a table `[agents.{name}]` to the configuration")
+        } else if near.is_empty() {
+            let known: Vec<String> = agents.keys().map(|name| format!("`{name}`")).collect();
+            format!("; the configuration has {}", known.join(", "))
+        } else {
+            near
+        };
+        Err(Failure::Configuration(format!(
+            "unknown agent `{name}`{advice}"
+        )))
     }
 
     /// Returns the origin of a value.
@@ -199,18 +309,6 @@ impl Configuration {
         let text = tools_file::text(&name, bytes.clone())?;
         Ok((name, text))
     }
-}
-
-fn unknown_agent(name: &str, settings: &Settings) -> Failure {
-    let names = || settings.agents.keys().map(String::as_str);
-    let known: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    let known = if known.is_empty() {
-        format!("add a table `[agents.{name}]` to the configuration")
-    } else {
-        format!("the configuration has {}", known.join(", "))
-    };
-    let near = did_you_mean(name, names());
-    Failure::Configuration(format!("unknown agent `{name}`; {known}{near}"))
 }
 
 /// Returns the default values.

@@ -97,7 +97,7 @@ impl Serving {
         let status = self.process.wait().unwrap().code();
         (
             status,
-            self.log.lines().map(Result::unwrap).collect(),
+            (&mut self.log).lines().map(Result::unwrap).collect(),
             notes,
         )
     }
@@ -108,6 +108,14 @@ impl Serving {
         let (status, lines, _) = self.ended();
         assert_eq!(status, Some(0));
         lines
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

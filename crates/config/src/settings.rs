@@ -20,7 +20,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use check::read_settings;
+pub use check::{MAX_AGENT_DEPTH, read_settings};
 pub use layers::{Layers, untrusted};
 pub use measured::measured_models;
 pub use model::{
@@ -72,6 +72,11 @@ pub struct Settings {
     /// Named agents, for `plaincall ask --agent NAME` and `plaincall chat --agent NAME`. The values of an agent replace those
     /// of the files and of environment variables; options replace those of the agent. An agent that sets one of `tools`,
     /// `builtin` and `mcp` has only these tools.
+    ///
+    /// An agent that is a tool of another gets a task from its model, works on it in a conversation of its own, and returns
+    /// its answer. The rules, approvals and limits of your question apply to its calls too; its own limits apply to each
+    /// task. It writes in the syntax of the agent that you ask, and uses its model if it sets none. Options do not apply to it,
+    /// except `--no-tools`, which removes it, and `--yes`.
     pub agents: BTreeMap<String, NamedAgent>,
 
     /// Rules that allow or deny calls, or require your approval. The first rule that matches a call decides. By default, tools
@@ -88,6 +93,12 @@ pub struct Settings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct NamedAgent {
+    /// The purpose of the agent, for the model of an agent that has it as a tool.
+    pub description: Option<String>,
+
+    /// The agents that this agent has as tools: names of other agents, each with a `description`. Agents can be nested 4 deep.
+    pub agents: Vec<String>,
+
     /// The model to use, as in the key `model` at the top level.
     pub model: Option<String>,
 
@@ -111,7 +122,7 @@ pub struct NamedAgent {
 }
 
 /// The built-in tools.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Builtin {
@@ -131,6 +142,16 @@ pub struct Builtin {
     /// The names of additional environment variables that are passed to commands of `run_command`. Not allowed in a
     /// project's file.
     pub command_environment: Vec<String>,
+}
+
+impl Builtin {
+    /// Returns these settings without the choice of tools.
+    pub fn all_tools(&self) -> Self {
+        Self {
+            tools: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// The MCP servers.

@@ -93,7 +93,7 @@ pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
     let input = input(options)?;
-    let answer = answer(options, color, &configuration, &environment, &input);
+    let answer = answer(options, color, configuration, &environment, &input);
     let (status, leftover) = block_on(answer)?;
     if let Some(displays) = leftover {
         displays.close_now();
@@ -104,7 +104,7 @@ pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
 async fn answer(
     options: &AskOptions,
     color: Color,
-    configuration: &Configuration,
+    mut configuration: Configuration,
     environment: &Environment,
     input: &Input,
 ) -> Result<(Status, Option<Displays>), Failure> {
@@ -116,7 +116,7 @@ async fn answer(
         has_schema: input.schema.is_some(),
         color,
     };
-    let (built, mut interrupts) = match build(&setup, configuration, environment).await? {
+    let (built, mut interrupts) = match build(&setup, &mut configuration, environment).await? {
         Ok(built) => built,
         Err(interrupt) => return Ok((Status::Interrupted(interrupt.status()), None)),
     };
@@ -141,6 +141,7 @@ async fn answer(
         }
         Ended::Finished(ended, interrupt) => (ended, interrupt),
     };
+    let configuration = &configuration;
     let written = displays.close().await;
     let outcome = if options.json {
         write_outcome(&ended, configuration)
@@ -148,7 +149,7 @@ async fn answer(
         Ok(())
     };
     let closed = conversation.close().await;
-    if let Some(servers) = servers {
+    for servers in servers {
         servers.close().await;
     }
     let status = match (interrupt, ended) {

@@ -57,7 +57,7 @@ pub(crate) struct ChatOptions {
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
-    block_on(conversation(options, color, &configuration, &environment))
+    block_on(conversation(options, color, configuration, &environment))
 }
 
 /// The step after a line.
@@ -80,7 +80,7 @@ struct Chat<'c> {
 async fn conversation(
     options: &ChatOptions,
     color: Color,
-    configuration: &Configuration,
+    mut configuration: Configuration,
     environment: &Environment,
 ) -> Outcome {
     let setup = Setup {
@@ -91,7 +91,7 @@ async fn conversation(
         is_verbose: options.verbose,
         color,
     };
-    let (built, mut interrupts) = match build(&setup, configuration, environment).await? {
+    let (built, mut interrupts) = match build(&setup, &mut configuration, environment).await? {
         Ok(built) => built,
         Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
@@ -101,7 +101,7 @@ async fn conversation(
         built,
         is_typed,
         options: &options.agent,
-        configuration,
+        configuration: &configuration,
         environment,
     };
     if is_typed {
@@ -248,7 +248,7 @@ impl Chat<'_> {
         let written = displays.close().await;
         let closing = async {
             report_removed_files(conversation.close().await, KEEP_FILES);
-            if let Some(servers) = servers {
+            for servers in servers {
                 servers.close().await;
             }
         };

@@ -72,8 +72,7 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
         return Ok(Status::Success);
     }
     let environment = Environment::read();
-    let configuration =
-        Configuration::load(&options.files, Node::default(), None, true, &environment)?;
+    let configuration = Configuration::load(&options.files, Node::default(), true, &environment)?;
     if let Some(fingerprint) = &options.trust {
         return trust(&configuration, fingerprint, output);
     }

@@ -2,6 +2,7 @@
 
 mod build;
 mod play;
+mod subagents;
 
 pub(crate) use build::{Built, Setup, build, chosen, explained, kind, status};
 pub(crate) use play::{Ended, play, warning};

@@ -96,8 +96,7 @@ struct ServerRequest {
 
 pub(crate) fn models(options: &ModelsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
-    let configuration =
-        Configuration::load(&options.files, Node::default(), None, false, &environment)?;
+    let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
     if let Some(warning) = configuration.warning() {
         print_note(&warning);
     }
@@ -123,11 +122,13 @@ async fn listing(
         .iter()
         .map(|(name, entry)| (name.clone(), entry.clone()))
         .collect();
-    if let Some(name) = &default
-        && !configuration.settings.models.contains_key(name)
-        && let Some(entry) = Model::named(name)
-    {
-        entries.push((name.clone(), entry));
+    // Names such as `ollama:qwen3` need no table.
+    let agents = configuration.settings.agents.values();
+    for name in agents.map(|agent| &agent.model).chain([&default]).flatten() {
+        let is_known = entries.iter().any(|(known, _)| known == name);
+        if let Some(entry) = Model::named(name).filter(|_| !is_known) {
+            entries.push((name.clone(), entry));
+        }
     }
     let client = HttpClient::new(&http(environment))
         .map_err(|error| Failure::Configuration(error.to_string()))?;
@@ -331,8 +332,14 @@ impl Listing {
         let width = width.max().unwrap_or(0);
         for agent in &self.agents {
             let name = sanitize(&agent.name);
-            let model = agent.model.as_deref().unwrap_or("no model");
-            output.text(format_args!("  {name:width$}  {}\n", sanitize(model)))?;
+            let model = agent.model.as_deref();
+            let is_known = |name| self.models.iter().any(|model| model.name == name);
+            let warning = match model {
+                Some(name) if !is_known(name) => " (unknown model)",
+                _ => "",
+            };
+            let model = sanitize(model.unwrap_or("no model"));
+            output.text(format_args!("  {name:width$}  {model}{warning}\n"))?;
         }
         Ok(())
     }

@@ -71,8 +71,7 @@ enum Action {
 
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
-    let configuration =
-        Configuration::load(&options.files, Node::default(), None, false, &environment)?;
+    let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
     let directory = configuration.session_directory()?;
     match &options.action {
         Action::List { json } => list(&list_sessions(directory)?, *json, output),

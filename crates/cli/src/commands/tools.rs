@@ -84,7 +84,7 @@ impl SourceOptions {
     async fn tool_setup(&self, environment: &Environment) -> Result<ToolSetup, Failure> {
         let tool_setup = self
             .configuration(environment)?
-            .tool_setup(environment, None)
+            .tool_setup(&[], environment, None)
             .await?;
         if tool_setup.toolbox.is_empty() {
             return Err(Failure::Usage(

@@ -39,6 +39,8 @@ pub(crate) struct Project {
     pub(super) texts: Texts,
     /// The keys that are ignored because the file is not trusted.
     pub(crate) ignored: Vec<String>,
+    /// The names of its agents, if they are ignored.
+    pub(super) untrusted_agents: Vec<String>,
     /// Why the whole file is ignored.
     pub(crate) flaw: Option<Flaw>,
 }
@@ -112,6 +114,9 @@ impl Project {
             project.texts = texts;
             return Ok((project, layer));
         }
+        let agents = layer.get("/agents").and_then(Node::table);
+        let agents = agents.map(|agents| agents.keys().cloned().collect());
+        project.untrusted_agents = agents.unwrap_or_default();
         let (layer, ignored) = untrusted(layer);
         project.ignored = ignored;
         Ok((project, layer))

@@ -1,7 +1,8 @@
 //! The tools, rules and limits of an agent.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plaincall::call::names::{did_you_mean, nearest_name};
 use plaincall::{
@@ -23,89 +24,167 @@ use crate::terminal::problems;
 use crate::terminal::user::TerminalUser;
 use crate::tools_file::{self, Tools};
 
-/// The tools and rules of an agent.
+/// The tools and rules of an agent, and the tools of its subagents.
 pub(crate) struct ToolSetup {
     pub(crate) toolbox: Toolbox,
+    /// The tools of all agents.
+    pub(crate) all: Toolbox,
+    /// The tools of each subagent.
+    pub(crate) subagents: Vec<Toolbox>,
     /// The rules of the configuration, then those of the tools files for their own tools.
     pub(crate) rules: Rules,
     pub(crate) policy: Policy,
     /// The connected MCP servers. Dropping them ends their processes.
-    pub(crate) servers: Option<McpServers>,
+    pub(crate) servers: Vec<McpServers>,
+}
+
+/// The sources of tools that were read. Agents with the same source share its tools.
+#[derive(Default)]
+struct Sources {
+    /// Built-in tools by their settings, without the choice of tools.
+    builtin: Vec<(config::settings::Builtin, Vec<Tool>)>,
+    files: BTreeMap<PathBuf, Tools>,
+    /// MCP servers by their tables.
+    servers: Vec<(Option<Node>, McpServers)>,
+    /// The rules of the tools files.
+    rules: Vec<Rule>,
 }
 
 impl Configuration {
-    /// Creates the tools and rules. `user` answers questions of the model. Prints the errors of invalid files.
+    /// Creates the tools and rules, also those of subagents. `user` answers questions of the model. Prints the errors of
+    /// invalid files.
     pub(crate) async fn tool_setup(
         &self,
+        subagents: &[Self],
         environment: &Environment,
         user: Option<TerminalUser>,
     ) -> Result<ToolSetup, Failure> {
-        let mut toolbox = Toolbox::default();
+        let mut sources = Sources::default();
+        let agents: Vec<&Self> = std::iter::once(self).chain(subagents).collect();
+        for agent in &agents {
+            agent.read_builtin(&agents, user.as_ref(), &mut sources)?;
+        }
+        let mut toolboxes = Vec::new();
+        for agent in &agents {
+            toolboxes.push(agent.toolbox(environment, &mut sources).await?);
+        }
+        for (agent, toolbox) in agents.iter().zip(&mut toolboxes) {
+            if !toolbox.is_empty() || !agent.subagents().is_empty() {
+                // Fails if there is a tool with this name.
+                let _ = toolbox.add(Tool::read_result());
+            }
+        }
+        let mut all = Toolbox::default();
+        for tool in toolboxes.iter().flat_map(|it| it.iter()) {
+            // Fails if another agent has the tool too.
+            let _ = all.add(tool.clone());
+        }
+        self.check_rule_names(&all)?;
+        let first = self.settings.tools.first();
+        let first = first.and_then(|FilePath(file)| sources.files.get(file));
+        let mut policy = first.map_or(Policy::default(), |tools| tools.policy);
+        if let Some(count) = self.settings.limits.concurrent {
+            policy.concurrent = count;
+        }
         let mut rules: Rules = self.settings.rules.iter().map(rule).collect();
-        let mut policy = None;
-        for tool in self.builtin_tools(user)? {
-            add(&mut toolbox, tool)?;
+        sources.rules.into_iter().for_each(|rule| rules.push(rule));
+        let mut toolboxes = toolboxes.into_iter();
+        Ok(ToolSetup {
+            toolbox: toolboxes.next().unwrap_or_default(),
+            all,
+            subagents: toolboxes.collect(),
+            rules,
+            policy,
+            servers: sources.servers.into_iter().map(|(_, it)| it).collect(),
+        })
+    }
+
+    /// Returns the tools of this agent.
+    async fn toolbox(
+        &self,
+        environment: &Environment,
+        sources: &mut Sources,
+    ) -> Result<Toolbox, Failure> {
+        let mut toolbox = Toolbox::default();
+        let builtin = self.settings.builtin.all_tools();
+        let builtin = sources.builtin.iter().find(|(known, _)| *known == builtin);
+        let chosen = self.settings.builtin.tools.as_ref();
+        for tool in builtin.into_iter().flat_map(|(_, tools)| tools) {
+            if chosen.is_none_or(|names| names.iter().any(|name| name == tool.name())) {
+                add(&mut toolbox, tool.clone())?;
+            }
         }
         for FilePath(file) in &self.settings.tools {
-            let (name, text) = self.text(file)?;
-            let tools = tools_file::load_text(&name, &text, file)?;
+            if !sources.files.contains_key(file) {
+                let (name, text) = self.text(file)?;
+                let tools = tools_file::load_text(&name, &text, file)?;
+                sources.rules.extend(own_rules(&tools));
+                sources.files.insert(file.clone(), tools);
+            }
+            let Some(tools) = sources.files.get(file) else {
+                continue;
+            };
             if self.is_of_project("/tools") {
-                check_no_variables(&name, &tools)?;
+                check_no_variables(&file.display().to_string(), tools)?;
             }
             for tool in tools.toolbox().iter() {
                 add(&mut toolbox, tool.clone())?;
             }
-            own_rules(&tools).for_each(|rule| rules.push(rule));
-            policy.get_or_insert(tools.policy);
         }
-        let servers = self.servers(environment).await?;
-        if let Some(servers) = &servers {
+        let table = self.tree.get("/mcp").cloned();
+        let is_known = |(known, _): &(Option<Node>, McpServers)| *known == table;
+        if !sources.servers.iter().any(is_known)
+            && let Some(servers) = self.servers(environment).await?
+        {
+            sources.servers.push((table.clone(), servers));
+        }
+        let is_own = |(known, _): &&(Option<Node>, McpServers)| *known == table;
+        if let Some((_, servers)) = sources.servers.iter().find(is_own) {
             for tool in servers.tools_for(&toolbox) {
                 add(&mut toolbox, tool)?;
             }
         }
-        self.check_rule_names(&toolbox)?;
-        if !toolbox.is_empty() {
-            // Fails if there is a tool with this name.
-            let _ = toolbox.add(Tool::read_result());
-        }
-        let mut policy = policy.unwrap_or_default();
-        if let Some(count) = self.settings.limits.concurrent {
-            policy.concurrent = count;
-        }
-        Ok(ToolSetup {
-            toolbox,
-            rules,
-            policy,
-            servers,
-        })
+        Ok(toolbox)
     }
 
-    /// Returns the built-in tools, if a directory is set.
-    fn builtin_tools(&self, user: Option<TerminalUser>) -> Result<Vec<Tool>, Failure> {
-        let settings = &self.settings.builtin;
-        let Some(FilePath(directory)) = &settings.directory else {
-            return Ok(Vec::new());
+    /// Adds the built-in tools, if a directory is set: those that this agent or others with the same settings choose.
+    fn read_builtin(
+        &self,
+        agents: &[&Self],
+        user: Option<&TerminalUser>,
+        sources: &mut Sources,
+    ) -> Result<(), Failure> {
+        let key = self.settings.builtin.all_tools();
+        let Some(FilePath(directory)) = &key.directory else {
+            return Ok(());
         };
+        if sources.builtin.iter().any(|(known, _)| *known == key) {
+            return Ok(());
+        }
         let broken = |error: BuiltinError| Failure::Configuration(error.to_string());
         let mut builtin = Builtin::in_directory(directory).map_err(broken)?;
-        if let Some(names) = &settings.tools {
-            let chosen = names
-                .iter()
+        let sharing = agents.iter().map(|agent| &agent.settings.builtin);
+        let sharing = sharing.filter(|it| it.all_tools() == key);
+        let chosen: Option<Vec<&Vec<String>>> = sharing.map(|it| it.tools.as_ref()).collect();
+        if let Some(names) = chosen {
+            let chosen = names.into_iter().flatten();
+            let chosen = chosen
                 .map(|name| BuiltinTool::from_name(name).ok_or_else(|| unknown_builtin(name)));
             builtin = builtin.only(chosen.collect::<Result<Vec<_>, Failure>>()?);
         }
-        if let Some(hosts) = &settings.fetch_hosts {
+        if let Some(hosts) = &key.fetch_hosts {
             builtin = builtin.fetch_hosts(hosts);
         }
-        if let Some(time) = settings.command_timeout {
+        if let Some(time) = key.command_timeout {
             builtin = builtin.command_timeout(time.0);
         }
-        builtin = builtin.command_environment(&settings.command_environment);
+        builtin = builtin.command_environment(&key.command_environment);
         if let Some(user) = user {
-            builtin = builtin.user(user);
+            builtin = builtin.user(user.clone());
         }
-        builtin.tools().map_err(broken)
+        let tools = builtin.tools().map_err(broken)?;
+        sources.builtin.push((key, tools));
+        Ok(())
     }
 
     /// Connects to the MCP servers. Reports servers that fail and continues without them.
@@ -165,7 +244,8 @@ impl Configuration {
     /// Rejects rules for unknown tools if a similar name exists, because a misspelled rule would not restrict the
     /// intended tool. Rules for other missing tools are fine.
     fn check_rule_names(&self, toolbox: &Toolbox) -> Result<(), Failure> {
-        let names = || toolbox.iter().map(Tool::name);
+        let agents = || self.settings.agents.keys().map(String::as_str);
+        let names = || toolbox.iter().map(Tool::name).chain(agents());
         for (index, rule) in self.settings.rules.iter().enumerate() {
             for tool_name in &rule.tools.0 {
                 let pattern = Pattern::new(tool_name.as_str());

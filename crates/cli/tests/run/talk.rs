@@ -4,13 +4,14 @@ mod answers;
 mod configuration;
 mod conversations;
 mod sessions;
+mod subagents;
 mod terminals;
 mod trust;
 mod tutorial;
 
 use std::fs;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::run::scene::{Ended, Scene, call};
 
@@ -70,11 +71,12 @@ fn two_notes() -> String {
 
 /// Runs the command with this standard input.
 fn with_input(scene: &Scene, arguments: &[&str], input: &str) -> Ended {
-    let mut child = scene
-        .plaincall(arguments)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    fed(&mut scene.plaincall(arguments), input)
+}
+
+/// Runs the command with this standard input.
+fn fed(command: &mut Command, input: &str) -> Ended {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     // A command that ends early does not read all of it.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap().into()

@@ -45,6 +45,14 @@ fn the_command_is_a_client_and_its_status_is_the_status() {
     let (status, body) = answer(stream);
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains("get_weather"), "{body}");
+    // A client of Anthropic's API adds the rest of the path itself.
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let body = r#"{"model":"replay","max_tokens":99,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let length = body.len();
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer plaincall\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    let (status, body) = answer(stream);
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(body.contains(r#""type":"message""#), "{body}");
     child.stdin.take().unwrap().write_all(b"end\n").unwrap();
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
@@ -65,9 +73,10 @@ fn the_command_gets_the_variables_and_no_secrets() {
         ("PLAINCALL_UPSTREAM_KEY", "upstream-key"),
         ("PLAINCALL_SECRET", secret),
     ];
-    let table: [(&[(&str, &str)], &str); 4] = [
+    let table: [(&[(&str, &str)], &str); 5] = [
         // Recorded replies need no key.
         (&[], "plaincall"),
+        (&[("ANTHROPIC_API_KEY", "never sent")], "plaincall"),
         (&[("OPENAI_API_KEY", "mine")], "mine"),
         (
             &[("OPENAI_API_KEY", "mine"), ("PLAINCALL_UPSTREAM_KEY", "up")],
@@ -76,11 +85,14 @@ fn the_command_gets_the_variables_and_no_secrets() {
         (&own, "first-key"),
     ];
     for (variables, key) in table {
-        let script = "env; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\"";
+        let script = "env; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\" && \
+            test \"$OPENAI_BASE_URL\" = \"$ANTHROPIC_BASE_URL/v1\"";
         let (status, output, notes) = ended(start(script, &[], variables));
         assert_eq!(status, Some(0), "{notes}");
         let has = |line: &str| output.lines().any(|found| found == line);
         assert!(has(&format!("OPENAI_API_KEY={key}")), "{output}");
+        assert!(has(&format!("ANTHROPIC_AUTH_TOKEN={key}")), "{output}");
+        assert!(!output.contains("never sent"), "{output}");
         assert!(!output.contains("PLAINCALL_"), "{output}");
         assert!(
             !notes.contains("first-key") && !notes.contains("mine"),

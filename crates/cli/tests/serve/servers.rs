@@ -51,7 +51,7 @@ fn serve_finds_a_local_server_and_prints_the_variables() {
     let notes = BufReader::new(process.stderr.take().unwrap()).lines();
     let mut lines = Vec::new();
     for line in notes.map(Result::unwrap) {
-        let is_last = line.starts_with("  export OPENAI_API_KEY=");
+        let is_last = line.starts_with("  export ANTHROPIC_AUTH_TOKEN=");
         lines.push(line);
         if is_last {
             break;
@@ -66,12 +66,15 @@ fn serve_finds_a_local_server_and_prints_the_variables() {
         .unwrap();
     let (url, upstream) = listening.split_once(" with tool calls for ").unwrap();
     assert_eq!(upstream, format!("http://{ollama}/v1"));
-    let set = &lines[lines.len() - 2..];
+    let set = &lines[lines.len() - 4..];
+    let origin = url.strip_suffix("/v1").unwrap();
     assert_eq!(
         set,
         [
             format!("  export OPENAI_BASE_URL={url}"),
-            "  export OPENAI_API_KEY=plaincall".to_owned()
+            "  export OPENAI_API_KEY=plaincall".to_owned(),
+            format!("  export ANTHROPIC_BASE_URL={origin}"),
+            "  export ANTHROPIC_AUTH_TOKEN=plaincall".to_owned(),
         ]
     );
     kill_process(Pid::from_child(&process), Signal::INT).unwrap();
@@ -173,6 +176,21 @@ replay = 'replies.jsonl'
         .collect();
     // Once without a key, and once with that of the other model.
     assert_eq!(asked, ["key-k1", "key-none"]);
+}
+
+#[test]
+fn models_of_agents_are_listed_too() {
+    let configuration = "[agents.a]\nmodel = 'replay:a.jsonl'\n[agents.b]\nmodel = 'b'\n";
+    let (output, messages) = models(configuration, &[], &[("OLLAMA_HOST", "127.0.0.1:9")]);
+    let expected = "Configured models:
+  replay:a.jsonl  replays a.jsonl
+
+Agents:
+  a  replay:a.jsonl
+  b  b (unknown model)
+";
+    assert!(output.starts_with(expected), "{output}");
+    assert!(!messages.contains("no models"), "{messages}");
 }
 
 #[test]

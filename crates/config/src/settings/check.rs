@@ -1,7 +1,10 @@
 //! Checks settings that are well-formed but make no sense.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+
+use plaincall_call::names::did_you_mean;
 
 use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
@@ -13,6 +16,9 @@ use crate::{Document, FileDiagnostic, FileError, Location, Node, child};
 
 /// Servers with the API of `OpenAI`.
 const COMPATIBLE: &str = "ollama llama.cpp llamacpp lmstudio vllm gemini";
+
+/// The maximum number of agents from one to the deepest of those that it has as tools.
+pub const MAX_AGENT_DEPTH: usize = 4;
 
 /// A location and a message with the fix.
 pub(super) type Problems = Vec<(Location, String)>;
@@ -108,6 +114,73 @@ impl Settings {
         problems
     }
 
+    /// Reports problems of the agents that agents have as tools. Only for merged settings, because the agents may be in
+    /// different files.
+    pub fn agent_problems(&self) -> Problems {
+        let mut problems = Vec::new();
+        for (name, agent) in &self.agents {
+            for (index, subagent) in agent.agents.iter().enumerate() {
+                let message = match self.agents.get(subagent) {
+                    None => {
+                        let names = self.agents.keys().map(String::as_str);
+                        let near = match did_you_mean(subagent, names) {
+                            near if near.is_empty() => {
+                                format!("; add a table `[agents.{subagent}]`")
+                            }
+                            near => near,
+                        };
+                        format!("unknown agent `{subagent}`{near}")
+                    }
+                    Some(_) if agent.agents.iter().take(index).any(|it| it == subagent) => {
+                        format!("duplicate agent `{subagent}`")
+                    }
+                    Some(known) if known.description.is_none() => format!(
+                        "the agent `{subagent}` has no `description`; add one to its table, because the model of `{name}` reads it"
+                    ),
+                    Some(_) => continue,
+                };
+                problems.push((subagent_location(name, index), message));
+            }
+        }
+        problems.extend(self.nesting_problem());
+        problems
+    }
+
+    /// Reports the first agent that is nested too deeply, or in itself.
+    fn nesting_problem(&self) -> Option<(Location, String)> {
+        let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+        let subagents = |name: &str| self.agents.get(name).map_or(&[][..], |it| &it.agents);
+        for _ in 0..=MAX_AGENT_DEPTH {
+            let depth = |name: &str| depths.get(name).copied().unwrap_or_default();
+            let deepest = |name| subagents(name).iter().map(|it| depth(it)).max();
+            let next = |name| (name, 1 + deepest(name).unwrap_or_default());
+            depths = self.agents.keys().map(String::as_str).map(next).collect();
+        }
+        let is_too_deep = |(_, depth): &(&&str, &usize)| **depth > MAX_AGENT_DEPTH;
+        let (first, _) = depths.iter().find(is_too_deep)?;
+        let mut path = vec![*first];
+        loop {
+            let last = *path.last()?;
+            let deepest = |(_, name): &(usize, &String)| depths.get(name.as_str()).copied();
+            let (index, next) = subagents(last).iter().enumerate().max_by_key(deepest)?;
+            let place = path.iter().position(|name| name == next);
+            path.push(next);
+            let chain = |path: &[&str]| path.join(" -> ");
+            let message = match place {
+                Some(place) => {
+                    let cycle = chain(path.get(place..).unwrap_or_default());
+                    format!("the agent `{next}` is a tool of itself: {cycle}; remove one of these")
+                }
+                None if path.len() > MAX_AGENT_DEPTH => format!(
+                    "agents are nested more than {MAX_AGENT_DEPTH} deep: {}",
+                    chain(&path)
+                ),
+                None => continue,
+            };
+            return Some((subagent_location(last, index), message));
+        }
+    }
+
     /// Returns the built-in tools and the MCP servers, of the top level and of each agent, with the pointer above them.
     fn tool_sources(&self) -> impl Iterator<Item = (String, &Builtin, &Mcp)> {
         let agents = self.agents.iter();
@@ -169,6 +242,10 @@ impl Settings {
         }
         problems
     }
+}
+
+fn subagent_location(agent: &str, index: usize) -> Location {
+    Location::value(format!("{}/agents/{index}", child("/agents", agent)))
 }
 
 fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {

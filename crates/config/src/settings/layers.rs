@@ -37,7 +37,11 @@ impl Layers {
             put(&mut merged, layer);
         }
         let agent = self.agent.map(|name| child("/agents", &name));
-        if let Some(agent) = agent.and_then(|pointer| merged.get(&pointer).cloned()) {
+        if let Some(mut agent) = agent.and_then(|pointer| merged.get(&pointer).cloned()) {
+            // These are about the agent as a tool, and its own tools. At the top level, `agents` is the table of all agents.
+            for key in ["description", "agents"] {
+                agent.remove("", key);
+            }
             let sources = ["tools", "builtin", "mcp"];
             if sources
                 .iter()

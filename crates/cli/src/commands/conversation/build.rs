@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use plaincall::Policy;
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
 use plaincall_config::Origin;
 
+use crate::commands::conversation::subagents::{Shared, Subagents};
 use crate::environment::Environment;
 use crate::history::History;
 use crate::options::{AgentOptions, Color, SessionOptions};
@@ -32,21 +34,33 @@ pub(crate) struct Setup<'w> {
     pub(crate) color: Color,
 }
 
+impl Setup<'_> {
+    fn content(&self, has_tools: bool) -> Content {
+        Content::Answers {
+            is_record: self.is_record,
+            is_verbose: self.is_verbose,
+            has_tools,
+            has_schema: self.has_schema,
+        }
+    }
+}
+
 /// A conversation with its displays and MCP servers.
 pub(crate) struct Built {
     pub(crate) conversation: Conversation,
     pub(crate) displays: Displays,
     /// The name of the model.
     pub(crate) model: String,
-    pub(crate) servers: Option<McpServers>,
+    pub(crate) servers: Vec<McpServers>,
     /// Whether the conversation is saved as a session.
     pub(crate) is_saved: bool,
 }
 
-/// Builds a conversation, unless a signal arrives first. The returned `Interrupts` receive all later signals.
+/// Builds a conversation, unless a signal arrives first. Without an agent in the options, the configuration gets the values
+/// of the session's agent. The returned `Interrupts` receive all later signals.
 pub(crate) async fn build(
     setup: &Setup<'_>,
-    configuration: &Configuration,
+    configuration: &mut Configuration,
     environment: &Environment,
 ) -> Result<Result<(Built, Interrupts), Interrupt>, Failure> {
     if let Some(warning) = configuration.warning() {
@@ -59,6 +73,13 @@ pub(crate) async fn build(
         chosen.ready(environment).map(drop)
     };
     let session = Session::open(setup.session, configuration, check)?;
+    let note = session.as_ref().and_then(|session| session.note.as_ref());
+    if setup.agent.agent.is_none()
+        && let Some(agent) = note.and_then(|note| note.agent.as_deref())
+    {
+        configuration.use_agent_of_session(agent)?;
+    }
+    let configuration = &*configuration;
     tokio::select! {
         built = build_with(setup, configuration, environment, session) => {
             Ok(Ok((built?, interrupts)))
@@ -76,15 +97,9 @@ async fn build_with(
     let options = setup.agent;
     let is_saved = session.is_some();
     let session_note = session.as_ref().and_then(|session| session.note.as_ref());
+    let is_resumed = session_note.is_some();
     let chosen = chosen(None, session_note, options, configuration)?;
-    if options.agent.is_none()
-        && let Some(agent) = session_note.and_then(|note| note.agent.as_ref())
-    {
-        print_note(&format!(
-            "this session was started with the agent `{agent}`; to continue with it, add `--agent {agent}`"
-        ));
-    }
-    let note = Note::new(options.agent.as_deref(), &chosen.name, &chosen.entry);
+    let note = Note::new(configuration.agent(), &chosen.name, &chosen.entry);
     let Ready {
         name,
         model,
@@ -93,26 +108,25 @@ async fn build_with(
     } = chosen.ready(environment)?;
     let system = configuration.system()?;
     let user = TerminalUser::at_terminal();
+    let mut subagents = Subagents::of(configuration)?;
     let ToolSetup {
         toolbox,
+        all,
+        subagents: toolboxes,
         rules,
-        mut policy,
+        policy,
         servers,
-    } = configuration.tool_setup(environment, user.clone()).await?;
-    if let Some(unclosed) = chosen.entry.unclosed {
-        policy.unclosed = unclosed;
-    }
-    // A session keeps its policy.
-    if let Some(begin) = session.as_ref().and_then(|session| session.history.begin()) {
-        policy = begin.policy;
-    }
-    let content = Content::Answers {
-        is_record: setup.is_record,
-        is_verbose: setup.is_verbose,
-        has_tools: !toolbox.is_empty(),
-        has_schema: setup.has_schema,
-    };
-    let displays = Displays::new(content, Instant::now(), setup.color, environment)?;
+    } = configuration
+        .tool_setup(&subagents.configurations, environment, user.clone())
+        .await?;
+    let policy = policy_of(policy, &chosen, session.as_ref());
+    let has_tools = !(toolbox.is_empty() && subagents.names.is_empty());
+    let displays = Displays::new(
+        setup.content(has_tools),
+        Instant::now(),
+        setup.color,
+        environment,
+    )?;
     displays.prompter.open();
     if let Some(user) = &user {
         user.set_prompter(&displays.prompter);
@@ -120,16 +134,25 @@ async fn build_with(
     let gate = Approval::new(
         options.yes,
         rules.clone(),
-        toolbox.clone(),
+        all,
         session
             .as_ref()
             .map_or(&History::default(), |session| &session.history),
         BTreeMap::new(),
         Arc::clone(&displays.prompter),
-    );
+    )
+    .with_agents(&subagents.names);
+    let shared = Shared {
+        model: (Arc::clone(&model), &chosen.entry),
+        dialect: &dialect,
+        policy,
+        user: user.as_ref(),
+        environment,
+    };
+    subagents.build(toolboxes, &shared)?;
     let mut builder = Agent::builder(model)
         .tools(toolbox)
-        .dialect(dialect)
+        .dialect(dialect.clone())
         .system(system)
         .rules(rules)
         .gate(gate.clone())
@@ -144,10 +167,8 @@ async fn build_with(
     if is_keyed {
         builder = builder.keyed();
     }
-    let is_resumed = session
-        .as_ref()
-        .is_some_and(|session| session.history.begin().is_some());
-    let agent = builder.build().map_err(|error| failure(&error))?;
+    let agent = subagents.with(builder, configuration).build();
+    let agent = agent.map_err(|error| failure(&error))?;
     for skipped in agent.skipped_examples() {
         print_note(&skipped);
     }
@@ -172,6 +193,13 @@ async fn build_with(
     })
 }
 
+/// Returns the policy for a model. A session keeps its policy.
+fn policy_of(mut policy: Policy, chosen: &Chosen, session: Option<&Session>) -> Policy {
+    policy.unclosed = chosen.entry.unclosed.unwrap_or(policy.unclosed);
+    let begin = session.and_then(|session| session.history.begin());
+    begin.map_or(policy, |begin| begin.policy)
+}
+
 /// Returns the model called `name`, or the model that the options, the session or the configuration select.
 pub(crate) fn chosen(
     name: Option<&str>,
@@ -180,10 +208,9 @@ pub(crate) fn chosen(
     configuration: &Configuration,
 ) -> Result<Chosen, Failure> {
     let origin = configuration.origin("/model");
-    let agent = options.agent.as_ref();
-    let agent = agent.and_then(|name| configuration.settings.agents.get(name));
+    // A session that continues with its own agent keeps its model.
     let is_explicit = matches!(origin, Origin::Variable(_) | Origin::Option(_))
-        || agent.is_some_and(|agent| agent.model.is_some());
+        || options.agent.is_some() && configuration.own_model().is_some();
     let session_model = session_note
         .map(|note| note.model.as_str())
         .filter(|_| !is_explicit);

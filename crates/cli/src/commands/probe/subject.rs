@@ -54,7 +54,7 @@ impl Subject {
             (Chosen::from_options(url, Some(model), given.kind), None)
         } else {
             let configuration =
-                Configuration::load(given.files, Node::default(), None, false, environment)?;
+                Configuration::load(given.files, Node::default(), false, environment)?;
             if let Some(kind) = given.kind {
                 let kind = format!("{kind:?}").to_lowercase();
                 let message = format!("`--kind {kind}` requires a URL; a name determines the API");

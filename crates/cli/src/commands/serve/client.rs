@@ -1,6 +1,6 @@
 //! The client that `plaincall serve -- COMMAND` runs, and the variables that point clients to the gateway.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,11 +23,15 @@ const NOT_RUN: u8 = 126;
 /// The key for clients that require one, if the gateway does not.
 const ANY_KEY: &str = "plaincall";
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+const TOKEN_VARIABLE: &str = "ANTHROPIC_AUTH_TOKEN";
+/// Clients would send this key instead of the token.
+const OTHER_KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 
-/// The variables that point OpenAI clients to the gateway.
+/// The variables that point clients of the OpenAI and Anthropic APIs to the gateway.
 #[derive(Debug)]
 pub(super) struct ClientVariables {
-    url: String,
+    /// The URL without `/v1`.
+    origin: String,
     key: ClientKey,
 }
 
@@ -36,8 +40,8 @@ pub(super) struct ClientVariables {
 pub(super) enum ClientKey {
     /// One of the keys of the gateway.
     Own(String),
-    /// The client's own key, which the gateway passes to the model server.
-    Passed,
+    /// The client's own key for OpenAI, which the gateway passes to the model server.
+    Passed(OsString),
     /// Any.
     Any,
 }
@@ -46,10 +50,11 @@ impl ClientKey {
     /// Returns the key for clients of a gateway with these keys. `passes_keys` is whether the gateway passes the keys
     /// of clients to a model server that the user selected.
     pub(super) fn new(keys: &[String], passes_keys: bool, environment: &Environment) -> Self {
-        match keys.first() {
-            Some(key) => Self::Own(key.clone()),
-            None if passes_keys && environment.get(KEY_VARIABLE).is_some() => Self::Passed,
-            None => Self::Any,
+        let passed = environment.get(KEY_VARIABLE).filter(|_| passes_keys);
+        match (keys.first(), passed) {
+            (Some(key), _) => Self::Own(key.clone()),
+            (None, Some(key)) => Self::Passed(key.to_owned()),
+            (None, None) => Self::Any,
         }
     }
 }
@@ -61,34 +66,36 @@ impl ClientVariables {
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             ip => ip,
         };
-        let url = format!("http://{}/v1", SocketAddr::new(ip, address.port()));
-        Self { url, key }
+        let origin = format!("http://{}", SocketAddr::new(ip, address.port()));
+        Self { origin, key }
     }
 
     /// Returns the variables as commands for a shell. A real key is not shown.
     pub(super) fn exports(&self) -> String {
+        let origin = &self.origin;
         let key = match &self.key {
-            ClientKey::Own(_) => Some("ONE_OF_YOUR_KEYS"),
-            ClientKey::Passed => None,
-            ClientKey::Any => Some(ANY_KEY),
+            ClientKey::Own(_) => "ONE_OF_YOUR_KEYS",
+            ClientKey::Passed(_) => "YOUR_KEY",
+            ClientKey::Any => ANY_KEY,
         };
-        let key = key.map(|key| format!("\n  export {KEY_VARIABLE}={key}"));
         format!(
-            "  export OPENAI_BASE_URL={}{}",
-            self.url,
-            key.unwrap_or_default()
+            "  export OPENAI_BASE_URL={origin}/v1\n  export {KEY_VARIABLE}={key}\n  export ANTHROPIC_BASE_URL={origin}\n  export {TOKEN_VARIABLE}={key}"
         )
     }
 
     /// Sets the variables for a command. `OPENAI_API_BASE` is the older name of the address.
     fn set(&self, command: &mut Command) {
-        command.env("OPENAI_BASE_URL", &self.url);
-        command.env("OPENAI_API_BASE", &self.url);
-        match &self.key {
-            ClientKey::Own(key) => drop(command.env(KEY_VARIABLE, key)),
-            ClientKey::Passed => {}
-            ClientKey::Any => drop(command.env(KEY_VARIABLE, ANY_KEY)),
-        }
+        let openai = format!("{}/v1", self.origin);
+        let key = match &self.key {
+            ClientKey::Own(key) => OsStr::new(key),
+            ClientKey::Passed(key) => key,
+            ClientKey::Any => OsStr::new(ANY_KEY),
+        };
+        command.env("OPENAI_BASE_URL", &openai);
+        command.env("OPENAI_API_BASE", &openai);
+        command.env("ANTHROPIC_BASE_URL", &self.origin);
+        command.env(KEY_VARIABLE, key).env(TOKEN_VARIABLE, key);
+        command.env_remove(OTHER_KEY_VARIABLE);
     }
 }
 

@@ -29,9 +29,9 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// Without `--upstream`, `serve` looks for Ollama (at `OLLAMA_HOST` or port 11434), llama.cpp (8080), LM Studio (1234)
 /// and vLLM (8000) on this machine, uses the first that has models, and prints the variables for your client.
 ///
-/// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL` and `OPENAI_API_KEY` set for the gateway, forwards
-/// signals to it, stops when it ends, and exits with its status. Standard output then belongs to the command, and there
-/// is no access log.
+/// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and
+/// `ANTHROPIC_AUTH_TOKEN` set for the gateway, forwards signals to it, stops when it ends, and exits with its status.
+/// Standard output then belongs to the command, and there is no access log.
 ///
 /// SIGTERM, SIGHUP and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A
 /// second signal exits immediately. Under `nohup`, SIGHUP has no effect.
@@ -43,7 +43,7 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// COMMAND, its status: 128 plus the signal number after a signal, 127 if it does not exist, 126 if it cannot be run.
 #[derive(Args, Debug)]
 pub(crate) struct ServeOptions {
-    /// A command to run with the gateway, and its arguments. The command is a client of the OpenAI API.
+    /// A command to run with the gateway, and its arguments. The command is a client of the OpenAI or the Anthropic API.
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "log_contents")]
     pub(crate) command: Vec<OsString>,
 

@@ -75,6 +75,7 @@ async fn run_call(
         rules,
         policy,
         servers,
+        ..
     } = tokio::select! {
         tool_setup = options.sources.tool_setup(&environment) => tool_setup?,
         interrupt = interrupts.next() => return Ok((None, Some(interrupt))),
@@ -122,7 +123,7 @@ async fn run_call(
     prompter.close();
     if result.is_some() {
         report_removed_files(run.close().await, KEEP_FILES);
-        if let Some(servers) = servers {
+        for servers in servers {
             servers.close().await;
         }
     }

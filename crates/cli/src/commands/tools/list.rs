@@ -37,7 +37,7 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let toolbox = block_on(until_interrupted(async {
         let tool_setup = options.sources.tool_setup(&environment).await?;
-        if let Some(servers) = tool_setup.servers {
+        for servers in tool_setup.servers {
             servers.close().await;
         }
         Ok(tool_setup.toolbox)

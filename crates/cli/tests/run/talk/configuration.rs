@@ -492,28 +492,25 @@ fn an_agent_has_its_own_model_tools_and_limits() {
     check(&unknown, 0, "It is done.\n", "unknown tool `own`");
     let kept = ["--agent", "writer", "--session", "kept"];
     check(&kept, 0, "I am plain.\n", "1 turn");
-    let hint = "note: this session was started with the agent `writer`; to continue with it, add `--agent writer`\n";
-    check(&["--session", "kept"], 0, "More.\n", hint);
-    let ended = at_home(&scene, &[&["ask", "Go."], &kept[..]].concat());
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(!ended.stderr.contains(hint), "{ended:?}");
+    check(&["--session", "kept"], 0, "More.\n", "1 turn");
     let none = ["--agent", "none", "--model", "other"];
     check(&none, 0, "\nIt is done.\n", "unknown tool `own`");
-    let near = "error: unknown agent `raeder`; the configuration has `none`, `reader`, `writer`; did you mean `reader`?\n";
+    let near = "error: unknown agent `raeder`; did you mean `reader`?\n";
     check(&["--agent", "raeder"], 2, "", near);
+    let all = "error: unknown agent `x`; the configuration has `none`, `reader`, `writer`\n";
+    check(&["--agent", "x"], 2, "", all);
     let ended = at_home(&scene, &["config", "--json"]);
     let limit = value(&ended, "agents.reader.limits.turns");
     assert_eq!(limit, Some(("user".to_owned(), "1".to_owned())));
 
     // An agent of an untrusted project does not exist.
     project(&scene, "[agents.helper]\ntools = ['project.toml']\n");
-    check(&["--agent", "helper"], 2, "", "unknown agent `helper`");
-    check(
-        &["--agent", "helper"],
-        2,
-        "",
-        "is not trusted, so these keys are ignored: `agents`",
+    let path = scene.path("plaincall.toml");
+    let untrusted = format!(
+        "error: unknown agent `helper`; it is defined in {}, which is not trusted; to review and trust it, run `plaincall config --trust`\n",
+        path.canonicalize().unwrap().display()
     );
+    check(&["--agent", "helper"], 2, "", &untrusted);
     fs::write(
         scene.path("project.toml"),
         "[tools.a]\ncommand = ['true']\n",
@@ -527,7 +524,7 @@ fn an_agent_has_its_own_model_tools_and_limits() {
         "[tools.b]\ncommand = ['true']\n",
     )
     .unwrap();
-    check(&["--agent", "helper"], 2, "", "unknown agent `helper`");
+    check(&["--agent", "helper"], 2, "", &untrusted);
     for (text, expected) in [
         (
             "[agents.a.builtin]\ncommand_environment = ['KEY']",
