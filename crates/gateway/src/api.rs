@@ -43,6 +43,16 @@ impl ClientApi {
         }
     }
 
+    /// Returns the API to which a path belongs, for the format of errors. Default: chat completions.
+    #[cfg(feature = "server")]
+    pub(crate) fn for_errors(path: &str) -> Self {
+        let is_below = |api: &Self| {
+            let rest = path.strip_prefix(api.path());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        Self::ALL.into_iter().find(is_below).unwrap_or(Self::Chat)
+    }
+
     /// Returns the paths of all APIs.
     #[cfg(feature = "server")]
     pub(crate) fn paths() -> String {

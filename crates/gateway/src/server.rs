@@ -8,6 +8,7 @@ mod body;
 mod body_filter;
 mod chat;
 mod config;
+mod count_tokens;
 mod filtered_body;
 mod forward;
 mod forwarded_headers;
@@ -247,7 +248,7 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let path = request.uri().path();
     let api = ClientApi::of_path(path);
     let (allowed, forwarded) = match path {
-        _ if api.is_some() => ("POST", None),
+        _ if api.is_some() || path == count_tokens::PATH => ("POST", None),
         "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
         // Some clients check the address this way.
         "/" if request.method() == Method::HEAD => ("HEAD", None),
@@ -266,6 +267,9 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     }
     if let Some(api) = api {
         return chat::chat(shared, api, request).await;
+    }
+    if path == count_tokens::PATH {
+        return count_tokens::count_tokens(shared, request).await;
     }
     match (path, forwarded) {
         (_, Some(path)) => passthrough::pass(shared, path, request).await,
@@ -293,7 +297,10 @@ async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response 
 fn nearest(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
     let path = format!("/v1/{rest}");
-    (ClientApi::of_path(&path).is_some() || passthrough::route(&path).is_some()).then_some(path)
+    let is_known = ClientApi::of_path(&path).is_some()
+        || path == count_tokens::PATH
+        || passthrough::route(&path).is_some();
+    is_known.then_some(path)
 }
 
 async fn reject(shared: &Arc<Shared>, status: u16, request: Request<Body>, hint: &str) -> Response {
@@ -301,8 +308,11 @@ async fn reject(shared: &Arc<Shared>, status: u16, request: Request<Body>, hint:
     let asked = ClientApi::paths();
     let paths = passthrough::paths();
     let message = format!(
-        "unknown endpoint {method} {path}{hint}. The gateway serves POST {asked}, GET /health, /ready and /metrics, and forwards {paths}"
+        "unknown endpoint {method} {path}{hint}. The gateway serves POST {asked}, {}, GET /health, /ready and /metrics, and forwards {paths}",
+        count_tokens::PATH
     );
     let error = GatewayError::invalid_request(message, None).status(status);
-    request::reject_unknown_path(shared, request, &error.log(WRONG_ADDRESS)).await
+    let nearest = nearest(path);
+    let api = ClientApi::for_errors(nearest.as_deref().unwrap_or(path));
+    request::reject_unknown_path(shared, request, api, &error.log(WRONG_ADDRESS)).await
 }

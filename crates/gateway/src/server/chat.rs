@@ -1,6 +1,6 @@
 //! Requests whose replies may have calls: the `POST` endpoints of each API.
 
-mod prepare;
+pub(super) mod prepare;
 mod streamed;
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) async fn chat(shared: &Arc<Shared>, api: ClientApi, request: Request<
 }
 
 /// Rejects encoded bodies.
-fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
+pub(super) fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
     let mut encodings = head.headers.get_all(CONTENT_ENCODING).iter();
     if encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Ok(());

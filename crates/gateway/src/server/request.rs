@@ -12,6 +12,7 @@ use hyper::body::Body as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
 use crate::server::filtered_body::filtered;
@@ -107,17 +108,19 @@ pub(super) fn overloaded(message: &'static str) -> GatewayError {
     error
 }
 
-/// Responds to a request with an unknown path or method.
+/// Responds to a request with an unknown path or method, in the format of this API.
 pub(super) async fn reject_unknown_path(
     shared: &Arc<Shared>,
     request: Request<Body>,
+    api: ClientApi,
     error: &GatewayError,
 ) -> Response {
     let (head, body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let guard = RequestGuard::new(Arc::clone(shared), UNKNOWN_PATH, id.clone());
+    let mut guard = RequestGuard::new(Arc::clone(shared), UNKNOWN_PATH, id.clone());
     discard(shared, &head.headers, body).await;
-    finished(shared, reject(guard, error), &id)
+    guard.end(error.status, Some(error));
+    finished(shared, response::error(api.path(), error, &id), &id)
 }
 
 pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {

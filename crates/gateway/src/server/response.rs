@@ -64,9 +64,9 @@ pub(super) fn json(status: u16, json: String) -> Response {
     with(status, JSON, Body::from(json))
 }
 
-/// Creates an error response in the format of the API that is requested at this path.
+/// Creates an error response in the format of the API to which this path belongs.
 pub(super) fn error(path: &str, error: &GatewayError, request_id: &str) -> Response {
-    let api = ClientApi::of_path(path).unwrap_or(ClientApi::Chat);
+    let api = ClientApi::for_errors(path);
     let body = Body::from(api.error_body(error, Some(request_id)));
     let mut response = with(error.status, JSON, body);
     if error.is_final() {

@@ -24,6 +24,9 @@ pub(super) use crate::server::upstream::http_server::HttpServer;
 /// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
 
+/// The paths of a model server that are not below `/v1`.
+const SERVER_PATHS: [&str; 2] = ["/tokenize", "/apply-template"];
+
 /// The length of `<!doctype html`, which is enough to detect a web page.
 const PAGE_BEGIN: usize = 14;
 /// The most leading whitespace that is read to detect a web page.
@@ -144,6 +147,19 @@ impl Connection {
         }
     }
 
+    /// Sends a request with a JSON body to one of [`SERVER_PATHS`].
+    pub(super) async fn ask_server(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, GatewayError> {
+        let mut headers = headers.clone();
+        headers.insert(CONTENT_TYPE, JSON);
+        let answer = self.ask(Method::POST, path, headers, body.into()).await?;
+        answer.readable()
+    }
+
     /// Sends a request of the gateway itself. Errors keep the model server's status.
     pub(super) async fn fetch(&self, path: &str) -> Result<Answer, GatewayError> {
         self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
@@ -244,7 +260,13 @@ impl Connection {
                 Ok(HttpResponse::new(response, waits))
             }
             Transport::Local(model) => {
-                let request = Request::builder().method(method).uri(format!("/v1{path}"));
+                let request = Request::builder().method(method);
+                let base = if SERVER_PATHS.contains(&path) {
+                    ""
+                } else {
+                    "/v1"
+                };
+                let request = request.uri(format!("{base}{path}"));
                 let failed = |error: &dyn fmt::Display| {
                     GatewayError::upstream(format!("the model failed: {error}"))
                         .log("the model failed")

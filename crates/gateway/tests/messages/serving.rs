@@ -198,3 +198,119 @@ async fn models_and_the_address() {
     assert_eq!(head.status(), 200);
     assert_eq!(gateway.get("/").await.0, 404);
 }
+
+const COUNT: &str = "/v1/messages/count_tokens";
+
+/// Counts the tokens of a request with a tool. Returns the number, whether it is an estimate, and the requests that the
+/// model server got.
+async fn count(scripts: Vec<Script>) -> (u64, bool, Vec<(String, Value)>) {
+    let server = ModelServer::start(scripts).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    let mut body = body(false);
+    body.as_object_mut().unwrap().remove("max_tokens");
+    let request = gateway.client.post(gateway.url(COUNT));
+    let response = request.body(body.to_string()).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let mark = response.headers().get("x-plaincall-token-count");
+    let is_estimate = mark.is_some_and(|mark| mark == "estimate");
+    let count: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    assert_eq!(gateway.reports(1).await[0].path, COUNT);
+    let requests = server.seen().requests.into_iter().map(|request| {
+        let target = request.head.split(' ').nth(1).unwrap().to_owned();
+        (target, request.json())
+    });
+    let requests = requests.collect();
+    (
+        count["input_tokens"].as_u64().unwrap(),
+        is_estimate,
+        requests,
+    )
+}
+
+/// The model server counts the translated prompt, with its chat template.
+#[tokio::test]
+async fn token_counts_of_the_model_server() {
+    let sent = crate::messages::model::upstream(&body(false));
+    let vllm = json!({"count": 321, "max_model_len": 4096, "tokens": [1, 2]});
+    let (tokens, is_estimate, requests) = count(vec![Script::json(200, &vllm)]).await;
+    assert_eq!((tokens, is_estimate), (321, false));
+    assert_eq!(requests.len(), 1);
+    let (path, request) = &requests[0];
+    assert_eq!(path, "/tokenize");
+    assert_eq!(request["messages"], sent["messages"]);
+    assert_eq!(request["model"], "m");
+
+    let llama = vec![
+        Script::json(200, &json!({"tokens": []})),
+        Script::json(200, &json!({"prompt": "<|user|>Do it."})),
+        Script::json(200, &json!({"tokens": [7, 8, 9]})),
+    ];
+    let (tokens, is_estimate, requests) = count(llama).await;
+    assert_eq!((tokens, is_estimate), (3, false));
+    let paths: Vec<&str> = requests.iter().map(|(path, _)| &**path).collect();
+    assert_eq!(paths, ["/tokenize", "/apply-template", "/tokenize"]);
+    assert_eq!(requests[1].1["messages"], sent["messages"]);
+    assert_eq!(requests[2].1["content"], "<|user|>Do it.");
+}
+
+#[tokio::test]
+async fn token_counts_that_are_estimated() {
+    let sent = crate::messages::model::upstream(&body(false));
+    let texts = sent["messages"].as_array().unwrap().iter();
+    let length: usize = texts
+        .map(|message| message["content"].as_str().unwrap().len())
+        .sum();
+    for script in [
+        Script::json(404, &json!({"error": {"message": "no such path"}})),
+        Script::json(200, &json!({"choices": []})),
+        Script::json(200, &json!({"tokens": 5})),
+    ] {
+        let (tokens, is_estimate, _) = count(vec![script]).await;
+        assert!(is_estimate);
+        let tokens = usize::try_from(tokens).unwrap();
+        assert!(
+            (length / 4..length / 3).contains(&tokens),
+            "{tokens} of {length}"
+        );
+    }
+}
+
+/// Each error has the format of the API to which the path belongs.
+#[tokio::test]
+async fn errors_of_unknown_paths() {
+    let server = ModelServer::start(vec![Script::json(200, &json!({}))]).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    for (method, path, status, is_ours) in [
+        ("POST", "/v1/messages/batches", 404, true),
+        ("GET", "/v1/messages", 405, true),
+        ("GET", COUNT, 405, true),
+        ("POST", "/messages", 404, true),
+        ("POST", "/v1/v1/messages", 404, true),
+        ("POST", "/v1/messagesx", 404, false),
+        ("GET", "/v1/responses/resp_1", 404, false),
+        ("DELETE", "/v1/chat/completions", 405, false),
+        ("GET", "/other", 404, false),
+    ] {
+        let request = gateway
+            .client
+            .request(method.parse().unwrap(), gateway.url(path));
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        assert_eq!(body["type"] == "error", is_ours, "{path}: {body}");
+        let kind = &body["error"]["type"];
+        let expected = if status == 404 && is_ours {
+            "not_found_error"
+        } else {
+            "invalid_request_error"
+        };
+        assert_eq!(kind, expected, "{path}");
+    }
+    // Invalid requests too.
+    let request = gateway.client.post(gateway.url(COUNT)).body("{");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 400);
+    let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    assert_eq!(body["type"], "error");
+    assert!(server.seen().requests.is_empty());
+}

@@ -16,13 +16,13 @@ const MAX_MODEL: usize = 128;
 /// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
 const MAX_INLINE: usize = 256 << 10;
 
-pub(super) struct PreparedRequest {
-    pub(super) model: String,
-    pub(super) is_streamed: bool,
-    pub(super) task: Task,
+pub(in crate::server) struct PreparedRequest {
+    pub(in crate::server) model: String,
+    pub(in crate::server) is_streamed: bool,
+    pub(in crate::server) task: Task,
 }
 
-pub(super) enum Task {
+pub(in crate::server) enum Task {
     /// Forwards the body unchanged.
     Forward(Vec<u8>),
     Translate(Box<Asked>),
@@ -30,7 +30,7 @@ pub(super) enum Task {
 }
 
 /// Prepares the request with this body, from the caller with this key, without blocking other requests.
-pub(super) async fn prepared(
+pub(in crate::server) async fn prepared(
     shared: &Arc<Shared>,
     api: ClientApi,
     body: Vec<u8>,

@@ -11,7 +11,7 @@ use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
-use crate::server::upstream::failed;
+use crate::server::upstream::{SERVER_PATHS, failed};
 
 /// The pause before the first retry. It doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -84,7 +84,12 @@ impl HttpServer {
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let address: Uri = format!("{}{path}", self.base).parse().map_err(|_| {
+        let base = if SERVER_PATHS.contains(&path) {
+            self.base.strip_suffix("/v1").unwrap_or(&self.base)
+        } else {
+            &self.base
+        };
+        let address: Uri = format!("{base}{path}").parse().map_err(|_| {
             GatewayError::invalid_request("the request path is not part of a valid URL", None)
         })?;
         let mut pause = FIRST_PAUSE;
