@@ -1,5 +1,6 @@
 //! The gateway as a function of bytes, without I/O.
 
+use bytes::Bytes;
 use plaincall_call::definitions::ChangedTool;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
@@ -91,9 +92,9 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub struct Asked {
     changed: Vec<ChangedTool>,
-    body: Vec<u8>,
-    /// The request, if a repair round may need it.
-    request: ChatCompletionRequest<'static>,
+    /// The request that is sent next, or was sent. A repair round adds to it.
+    body: Bytes,
+    may_repair: bool,
     exchange: Exchange<Box<dyn Encoder + Send>>,
     /// Whether the model server's answer is an event stream.
     is_stream: bool,
@@ -201,17 +202,13 @@ impl Adapter {
         } else {
             plaincall_wire::write_bytes(&upstream)
         };
-        let request = if plan.may_repair() {
-            upstream.into_owned()
-        } else {
-            ChatCompletionRequest::default()
-        };
+        let may_repair = plan.may_repair();
         let changed = plan.changed.clone();
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
             changed,
-            body,
-            request,
+            body: body.into(),
+            may_repair,
             exchange: Exchange::new(reply, self.stream_limits),
             is_stream,
             answer: Vec::new(),
@@ -225,10 +222,14 @@ impl Asked {
         &self.body
     }
 
-    /// Takes the body of the next request to the model server.
+    /// Takes the body of the next request to the model server. It is kept if a repair round may need it.
     #[cfg(feature = "server")]
-    pub(crate) fn take_body(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.body)
+    pub(crate) fn take_body(&mut self) -> Bytes {
+        if self.may_repair {
+            self.body.clone()
+        } else {
+            std::mem::take(&mut self.body)
+        }
     }
 
     /// Returns the tools that could not be offered unchanged.
@@ -278,9 +279,14 @@ impl Asked {
             Next::Done => AskEnd::Done,
             Next::Failed(error) => AskEnd::Refused(error),
             Next::Repair(round) => {
-                round.add_to(&mut self.request);
-                self.body = plaincall_wire::write_bytes(&self.request);
-                AskEnd::Again
+                match plaincall_wire::read::<ChatCompletionRequest<'_>>(&self.body) {
+                    Ok(mut request) => {
+                        round.add_to(&mut request);
+                        self.body = plaincall_wire::write_bytes(&request).into();
+                        AskEnd::Again
+                    }
+                    Err(error) => AskEnd::Refused(GatewayError::unreadable_request(&error)),
+                }
             }
         }
     }
@@ -313,7 +319,7 @@ impl Asked {
         if self.exchange.reply.may_ask_again() {
             return true;
         }
-        self.request = ChatCompletionRequest::default();
+        self.body = Bytes::new();
         self.exchange.reply.keeps_texts()
     }
 }

@@ -258,11 +258,15 @@ fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
 
 /// Appends a text to the content of a message after an empty line.
 fn append(message: &mut Message<'_>, text: &str) {
-    let is_empty =
-        |content: &Content<'_>| matches!(content, Content::Text(text) if text.is_empty());
-    let before = message.content.take().filter(|content| !is_empty(content));
-    let line = if before.is_some() { "\n\n" } else { "" };
-    message.content = joined(before, Some([line, text].concat().into()));
+    message.content = match message.content.take() {
+        Some(Content::Text(before)) if !before.is_empty() => {
+            Some([&*before, "\n\n", text].concat().into())
+        }
+        Some(parts @ Content::Parts(_)) => {
+            joined(Some(parts), Some(["\n\n", text].concat().into()))
+        }
+        _ => Some(text.to_owned().into()),
+    };
 }
 
 /// Concatenates two contents.

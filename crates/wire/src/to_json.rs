@@ -138,23 +138,28 @@ fn is_special(byte: u8) -> bool {
 
 /// Returns the position of the first byte that must be escaped.
 fn first_special(bytes: &[u8]) -> Option<usize> {
-    let mut words = bytes.chunks_exact(8);
-    let holds = |word: &[u8]| word.first_chunk().is_some_and(|word| holds_special(*word));
-    let begin = words.position(holds).unwrap_or(bytes.len() / 8) * 8;
-    let tail = bytes.get(begin..).unwrap_or_default();
+    let words = bytes.chunks_exact(8);
+    let tail = words.remainder();
+    for (index, word) in words.enumerate() {
+        let place = word.first_chunk().and_then(|word| first_special_of(*word));
+        if let Some(place) = place {
+            return Some(index * 8 + place);
+        }
+    }
     let place = tail.iter().position(|byte| is_special(*byte));
-    place.map(|place| begin + place)
+    place.map(|place| bytes.len() - tail.len() + place)
 }
 
-/// Returns whether one of eight bytes must be escaped.
-fn holds_special(word: [u8; 8]) -> bool {
+/// Returns the position of the first of eight bytes that must be escaped.
+fn first_special_of(word: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     let word = u64::from_le_bytes(word);
-    // The high bit of the lowest byte below `least` is set; others may be too, but none if there is no such byte.
+    // The high bit of the lowest byte below `least` is set; higher ones may be too, but none if there is no such byte.
     let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word;
     let is_same = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    (below(word, 0x20) | is_same(b'"') | is_same(b'\\')) & HIGH != 0
+    let found = (below(word, 0x20) | is_same(b'"') | is_same(b'\\')) & HIGH;
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 fn escape(byte: u8, out: &mut Vec<u8>) {
@@ -178,7 +183,7 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{holds_special, is_special};
+    use super::{first_special_of, is_special};
 
     #[test]
     fn eight_bytes_are_looked_at_as_one_is() {
@@ -187,7 +192,8 @@ mod tests {
                 for other in [b'x', 0x20, 0x7F, 0x80, 0xFF, b'!', b'#', b'[', b']'] {
                     let mut word = [other; 8];
                     word[place] = byte;
-                    assert_eq!(holds_special(word), is_special(byte), "{word:?}");
+                    let first = word.iter().position(|byte| is_special(*byte));
+                    assert_eq!(first_special_of(word), first, "{word:?}");
                 }
             }
         }

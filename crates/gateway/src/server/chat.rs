@@ -53,7 +53,11 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
         Task::Translate(asked) => asked,
         Task::Forward(body) => {
             guard.model_request(&body);
-            return match shared.connection.complete(body, &upstream_headers).await {
+            return match shared
+                .connection
+                .complete(body.into(), &upstream_headers)
+                .await
+            {
                 Ok(answer) => forward(answer, guard),
                 Err(error) => reject(guard, &error),
             };

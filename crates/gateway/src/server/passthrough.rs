@@ -95,7 +95,7 @@ async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
     let method = if is_head { Method::GET } else { head.method };
     match shared
         .connection
-        .pass(method, &path, upstream_headers, body)
+        .pass(method, &path, upstream_headers, body.into())
         .await
     {
         Ok(answer) if is_head => forward_head(answer, guard),

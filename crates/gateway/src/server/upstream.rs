@@ -114,7 +114,7 @@ impl Connection {
 
     pub(super) async fn complete(
         &self,
-        body: Vec<u8>,
+        body: Bytes,
         headers: &HeaderMap,
     ) -> Result<Answer, GatewayError> {
         let mut headers = headers.clone();
@@ -137,9 +137,9 @@ impl Connection {
         method: Method,
         path: &str,
         headers: HeaderMap,
-        body: Vec<u8>,
+        body: Bytes,
     ) -> Result<Answer, GatewayError> {
-        match self.ask(method, path, headers, body.into()).await {
+        match self.ask(method, path, headers, body).await {
             // The gateway's key could not be found in an encoded answer.
             Ok(answer) if self.has_key => answer.readable(),
             Ok(answer) => Ok(answer),

@@ -115,6 +115,29 @@ async fn in_the_middle() {
 }
 
 #[tokio::test]
+async fn an_answer_that_breaks_off_is_sent_up_to_there() {
+    for pieces in [0, 1] {
+        let script = Script::stream(&["I add.\n"], "stop").only(pieces, Then::Break);
+        let server = ModelServer::start(vec![script]).await;
+        let gateway = TestGateway::before(&server, |_| {}).await;
+        let mut body = request(true);
+        body.as_object_mut().unwrap().remove("tools");
+        let mut response = gateway.post(&body).await;
+        assert_eq!(response.status(), 200, "{pieces}");
+        let mut received = Vec::new();
+        let end = loop {
+            match response.chunk().await {
+                Ok(Some(piece)) => received.extend_from_slice(&piece),
+                end => break end,
+            }
+        };
+        assert!(end.is_err(), "{pieces}");
+        let text = String::from_utf8(received).unwrap();
+        assert_eq!(text.contains("I add."), pieces == 1, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_goes_takes_the_request_with_it() {
     let started = |pieces| Script::stream(&["I add.\n"], "stop").only(pieces, Then::Stall);
     for (is_streamed, script) in [
