@@ -94,6 +94,7 @@ pub struct Asked {
     changed: Vec<ChangedTool>,
     /// The request that is sent next, or was sent. A repair round adds to it.
     body: Bytes,
+    #[cfg(feature = "server")]
     may_repair: bool,
     exchange: Exchange<Box<dyn Encoder + Send>>,
     /// Whether the model server's answer is an event stream.
@@ -202,12 +203,14 @@ impl Adapter {
         } else {
             plaincall_wire::write_bytes(&upstream)
         };
+        #[cfg(feature = "server")]
         let may_repair = plan.may_repair();
         let changed = plan.changed.clone();
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
             changed,
             body: body.into(),
+            #[cfg(feature = "server")]
             may_repair,
             exchange: Exchange::new(reply, self.stream_limits),
             is_stream,
