@@ -44,7 +44,7 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
             guard.report.is_translated = true;
             (asked.take_body(), changed)
         }
-        Task::Forward(body) => (body, HeaderMap::new()),
+        Task::Forward(body) => (body.into(), HeaderMap::new()),
         Task::Reject(error) => return reject(guard, &error),
     };
     guard.model_request(&body);
