@@ -22,7 +22,7 @@ const SYNTAX: &str = "KILLED_SYNTAX";
 /// The entry of the journal at which the process hangs; with `midway`, a model hangs when the calls of its reply have
 /// ended.
 const HANGS: &str = "KILLED_HANGS";
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The replies of each agent. `main` has the tool `leader`, which has the tool `helper`.
 const REPLIES: &[(&str, &[&str])] = &[

@@ -21,7 +21,7 @@ use crate::scenarios::scripts::script;
 use crate::scenarios::shared_state::SharedState;
 
 /// The maximum time for any wait. No scenario needs this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The outcome of a question; `None` if it was dropped.
 type Ended = Option<Result<Answer, AgentError>>;

@@ -251,24 +251,26 @@ fn legend(table: &CallTable, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
             human::time(end.saturating_sub(table.from()))
         ));
     }
-    // A symbol and its meaning stay on one line.
-    let mut lines: Vec<Line> = Vec::new();
+    rows_of_parts(&parts, &Line::of(PLAIN, "   "), layout.width)
+}
+
+/// Puts texts on rows, and breaks a text only if it is wider than a row.
+pub(crate) fn rows_of_parts(parts: &[String], separator: &Line, width: Option<usize>) -> Vec<Line> {
+    let mut rows: Vec<Line> = Vec::new();
     for part in parts {
-        let part = Line::of(DIM, &part);
-        let fits = |line: &&mut Line| {
-            layout
-                .width
-                .is_none_or(|width| line.width() + 3 + part.width() <= width)
+        let part = Line::of(DIM, part);
+        let fits = |row: &&mut Line| {
+            width.is_none_or(|width| row.width() + separator.width() + part.width() <= width)
         };
-        match lines.last_mut().filter(fits) {
-            Some(line) => {
-                line.push(PLAIN, "   ");
-                line.append(&part);
+        match rows.last_mut().filter(fits) {
+            Some(row) => {
+                row.append(separator);
+                row.append(&part);
             }
-            None => lines.push(part),
+            None => rows.extend(wrap(&part, width)),
         }
     }
-    lines
+    rows
 }
 
 /// Formats the number of calls per status and the times.
@@ -321,4 +323,26 @@ pub(crate) fn wrap(line: &Line, width: Option<usize>) -> Vec<Line> {
 
 pub(crate) fn without_line_end(text: &str) -> &str {
     text.trim_end_matches(['\n', '\r'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, PLAIN, rows_of_parts};
+
+    #[test]
+    fn a_part_breaks_only_if_it_is_wider_than_a_row() {
+        let parts = ["2 turns", "12 input tokens", "3 s"].map(str::to_owned);
+        let separator = Line::of(PLAIN, " - ");
+        for (width, expected) in [
+            (None, &["2 turns - 12 input tokens - 3 s"][..]),
+            (Some(31), &["2 turns - 12 input tokens - 3 s"]),
+            (Some(30), &["2 turns - 12 input tokens", "3 s"]),
+            (Some(20), &["2 turns", "12 input tokens", "3 s"]),
+            (Some(8), &["2 turns", "12 input", "tokens", "3 s"]),
+        ] {
+            let rows = rows_of_parts(&parts, &separator, width);
+            let rows: Vec<String> = rows.iter().map(Line::to_plain).collect();
+            assert_eq!(rows, expected, "{width:?}");
+        }
+    }
 }

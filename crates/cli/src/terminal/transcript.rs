@@ -13,7 +13,7 @@ use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{DIM, NOTICE, PLAIN, REASONING};
-use crate::terminal::summary::{Layout, results, summary, wrap};
+use crate::terminal::summary::{Layout, results, rows_of_parts, summary, wrap};
 
 /// Which text of a reply is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +139,9 @@ impl<S: TextOutput> Transcript<S> {
                     self.write_held();
                 }
                 self.flush();
-                let totals = parts.join(&format!(" {} ", self.options.glyphs.dot));
-                self.note(DIM, &totals);
+                let separator = Line::of(DIM, &format!(" {} ", self.options.glyphs.dot));
+                let rows = rows_of_parts(parts, &separator, self.output.width());
+                self.waiting.extend(rows);
                 self.asked = None;
             }
             UiEvent::Abandoned => {

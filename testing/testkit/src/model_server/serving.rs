@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::script::{Framing, Script, Then};
 
 /// The maximum time for any wait. No test needs this long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A model server that answers each request with the next script, over HTTP on localhost. When it is dropped, its
 /// connections are closed.
