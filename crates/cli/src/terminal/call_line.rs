@@ -51,7 +51,8 @@ pub(crate) fn open_line(
         }
     };
     let state = Line::of(style, &state);
-    call_line((style, mark), call, &state, Some(width), glyphs)
+    // It is below the calls above it.
+    call_line((style, mark), ("", call), &state, Some(width), glyphs)
 }
 
 /// Returns the line of a call that has ended and, if it failed, a line with the error.
@@ -63,7 +64,13 @@ pub(crate) fn ended_lines(
 ) -> Vec<Line> {
     let style = palette::status(result.status);
     let mark = (style, glyphs.status(result.status));
-    let mut lines = vec![call_line(mark, call, &outcome(result), width, glyphs)];
+    let mut lines = vec![call_line(
+        mark,
+        (&call.path, call),
+        &outcome(result),
+        width,
+        glyphs,
+    )];
     let error = result.error.as_deref();
     if let Some(error) = error.filter(|_| result.status != Status::Ok) {
         let mut rows = error.trim().lines();
@@ -114,28 +121,27 @@ pub(crate) fn output_lines(
 pub(crate) fn started_line(call: &Call, is_again: bool, glyphs: &Glyphs) -> Line {
     let state = if is_again { "started again" } else { "started" };
     let mark = (RUNNING, glyphs.call);
+    let call = (&*call.path, call);
     call_line(mark, call, &Line::of(DIM, state), None, glyphs)
 }
 
-/// Formats a call: mark, id (if the model set one), tool, arguments and state. Arguments are truncated so that the
+/// Formats a call: mark, path, id (if the model set one), tool, arguments and state. Arguments are truncated so that the
 /// state fits.
 fn call_line(
     (style, mark): (Style, &str),
-    call: &Call,
+    (path, call): (&str, &Call),
     state: &Line,
     width: Option<usize>,
     glyphs: &Glyphs,
 ) -> Line {
     let mut line = Line::of(style, &format!("{}{mark} ", "  ".repeat(call.depth)));
-    let prefixes = ["gadget_", "call_"].into_iter();
-    let mut numbers = prefixes.filter_map(|prefix| call.id.strip_prefix(prefix));
-    let is_number = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
-    let is_automatic = call.id.is_empty() || call.depth > 0 || numbers.any(is_number);
-    if is_automatic {
-        line.push(BOLD, &call.name);
-    } else {
-        line.push(BOLD, &call.id);
-        line.push(CALL, &format!("  {}", call.name));
+    line.push(DIM, path);
+    match call.own_id() {
+        None => line.push(BOLD, &call.name),
+        Some(id) => {
+            line.push(BOLD, id);
+            line.push(CALL, &format!("  {}", call.name));
+        }
     }
     let shown = arguments(call, glyphs);
     let room_for_arguments = match width {

@@ -41,6 +41,8 @@ pub(crate) struct Call {
     parent: Option<usize>,
     /// The number of calls above it.
     pub(crate) depth: usize,
+    /// The calls above it, each followed by `/`.
+    pub(crate) path: String,
     pub(crate) state: State,
     /// The times of the states that the call has reached.
     pub(crate) times: Times,
@@ -120,12 +122,14 @@ impl CallTable {
                 parent.filter(|_| above.is_some()),
                 above.map(|it| it.depth + 1),
             );
+            let path = above.map(|it| format!("{}{}/", it.path, it.own_id().unwrap_or(&it.name)));
             self.is_nested |= parent.is_some();
             if let Some(call) = self.begin(appeared.call, id, &appeared.name) {
                 // The parsed text does not contain generated ids.
                 call.id = Arc::clone(id);
                 call.parent = parent;
                 call.depth = depth.unwrap_or_default();
+                call.path = path.unwrap_or_default();
                 call.dependencies = Arc::clone(&appeared.dependencies);
                 call.times.appeared = appeared.at;
                 let index = self.index(appeared.call);
@@ -226,6 +230,15 @@ impl Call {
         }
     }
 
+    /// Returns the id, if the model set it.
+    pub(crate) fn own_id(&self) -> Option<&str> {
+        let prefixes = ["gadget_", "call_"].into_iter();
+        let mut numbers = prefixes.filter_map(|prefix| self.id.strip_prefix(prefix));
+        let is_number = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
+        let is_automatic = self.id.is_empty() || self.depth > 0 || numbers.any(is_number);
+        (!is_automatic).then_some(&*self.id)
+    }
+
     pub(crate) fn result(&self) -> Option<&CallResult> {
         match &self.state {
             State::Ended(result) => Some(result),
@@ -244,6 +257,13 @@ impl Call {
             RunEvent::Waiting(event) => {
                 self.state = State::Waiting;
                 self.times.complete = Some(event.at);
+                // A submitted call has no text.
+                if self.depth > 0 {
+                    self.arguments.clear();
+                    for (name, value) in &event.arguments.0 {
+                        self.add_value(Some(&name.as_str().into()), value);
+                    }
+                }
             }
             RunEvent::Ready(_) | RunEvent::Retry(_) => self.state = State::Ready,
             RunEvent::Start(event) => {

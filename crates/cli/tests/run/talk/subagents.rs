@@ -54,6 +54,7 @@ fn an_agent_is_a_tool_of_another() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(ended.stdout, "It read apples.\n", "{ended:?}");
     for piece in [
+        "  + reader/read  name=apples  ok",
         "note apples",
         "The note is about apples.",
         "4 turns",

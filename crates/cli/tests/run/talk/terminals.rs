@@ -47,7 +47,7 @@ fn an_answer_is_seen_while_it_comes() {
         assert!(shown.contains(&written), "{shown}");
         assert!(!shown.contains("\n\n"), "{shown}");
         assert!(
-            shown.contains("It is ␛[31mdone.\n3 turns · 12 calls · "),
+            shown.contains("It is ␛[31mdone.\n3 turns · 12 calls"),
             "{shown}"
         );
         // The display shows only that the result arrived.
