@@ -54,7 +54,7 @@ struct Add {
     b: i64,
 }
 
-/// Requests this many lines.
+/// Returns this many lines.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "schemars")]
 struct Big {
