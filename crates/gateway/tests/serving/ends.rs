@@ -115,7 +115,7 @@ async fn in_the_middle() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_sent_up_to_there() {
+async fn a_truncated_answer_is_sent_up_to_its_end() {
     for pieces in [0, 1] {
         let script = Script::stream(&["I add.\n"], "stop").only(pieces, Then::Break);
         let server = ModelServer::start(vec![script]).await;
