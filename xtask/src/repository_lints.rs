@@ -35,7 +35,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 1,420 more: the Responses API. 50 more: bodies that produce their own pieces.
     // 1,210 more: Anthropic's Messages. 180 more: native calls. 210 more: reports of invalid calls in every API.
     // 170 more: token counts. 10 more: the request for a repair round as its bytes.
-    ("gateway", 10_940),
+    // 90 more: pointers into requests of every API.
+    ("gateway", 11_030),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

@@ -196,6 +196,10 @@ impl Adapter {
                 (chat, Box::new(plan))
             }
         };
+        let mut changed = plan.changed.clone();
+        for tool in &mut changed {
+            tool.reason.at = notes.tool_pointer(&tool.reason.at);
+        }
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
         let body = if settings.mode == ToolMode::Native && is_chat {
@@ -205,7 +209,6 @@ impl Adapter {
         };
         #[cfg(feature = "server")]
         let may_repair = plan.may_repair();
-        let changed = plan.changed.clone();
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
             changed,
@@ -235,7 +238,7 @@ impl Asked {
         }
     }
 
-    /// Returns the tools that could not be offered unchanged.
+    /// Returns the tools that could not be offered unchanged, each with the JSON Pointer into the client's request.
     pub fn changed_tools(&self) -> &[ChangedTool] {
         &self.changed
     }

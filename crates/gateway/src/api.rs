@@ -79,6 +79,12 @@ impl ClientApi {
     }
 }
 
+/// Splits a JSON Pointer into its first segment, an index, and the rest.
+fn split_index(at: &str) -> (&str, &str) {
+    let at = at.strip_prefix('/').unwrap_or_default();
+    at.split_at(at.find('/').unwrap_or(at.len()))
+}
+
 /// A request of a client as a chat completions request, and what its reply needs besides.
 pub(crate) struct ClientRequest<'r> {
     pub(crate) chat: ChatCompletionRequest<'r>,
@@ -94,6 +100,15 @@ pub(crate) enum Notes {
 }
 
 impl Notes {
+    /// Converts a JSON Pointer into the tools of the chat completions request to one into the client's request.
+    pub(crate) fn tool_pointer(&self, at: &str) -> String {
+        match self {
+            Self::Chat(_) => format!("/tools{at}"),
+            Self::Responses(notes) => notes.tool_pointer(at),
+            Self::Messages(_) => messages::tool_pointer(at),
+        }
+    }
+
     /// Creates the encoder of the reply. `word` makes the id of the response unique; `now` is in seconds since 1970.
     pub(crate) fn encoder(self, word: &str, now: u64) -> Box<dyn Encoder + Send> {
         match self {

@@ -11,7 +11,7 @@ use crate::api::encoder::Encoder;
 use crate::api::messages::complete::CompleteMessage;
 use crate::api::messages::ending::Ending;
 use crate::api::messages::streamed::StreamedMessage;
-use crate::api::{ClientRequest, Notes};
+use crate::api::{ClientRequest, Notes, split_index};
 use crate::error::GatewayError;
 
 #[derive(Clone, Debug)]
@@ -50,6 +50,16 @@ impl MessagesNotes {
             let message = CompleteMessage::new(id, self.model, self.shows_thinking, ending);
             Box::new(message)
         }
+    }
+}
+
+/// Converts a JSON Pointer to a tool. The tools of a request are converted one by one.
+pub(super) fn tool_pointer(at: &str) -> String {
+    let (index, rest) = split_index(at);
+    let rest = rest.strip_prefix("/function").unwrap_or(rest);
+    match rest.strip_prefix("/parameters") {
+        Some(rest) => format!("/tools/{index}/input_schema{rest}"),
+        None => format!("/tools/{index}{rest}"),
     }
 }
 

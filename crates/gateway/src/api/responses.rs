@@ -10,6 +10,7 @@ use crate::api::encoder::Encoder;
 use crate::api::responses::encoder::ResponsesEncoder;
 pub(super) use crate::api::responses::request::read;
 use crate::api::responses::tools::ToolNames;
+use crate::api::split_index;
 
 #[derive(Clone, Debug)]
 pub(crate) struct ResponsesNotes {
@@ -17,11 +18,23 @@ pub(crate) struct ResponsesNotes {
     /// The requested model, if the model server names none.
     model: String,
     names: ToolNames,
+    /// The JSON Pointer of each tool that the model server gets.
+    places: Vec<String>,
     /// The options that the response repeats.
     options: plaincall_wire::Unknown<'static>,
 }
 
 impl ResponsesNotes {
+    /// Converts a JSON Pointer to a tool.
+    pub(super) fn tool_pointer(&self, at: &str) -> String {
+        let (index, rest) = split_index(at);
+        let place = index
+            .parse()
+            .ok()
+            .and_then(|index: usize| self.places.get(index));
+        format!("{}{rest}", place.map_or("/tools", |place| place))
+    }
+
     pub(super) fn encoder(self, word: &str, now: u64) -> Box<dyn Encoder + Send> {
         Box::new(ResponsesEncoder::new(self, word, now))
     }

@@ -292,7 +292,14 @@ fn hosted_tools_are_dropped() {
         panic!("{:?}", asked.changed_tools());
     };
     assert!(changed.is_dropped);
-    assert!(changed.reason.at.starts_with("/0"));
+    assert!(changed.reason.at.starts_with("/tools/0"));
+    let schema = json!({"type": "object", "properties": {"function": {"type": "any"}}});
+    let odd = json!({"name": "odd", "input_schema": schema});
+    let body = request(&json!({"tools": [own, odd]}));
+    let asked = ask(ClientApi::Messages.path(), &body, &ModelSettings::default()).unwrap();
+    let at = &asked.changed_tools()[0].reason.at;
+    assert_eq!(at, "/tools/1/input_schema/properties/function/type");
+    assert_eq!(body.pointer(at), Some(&json!("any")));
     // Without the server that searches, deferred tools are listed.
     let tools = json!([{"type": "tool_search_tool_regex_20251119", "name": "tool_search"}, own]);
     let sent = upstream(&request(&json!({"tools": tools})));

@@ -105,7 +105,7 @@ fn tools_in_the_input_and_hosted_tools() {
         .iter()
         .map(|tool| (&*tool.reason.at, tool.is_dropped))
         .collect();
-    assert_eq!(changed, [("/0/type", true), ("/1/type", true)]);
+    assert_eq!(changed, [("/tools/0/type", true), ("/tools/1/type", true)]);
     assert_eq!(asked.counts().dropped_tools, 2);
     let sent = String::from_utf8(asked.body().to_vec()).unwrap();
     for name in ["files.read", "files.stat", "apply_patch"] {
@@ -115,6 +115,33 @@ fn tools_in_the_input_and_hosted_tools() {
         !sent.contains("web_search") && sent.matches("files.read").count() == 1,
         "{sent}"
     );
+}
+
+/// The pointers to changed tools lead into the client's own request.
+#[test]
+fn pointers_to_changed_tools() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "any"}}});
+    let odd = |name: &str| json!({"type": "function", "name": name, "parameters": schema});
+    let space =
+        |name: &str| json!({"type": "namespace", "name": name, "tools": [patch(), odd(name)]});
+    let more = json!({"type": "additional_tools", "tools": [patch(), odd("b"), space("c")]});
+    let input = json!([{"role": "user", "content": "Do it."}, more]);
+    let body = json!({"model": "m", "input": input, "tools": [patch(), space("a"), odd("d")]});
+    let asked = asked(&body, &ModelSettings::default());
+    let changed = asked.changed_tools().iter();
+    let places: Vec<&str> = changed.map(|tool| &*tool.reason.at).collect();
+    assert_eq!(
+        places,
+        [
+            "/tools/1/tools/1/parameters/properties/a/type",
+            "/tools/2/parameters/properties/a/type",
+            "/input/1/tools/1/parameters/properties/a/type",
+            "/input/1/tools/2/tools/1/parameters/properties/a/type",
+        ]
+    );
+    for place in places {
+        assert_eq!(body.pointer(place), Some(&json!("any")), "{place}");
+    }
 }
 
 /// From one request to the next, all messages before the last turn are the same.

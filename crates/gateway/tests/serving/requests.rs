@@ -426,7 +426,7 @@ async fn odd_tools() {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
     let even = || request(true)["tools"][0].clone();
     let spaced = json!({"type": "object", "properties": {"first name": {}, "b": {"type": "any"}}, "required": null});
-    let loosened_spaced = "loosened /1/function/parameters/properties/b/type";
+    let loosened_spaced = "loosened /tools/1/function/parameters/properties/b/type";
     let many: Vec<Value> = (0..100).map(|_| json!({"type": "web_search"})).collect();
     let many = [vec![even()], many].concat();
     for (tools, expected, counts) in [
@@ -442,7 +442,7 @@ async fn odd_tools() {
                 even(),
                 function("b c", json!({})),
             ],
-            "dropped /0/function/name, dropped /2/function/name",
+            "dropped /tools/0/function/name, dropped /tools/2/function/name",
             (0, 2),
         ),
         (
@@ -450,7 +450,7 @@ async fn odd_tools() {
                 even(),
                 function("odd", json!({"properties": {"\u{e9},\n": {}}})),
             ],
-            "loosened /1/function/parameters/properties/%C3%A9%2C%0A",
+            "loosened /tools/1/function/parameters/properties/%C3%A9%2C%0A",
             (1, 0),
         ),
         (many, "", (0, 100)),
@@ -460,7 +460,7 @@ async fn odd_tools() {
                 even(),
                 function("deep", (0..200).fold(json!([]), |inner, _| json!([inner]))),
             ],
-            "dropped /1",
+            "dropped /tools/1",
             (0, 1),
         ),
     ] {
@@ -507,7 +507,10 @@ async fn odd_tools() {
     let mut asked = request(false);
     asked["tools"] = json!([{"type": "web_search"}]);
     let response = gateway.post(&asked).await;
-    assert_eq!(response.headers()["x-plaincall-tools"], "dropped /0/type");
+    assert_eq!(
+        response.headers()["x-plaincall-tools"],
+        "dropped /tools/0/type"
+    );
     assert!(response.text().await.unwrap().contains("Yes."));
     let asked = server.seen().requests[0].json();
     assert!(asked.get("tools").is_none() && asked["messages"].as_array().unwrap().len() == 1);

@@ -14,7 +14,8 @@ use crate::error::GatewayError;
 #[derive(Default)]
 pub(super) struct Conversation<'r> {
     pub(super) messages: Vec<Message<'r>>,
-    pub(super) tools: Vec<Json<'static>>,
+    /// The tools in its input, each with its JSON Pointer.
+    pub(super) tools: Vec<(String, Json<'static>)>,
     /// The reasoning that precedes the model's next item.
     reasoning: String,
 }
@@ -79,7 +80,10 @@ impl<'r> Conversation<'r> {
                     let at = format!("input[{index}].tools");
                     GatewayError::invalid_request(format!("{at}: {error}"), Some(&at))
                 })?;
-                let tools = tools.into_iter().map(Json::into_owned);
+                let tools = tools.into_iter().enumerate().map(|(number, tool)| {
+                    let place = format!("/input/{index}/tools/{number}");
+                    (place, tool.into_owned())
+                });
                 self.tools.extend(tools);
             }
             "item_reference" => {

@@ -45,14 +45,17 @@ pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
     let given = request.tools();
     let given =
         given.map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?;
-    let mut tools: Vec<Json<'_>> = given;
-    for tool in conversation.tools {
+    let given = given.into_iter().enumerate();
+    let mut tools: Vec<(String, Json<'_>)> = given
+        .map(|(index, tool)| (format!("/tools/{index}"), tool))
+        .collect();
+    for (place, tool) in conversation.tools {
         // A conversation may have the same tools several times.
-        if !tools.contains(&tool) {
-            tools.push(tool);
+        if !tools.iter().any(|(_, known)| *known == tool) {
+            tools.push((place, tool));
         }
     }
-    let (tools, names) = functions(&tools);
+    let (tools, names, places) = functions(&tools);
     let tool_choice = match &request.tool_choice {
         Some(given) => choice(given, &names)?,
         None => None,
@@ -97,6 +100,7 @@ pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
         is_streamed,
         model: chat.model.as_deref().unwrap_or_default().to_owned(),
         names,
+        places,
         options,
     };
     Ok(ClientRequest {

@@ -61,30 +61,44 @@ pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
 }
 
 /// Converts the tools of a request to functions. Hosted tools remain as they are, so that they are reported as dropped.
-pub(super) fn functions(tools: &[Json<'_>]) -> (Option<Json<'static>>, ToolNames) {
+///
+/// Each tool has a JSON Pointer into the request; those of the functions are returned.
+pub(super) fn functions(
+    tools: &[(String, Json<'_>)],
+) -> (Option<Json<'static>>, ToolNames, Vec<String>) {
     let mut names = ToolNames::default();
     let mut functions = Vec::with_capacity(tools.len());
-    for tool in tools {
-        add(tool, None, &mut functions, &mut names);
+    let mut places = Vec::with_capacity(tools.len());
+    for (place, tool) in tools {
+        let is_namespace = add(tool, None, &mut functions, &mut names);
+        let added = 0..functions.len() - places.len();
+        places.extend(added.map(|index| {
+            if is_namespace {
+                format!("{place}/tools/{index}")
+            } else {
+                place.clone()
+            }
+        }));
     }
     if functions.is_empty() {
-        return (None, names);
+        return (None, names, places);
     }
     let text = format!("[{}]", functions.join(","));
     // The parts are JSON, so the whole is.
     let tools = Json::parse(&text).map(Json::into_owned);
-    (tools.ok(), names)
+    (tools.ok(), names, places)
 }
 
+/// Adds a tool, or those of a namespace. Returns whether it is one.
 fn add(
     json: &Json<'_>,
     namespace: Option<&str>,
     functions: &mut Vec<String>,
     names: &mut ToolNames,
-) {
+) -> bool {
     let Ok(mut tool) = json.read::<ResponsesTool<'_>>() else {
         functions.push(json.text().to_owned());
-        return;
+        return false;
     };
     let name = tool.name.as_deref().unwrap_or_default();
     let full = full_name(namespace, name);
@@ -104,6 +118,7 @@ fn add(
             for tool in &tools {
                 add(tool, Some(&namespace), functions, names);
             }
+            return true;
         }
         (Some("custom"), _) => {
             known(true);
@@ -116,6 +131,7 @@ fn add(
         }
         _ => functions.push(json.text().to_owned()),
     }
+    false
 }
 
 /// Returns a custom tool as a function with one text. It is strict, because its calls have no form for invalid input.
