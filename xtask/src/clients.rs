@@ -89,7 +89,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let openai = python("requirements.txt", "python")?.join("python");
     let agents = python("agents.txt", "agents")?.join("python");
     let programs = [&NODE[..], &["task.mjs"]].concat();
-    node::install("clients of Node", &clients, &programs, &installed)?;
+    node::install("clients of Node", "ci", &clients, &programs, &installed)?;
 
     let start = |replies, arguments| Gateway::start(&program, &clients.join(replies), arguments);
     let task = [

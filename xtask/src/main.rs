@@ -6,6 +6,7 @@
 
 mod cargo_tool;
 mod clients;
+mod coding_agents;
 mod deny;
 mod departures;
 mod dist;
@@ -48,10 +49,12 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, clients,
-                mcp, soak and fuzz
+                coding agents, mcp, soak and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
+  coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
+                and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   targets       compile the crates without I/O for WebAssembly, and runs and the agent for Windows; installs the targets with
@@ -89,6 +92,8 @@ fn main() -> ExitCode {
         ["lint"] => repository_lints::check(&root()),
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
+        ["coding-agents"] => coding_agents::test(&root(), None),
+        ["coding-agents", "--claude-code", program] => coding_agents::test(&root(), Some(program)),
         ["mcp"] => mcp::test(&root()),
         ["targets"] => other_targets::check(),
         ["deny"] => deny::check(&root()),
@@ -184,7 +189,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 13] = [
+    let groups: [(&str, Group); 14] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -195,6 +200,7 @@ fn test_all() -> Result<(), String> {
         ("deny", || deny::check(&root())),
         ("installed", || installed::test(QUICK)),
         ("clients", || clients::test(&root())),
+        ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("soak", || soak("24")),
         ("fuzz", || {

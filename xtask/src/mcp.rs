@@ -17,7 +17,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let clients = root.join("crates/agent/clients");
     let installed = std::path::absolute(target().join("mcp"))
         .map_err(|error| format!("{}: {error}", target().display()))?;
-    node::install("MCP for Node", &clients, &[CLIENT], &installed)?;
+    node::install("MCP for Node", "ci", &clients, &[CLIENT], &installed)?;
 
     let mut server = cargo(&["test", "--package", "plaincall-agent", "--all-features"]);
     server.args(["--test", "tests", "mcp::", "--", "--ignored"]);

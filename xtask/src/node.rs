@@ -6,9 +6,11 @@ use std::process::Command;
 use crate::step;
 
 /// Installs the packages of `package-lock.json` in `source` into `folder`, and copies the programs there, because Node looks
-/// for packages next to the program. Package scripts are disabled.
+/// for packages next to the program. Package scripts are disabled. `how` is `ci`, or `install` if optional packages for other
+/// systems are missing in the registry, which `ci` rejects.
 pub(crate) fn install(
     title: &str,
+    how: &str,
     source: &Path,
     programs: &[&str],
     folder: &Path,
@@ -22,6 +24,6 @@ pub(crate) fn install(
         copied.map_err(|error| format!("{file}: {error}"))?;
     }
     let mut npm = Command::new("npm");
-    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
+    npm.args([how, "--silent", "--no-audit", "--no-fund"]);
     step(title, npm.arg("--ignore-scripts").current_dir(folder))
 }

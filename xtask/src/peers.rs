@@ -18,7 +18,7 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
     build.arg(source.join("Cargo.toml"));
     step("peers", build.arg("--target-dir").arg(&folder))?;
-    node::install("peers for Node", &source, &NODE, &packages)?;
+    node::install("peers for Node", "ci", &source, &NODE, &packages)?;
     step(
         "bench peers",
         Command::new(folder.join("release/peers")).arg(&packages),

@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod coding_agents;
 mod servers;
 
 use std::fs;

@@ -71,11 +71,29 @@ impl ModelServer {
         Self::listening(TcpListener::bind("127.0.0.1:0").await.unwrap(), scripts)
     }
 
+    /// Starts a server that first asks `aside` for the script of a request. A request that it answers takes no script of the
+    /// list and is not in [`Seen::requests`].
+    ///
+    /// # Panics
+    /// When it cannot listen.
+    pub async fn start_with(scripts: Vec<Script>, aside: fn(&Asked) -> Option<Script>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::with(listener, scripts, aside)
+    }
+
     /// Starts a server on this listener.
     ///
     /// # Panics
     /// Panics if the listener has no address.
     pub fn listening(listener: TcpListener, scripts: Vec<Script>) -> Self {
+        Self::with(listener, scripts, |_| None)
+    }
+
+    fn with(
+        listener: TcpListener,
+        scripts: Vec<Script>,
+        aside: fn(&Asked) -> Option<Script>,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let scripts = Arc::new(Mutex::new(VecDeque::from(scripts)));
         let (sender, seen) = watch::channel(Seen::default());
@@ -84,6 +102,7 @@ impl ModelServer {
             scripts: Arc::clone(&scripts),
             seen: Arc::new(sender),
             written: Arc::clone(&written),
+            aside,
         };
         let task = tokio::spawn(async move {
             // Dropped with this task, and with it all connections.
@@ -154,6 +173,7 @@ struct Play {
     scripts: Arc<Mutex<VecDeque<Script>>>,
     seen: Arc<watch::Sender<Seen>>,
     written: Arc<AtomicU64>,
+    aside: fn(&Asked) -> Option<Script>,
 }
 
 /// Counts something until it is dropped.
@@ -192,6 +212,7 @@ async fn connection(mut stream: TcpStream, play: Play) {
         scripts,
         seen,
         written,
+        aside,
     } = play;
     let _open = Counted::new(&seen, |seen| &mut seen.open);
     let _ = stream.set_nodelay(true);
@@ -208,8 +229,10 @@ async fn connection(mut stream: TcpStream, play: Play) {
         };
         let ended = {
             let _busy = Counted::new(&seen, |seen| &mut seen.busy);
-            seen.send_modify(|seen| seen.requests.push(asked));
-            let script = scripts.lock().unwrap().pop_front();
+            let script = aside(&asked).or_else(|| {
+                seen.send_modify(|seen| seen.requests.push(asked));
+                scripts.lock().unwrap().pop_front()
+            });
             let script = script.unwrap_or_else(|| {
                 seen.send_modify(|seen| seen.surplus += 1);
                 Script::json(500, &"there is no script for this request".into())
