@@ -37,6 +37,7 @@
 //!   reads a complete text. [`collector`] assembles calls from the events of `plaincall-syntax`.
 //! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
 //!   [`Arguments`] holds the text of each value and converts it to the requested type.
+//! - Other formats: [`rescue`] finds the calls of a model that was not taught our syntax.
 //! - Messages to the model: [`prompt`] writes the system prompt, [`history`] earlier turns and results, and [`repair`] a
 //!   message about invalid calls. `answer` (feature `jsonschema`) describes and checks answers in JSON.
 //! - Safety: [`Untrusted`] text enters a prompt only through [`PromptTextBuilder`], which escapes it.
@@ -79,6 +80,7 @@ mod render_call;
 pub mod repair;
 mod reply_diagnostic;
 mod reply_reader;
+pub mod rescue;
 mod schema;
 mod spec_error;
 mod spell_emoji;

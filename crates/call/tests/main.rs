@@ -18,6 +18,7 @@ mod problems;
 mod prompt;
 mod properties;
 mod repair;
+mod rescue;
 mod schema_properties;
 mod schema_vectors;
 mod typed;

@@ -228,6 +228,12 @@ impl Asked {
         &self.body
     }
 
+    /// Returns whether the request was translated to plain text.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_translated(&self) -> bool {
+        self.exchange.reply.is_translated()
+    }
+
     /// Takes the body of the next request to the model server. It is kept if a repair round may need it.
     #[cfg(feature = "server")]
     pub(crate) fn take_body(&mut self) -> Bytes {

@@ -1,11 +1,12 @@
 //! A dialect, compiled for writing prompts and reading replies.
 
 use plaincall_call::{
-    Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec, untrusted::EchoGuard,
+    Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec, rescue::RescueReader,
+    untrusted::EchoGuard,
 };
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
-use crate::settings::ModelSettings;
+use crate::settings::{ModelSettings, ToolMode};
 
 /// The parts derived from a model's settings and a marker key, compiled once and cloned for each request.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct CompiledDialect {
     /// A guard without texts, for cloning.
     pub(crate) guard: EchoGuard,
     pub(crate) escaper: Escaper,
+    /// In native mode: a reader of calls that arrive as text, without tools, for cloning.
+    pub(crate) rescue: Option<RescueReader<&'static [&'static ToolSpec]>>,
 }
 
 impl CompiledDialect {
@@ -32,10 +35,31 @@ impl CompiledDialect {
         Ok(Self {
             prompt_text: PromptTextBuilder::new(std::slice::from_ref(&prompt_dialect))?,
             reader: reader.with_events(),
-            guard: EchoGuard::new(std::slice::from_ref(&prompt_dialect))?,
+            guard: match settings.mode {
+                ToolMode::Text => EchoGuard::new(std::slice::from_ref(&prompt_dialect))?,
+                ToolMode::Native => EchoGuard::new(&[Dialect::auto()])?.with_json_calls(),
+            },
+            rescue: match settings.mode {
+                ToolMode::Text => None,
+                ToolMode::Native => Some(rescue_reader(settings)?),
+            },
             escaper: Escaper::new(&reply_dialect)?,
             prompt_dialect,
             reply_dialect,
         })
     }
+}
+
+fn rescue_reader(
+    settings: &ModelSettings,
+) -> Result<RescueReader<&'static [&'static ToolSpec]>, DialectError> {
+    let Some(span) = &settings.reasoning else {
+        return RescueReader::new(None);
+    };
+    let reader = RescueReader::new(Some([span.open.clone(), span.close.clone()]))?;
+    Ok(if span.is_started {
+        reader.in_reasoning()
+    } else {
+        reader
+    })
 }

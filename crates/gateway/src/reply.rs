@@ -32,7 +32,7 @@ use crate::error::GatewayError;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::{CallIds, Secret};
 use crate::reply::held_call::HeldCall;
-use crate::reply::native::NativeCall;
+use crate::reply::native::Native;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::reply::repair::{RepairReason, without_call};
@@ -79,8 +79,7 @@ pub struct Reply<O> {
     reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
     round: Round,
-    /// The calls of the model server.
-    native: Vec<NativeCall>,
+    native: Native,
     repairs: u32,
     sent: u64,
     last_id: String,
@@ -183,7 +182,7 @@ impl<O: ResponseSink> Reply<O> {
             reader: plan.compiled.reader.with_tools(Arc::clone(&plan)),
             ids: CallIds::new(seed, taken),
             round: Round::new(&plan),
-            native: Vec::new(),
+            native: Native::new(&plan),
             repairs: 0,
             sent: 0,
             last_id: String::new(),
@@ -308,9 +307,15 @@ impl<O: ResponseSink> Reply<O> {
         !self.plan.untrusted.is_empty()
     }
 
+    #[cfg(feature = "server")]
+    pub(crate) fn is_translated(&self) -> bool {
+        self.plan.mode != ReplyMode::Native
+    }
+
     /// Returns whether a call or a repair round keeps the client waiting.
     pub(crate) fn is_holding(&self) -> bool {
-        let is_holding = self.out.is_holding() || matches!(self.round.open, Some(Opened::Held));
+        let is_held = matches!(self.round.open, Some(Opened::Held)) || self.native.is_holding();
+        let is_holding = self.out.is_holding() || is_held;
         !self.is_settled() && (is_holding || self.repairs > 0)
     }
 
@@ -360,7 +365,10 @@ impl<O: ResponseSink> Reply<O> {
     pub fn end(&mut self, end: Result<(), GatewayError>) -> Next {
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
-            (None, Err(error)) => self.settled = Some(Next::Failed(error)),
+            (None, Err(error)) => {
+                self.end_native_text(false);
+                self.settled = Some(Next::Failed(error));
+            }
             (Some(_), _) => {}
         }
         if let Some(usage) = self.usage.take() {
@@ -391,6 +399,7 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Ends the reply with an error, unless it is complete already.
     fn fail(&mut self, error: GatewayError) -> Flow {
+        self.end_native_text(false);
         self.settled.get_or_insert(Next::Failed(error));
         Flow::Stop
     }
@@ -402,6 +411,7 @@ impl<O: ResponseSink> Reply<O> {
 
     fn think(&mut self, thought: &str) {
         if !thought.is_empty() && self.repairs == 0 {
+            self.end_native_text(true);
             self.flush();
             self.round.text.gap();
             self.out.reasoning(self.reasoning_name, thought);
@@ -410,6 +420,7 @@ impl<O: ResponseSink> Reply<O> {
 
     fn decline(&mut self, refusal: Option<&str>) {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
+            self.end_native_text(true);
             self.flush();
             self.out.refusal(refusal);
         }
@@ -417,11 +428,17 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     fn read(&mut self, text: &str) -> Option<Before> {
-        if self.plan.mode != ReplyMode::Calls {
-            if !text.is_empty() {
+        match self.plan.mode {
+            ReplyMode::Calls => {}
+            ReplyMode::Text if text.is_empty() => return None,
+            ReplyMode::Text => {
                 self.out.content(text);
+                return None;
             }
-            return None;
+            ReplyMode::Native => {
+                self.native_text(text);
+                return None;
+            }
         }
         let items: Vec<_> = self.reader.feed(text).collect();
         for item in items {
@@ -630,6 +647,7 @@ impl<O: ResponseSink> Reply<O> {
             Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
+        self.end_native_text(!is_truncated);
         let reason = match reason {
             Some(reason) => api_finish_reason(reason),
             None if is_truncated => "length",

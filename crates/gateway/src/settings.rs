@@ -33,7 +33,7 @@ pub enum ToolMode {
     #[default]
     Text,
     /// As tools of the model server, whose calls are returned unchanged. A call that arrives as text in a known format becomes a
-    /// call (`spec/gateway.md` 11).
+    /// call (`spec/gateway.md` 11.1).
     Native,
 }
 

@@ -7,4 +7,6 @@
 )]
 
 mod model;
+mod rescued;
+mod served;
 mod unchanged;

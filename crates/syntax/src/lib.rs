@@ -46,7 +46,7 @@ pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::Escaper;
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use near::{NearMiss, NearMisses, near_misses};
-pub use near_forms::{CallFormat, mentions_call_format};
+pub use near_forms::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CallFormat, mentions_call_format};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
 pub use render::{Call, RenderError, render};

@@ -71,11 +71,11 @@ const SIGNS: &[char] = &[
     '\u{1F4DE}', // telephone receiver
 ];
 
-/// The keys that name the tool in a JSON call.
-const NAME_KEYS: &[&str] = &["name", "tool", "tool_name", "function", "action"];
+/// The keys that name the tool in a JSON call (`spec/common.md` 9.1).
+pub const CALL_NAME_KEYS: &[&str] = &["name", "tool", "tool_name", "function", "action"];
 
-/// The keys that hold the arguments in a JSON call.
-const ARGUMENT_KEYS: &[&str] = &[
+/// The keys that hold the arguments in a JSON call (`spec/common.md` 9.1).
+pub const CALL_ARGUMENT_KEYS: &[&str] = &[
     "arguments",
     "parameters",
     "args",
@@ -97,7 +97,7 @@ pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
 /// [`near_misses`](crate::near_misses), which also checks positions: JSON inside JSON strings counts as well.
 pub fn mentions_call_format(text: &str) -> bool {
     // `input` is too common a word.
-    let mut keys = ARGUMENT_KEYS.iter().filter(|key| **key != "input");
+    let mut keys = CALL_ARGUMENT_KEYS.iter().filter(|key| **key != "input");
     let is_key = |key: &str| {
         text.match_indices(key).any(|(at, _)| {
             let (before, behind) = (text.get(..at), text.get(at + key.len()..));
@@ -247,8 +247,8 @@ fn objects(text: &str) -> Vec<Span> {
                 };
                 let was_call = object.has_name && object.has_arguments;
                 object.has_name |=
-                    NAME_KEYS.contains(&string) && value.trim_start().starts_with('"');
-                object.has_arguments |= ARGUMENT_KEYS.contains(&string);
+                    CALL_NAME_KEYS.contains(&string) && value.trim_start().starts_with('"');
+                object.has_arguments |= CALL_ARGUMENT_KEYS.contains(&string);
                 if object.has_name && object.has_arguments && !was_call {
                     let span = Span::new(object.start, text.len() - value.len());
                     // An enclosing object was completed later; it is the call.

@@ -81,6 +81,14 @@ impl EchoGuard {
         self
     }
 
+    /// Also counts JSON with the name of a tool and its arguments as the start of a call, for replies in which such JSON may be a
+    /// call (`spec/gateway.md` 11.1). Definitions of tools must not be observed then, because they look like it.
+    #[must_use]
+    pub fn with_json_calls(mut self) -> Self {
+        self.patterns.has_json = true;
+        self
+    }
+
     /// Returns the relevant part of an untrusted text: from the line with the first text that looks like the start of a
     /// call. `None` if there is none.
     ///

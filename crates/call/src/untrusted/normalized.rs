@@ -1,8 +1,9 @@
 //! Normalized texts for the detection of echoes (`spec/untrusted.md` 4).
 
-use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
+use plaincall_syntax::{CALL_NAME_KEYS, Dialect, DialectError, MarkerUse, NearMisses};
 
 use crate::invisible::is_invisible;
+use crate::rescue::json_scan::{OTHER_KEYS, argument_keys};
 
 /// The characters for markers in normalized text. Control characters of the text itself are removed.
 const START: char = '\u{1}';
@@ -18,6 +19,8 @@ pub(crate) struct Patterns {
     /// Whether a marker begins with this byte.
     first: Vec<bool>,
     near: Vec<NearMisses>,
+    /// Whether JSON may start a call.
+    pub(crate) has_json: bool,
 }
 
 impl Patterns {
@@ -62,6 +65,7 @@ impl Patterns {
             markers,
             first,
             near,
+            has_json: false,
         })
     }
 
@@ -96,6 +100,9 @@ impl Normalized {
             .flat_map(|near| near.find_behind_prefixes(&normalized.text));
         let starts = near.filter(|near| matches!(near.usage, MarkerUse::Start(_)));
         let mut starts: Vec<usize> = starts.map(|near| near.span.start).collect();
+        if patterns.has_json {
+            starts.extend(json_starts(&normalized.text));
+        }
         starts.sort_unstable();
         starts.dedup();
         if !starts.is_empty() {
@@ -160,6 +167,29 @@ impl Normalized {
         let first = self.first_start()?;
         self.text.get(first..).map(str::to_owned)
     }
+}
+
+/// Returns the positions of JSON that may be a call: a brace and a key of calls, if the key of arguments is there or follows.
+/// The quotes may be those of JSON in a string of JSON, so that the nesting is unknown.
+fn json_starts(text: &str) -> impl Iterator<Item = usize> {
+    let last = argument_keys()
+        .filter_map(|key| text.rfind(&format!("\"{key}\":")))
+        .max();
+    let before = last.map_or("", |last| text.get(..last).unwrap_or_default());
+    before.match_indices('{').map(|(at, _)| at).filter(|at| {
+        let mut keys = CALL_NAME_KEYS
+            .iter()
+            .copied()
+            .chain(argument_keys())
+            .chain(OTHER_KEYS);
+        let key = text.get(at + 1..).and_then(|rest| rest.strip_prefix('"'));
+        key.is_some_and(|key| {
+            keys.any(|known| {
+                key.strip_prefix(known)
+                    .is_some_and(|rest| rest.starts_with("\":"))
+            })
+        })
+    })
 }
 
 #[derive(Default)]

@@ -1,14 +1,35 @@
 //! Replies of a model server that has tools itself (`spec/gateway.md` 11).
 
+use std::sync::Arc;
+
+use plaincall_call::rescue::{RescueReader, Rescued, RescuedCall};
 use plaincall_wire::openai::ToolCall;
 
 use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
+use crate::reply::plan::ReplyPlan;
 use crate::reply::{Flow, Reply};
+use crate::tools::Choice;
+
+/// The state of a reply in native mode.
+#[derive(Debug)]
+pub(super) struct Native {
+    /// Finds calls in the text; `None` if none can be called.
+    reader: Option<RescueReader<Arc<ReplyPlan>>>,
+    /// White space that is sent before other text.
+    blank: String,
+    /// Whether white space is held: no text has been sent since the beginning or since a rescued call.
+    is_at_edge: bool,
+    /// The calls of the model server.
+    calls: Vec<NativeCall>,
+}
+
+/// The maximum length of held white space, in bytes.
+const MAX_BLANK: usize = 1024;
 
 /// A call of the model server that has begun.
 #[derive(Debug)]
-pub(super) struct NativeCall {
+struct NativeCall {
     /// The model server's index of it.
     given: Option<u64>,
     id: String,
@@ -16,27 +37,127 @@ pub(super) struct NativeCall {
     index: u64,
 }
 
+impl Native {
+    pub(super) fn new(plan: &Arc<ReplyPlan>) -> Self {
+        let reader = plan.compiled.rescue.as_ref();
+        let reader = reader.filter(|_| plan.choice != Choice::None);
+        Self {
+            reader: reader.map(|reader| reader.with_tools(Arc::clone(plan))),
+            blank: String::new(),
+            is_at_edge: true,
+            calls: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        self.reader.as_ref().is_some_and(RescueReader::is_holding)
+    }
+}
+
 impl<O: ResponseSink> Reply<O> {
+    /// Reads a piece of the text.
+    pub(super) fn native_text(&mut self, text: &str) {
+        let Some(reader) = &mut self.native.reader else {
+            if !text.is_empty() {
+                self.out.content(text);
+            }
+            return;
+        };
+        let found = reader.feed(text);
+        self.send_rescued(found);
+    }
+
+    /// Ends the text before something else, or at the end of the reply. A call that ends with the text counts only if the text
+    /// is complete.
+    pub(super) fn end_native_text(&mut self, is_complete: bool) {
+        let Some(reader) = &mut self.native.reader else {
+            return;
+        };
+        let found = reader.flush(is_complete);
+        self.send_rescued(found);
+        if self.counts.rescued_calls == 0 {
+            self.send_blank();
+        }
+    }
+
+    fn send_rescued(&mut self, found: Vec<Rescued>) {
+        for one in found {
+            match one {
+                Rescued::Text(text) => self.send_native_text(&text),
+                Rescued::Calls { calls, .. } if self.is_rescue(&calls) => {
+                    // The white space around calls is removed with them.
+                    self.native.blank.clear();
+                    self.native.is_at_edge = true;
+                    for call in calls {
+                        let index = self.begin_sent(&call.name);
+                        let arguments = call.arguments.to_value().to_string();
+                        self.out.arguments(index, &arguments);
+                        self.counts.calls += 1;
+                        self.counts.rescued_calls += 1;
+                    }
+                }
+                Rescued::Calls { source, .. } => self.send_native_text(&source),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether calls that arrived as text are sent as calls: if there may be so many, and none is a copy of a text in
+    /// the conversation.
+    fn is_rescue(&self, calls: &[RescuedCall]) -> bool {
+        if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
+            return false;
+        }
+        let guard = self.plan.guard();
+        let is_echo = |call: &RescuedCall| guard.echo_of_arguments(&call.name, &call.arguments);
+        !calls.iter().any(|call| is_echo(call).is_some())
+    }
+
+    fn send_native_text(&mut self, text: &str) {
+        let native = &mut self.native;
+        if !native.is_at_edge {
+            self.out.content(text);
+            return;
+        }
+        native.blank.push_str(text);
+        if native.blank.len() > MAX_BLANK || !native.blank.trim().is_empty() {
+            self.send_blank();
+        }
+    }
+
+    fn send_blank(&mut self) {
+        let blank = std::mem::take(&mut self.native.blank);
+        if !blank.is_empty() {
+            self.native.is_at_edge = false;
+            self.out.content(&blank);
+        }
+    }
+
     /// Sends pieces of the model server's calls.
     pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) -> Flow {
+        if !pieces.is_empty() {
+            self.end_native_text(true);
+        }
         for piece in pieces {
             let known = self
                 .native
+                .calls
                 .iter()
                 .rposition(|call| call.given == piece.index);
             let known = known.or(self
                 .native
+                .calls
                 .len()
                 .checked_sub(1)
                 .filter(|_| piece.index.is_none()));
-            let known = known.and_then(|at| self.native.get(at));
+            let known = known.and_then(|at| self.native.calls.get(at));
             let continued = known.filter(|call| !begins_call(call, piece));
             let (index, is_first) = match continued {
                 Some(call) => (call.index, false),
                 None => (self.sent, true),
             };
             if is_first {
-                self.native.push(NativeCall {
+                self.native.calls.push(NativeCall {
                     given: piece.index,
                     id: piece.id.as_deref().unwrap_or_default().to_owned(),
                     index,

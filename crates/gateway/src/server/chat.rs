@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderValue, Request};
 
 use crate::adapter::{AskEnd, Asked};
 use crate::api::ClientApi;
@@ -64,7 +64,7 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
         }
         Task::Reject(error) => return reject(guard, &error),
     };
-    guard.report.is_translated = true;
+    guard.report.is_translated = asked.is_translated();
     guard.report.counts = asked.counts();
     let changed = response::changed_tools(asked.changed_tools());
     let response = if prepared.is_streamed {
@@ -102,7 +102,12 @@ async fn complete(
             AskEnd::Done => {
                 let body = asked.take();
                 guard.client_reply(&body);
-                let response = response::with(200, response::JSON, Body::from(body));
+                let mut response = response::with(200, response::JSON, Body::from(body));
+                let rescued = guard.report.counts.rescued_calls;
+                if rescued > 0 {
+                    let rescued = HeaderValue::from(rescued);
+                    response.headers_mut().insert(response::RESCUED, rescued);
+                }
                 return Ok(response::with_headers(response, answer.headers));
             }
             AskEnd::Again => {}

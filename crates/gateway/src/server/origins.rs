@@ -20,7 +20,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
     "x-ratelimit-limit-requests,x-ratelimit-limit-tokens,x-ratelimit-remaining-requests,\
      x-ratelimit-remaining-tokens,x-ratelimit-reset-requests,x-ratelimit-reset-tokens,\
      x-request-id,request-id,retry-after,x-should-retry,x-plaincall-tools,\
-     x-plaincall-token-count",
+     x-plaincall-token-count,x-plaincall-rescued",
 );
 
 pub(super) fn check(origin: &str) -> Result<(), String> {

@@ -24,7 +24,9 @@ pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 
 /// The header that lists the offered tools that were loosened or dropped.
 pub(super) const TOOLS: HeaderName = HeaderName::from_static("x-plaincall-tools");
-/// The longest value of that header, in bytes.
+/// The header with the number of calls that arrived as text, in a response that is not streamed.
+pub(super) const RESCUED: HeaderName = HeaderName::from_static("x-plaincall-rescued");
+/// The longest value of the header with the tools, in bytes.
 const MAX_TOOLS: usize = 1024;
 /// The characters to escape in its JSON pointers.
 const ESCAPED: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');

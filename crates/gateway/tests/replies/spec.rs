@@ -5,7 +5,7 @@ use std::fs;
 use plaincall_call::{
     Document, Stop, ToolSet, ToolSpec, Unclosed, definitions::read_tool_definitions,
 };
-use plaincall_gateway::{ArgumentMode, ModelSettings};
+use plaincall_gateway::{ArgumentMode, ModelSettings, ToolMode};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
 use plaincall_testkit::untrusted::chunks;
@@ -51,6 +51,7 @@ fn request_of(words: &[String]) -> (Value, ModelSettings) {
                 fields["tool_choice"] = json!({"type": "function", "function": {"name": name}});
             }
             None if word == "unclosed" => settings.unclosed = Unclosed::Run,
+            None if word == "native" => settings.mode = ToolMode::Native,
             None if word == "stream" => settings.arguments = ArgumentMode::Stream,
             None => panic!("{word}?"),
         }

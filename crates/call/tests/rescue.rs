@@ -1,0 +1,255 @@
+//! Calls that arrive as text, in every format, and text that is none.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use plaincall_call::definitions::read_tool_definitions;
+use plaincall_call::rescue::{RescueReader, Rescued};
+use plaincall_call::{ToolSet, ToolSpec};
+use plaincall_syntax::floor_char_boundary;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, properties: serde_json::Value, required: &[&str]| {
+        let parameters = json!({"type": "object", "properties": properties, "required": required});
+        json!({"type": "function", "function": {"name": name, "parameters": parameters}})
+    };
+    let tools = json!([
+        tool(
+            "add",
+            json!({"a": {"type": "integer"}, "b": {"type": "integer"}}),
+            &["a"]
+        ),
+        tool(
+            "write",
+            json!({"path": {"type": "string"}, "text": {"type": "string"}}),
+            &["path"]
+        ),
+        tool("now", json!({}), &[]),
+    ]);
+    read_tool_definitions(&tools.to_string()).unwrap()
+}
+
+fn reader() -> RescueReader<&'static ToolSet> {
+    static TOOLS: LazyLock<ToolSet> = LazyLock::new(|| ToolSet::new(tools()).unwrap());
+    static READER: LazyLock<RescueReader<&[&ToolSpec]>> = LazyLock::new(|| {
+        let markers = ["<think>", "</think>"].map(str::to_owned);
+        RescueReader::new(Some(markers)).unwrap()
+    });
+    READER.with_tools(&*TOOLS)
+}
+
+/// What is found in a text that arrives in these pieces.
+fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<Rescued> {
+    let mut reader = reader();
+    let mut found = Vec::new();
+    let pieces = pieces.into_iter().map(|piece| reader.feed(piece));
+    for piece in pieces.collect::<Vec<_>>() {
+        found.extend(piece);
+    }
+    found.extend(reader.flush(true));
+    let mut joined: Vec<Rescued> = Vec::new();
+    for one in found {
+        match (joined.last_mut(), one) {
+            (Some(Rescued::Text(before)), Rescued::Text(text)) => before.push_str(&text),
+            (_, one) => joined.push(one),
+        }
+    }
+    joined
+}
+
+fn lines(found: &[Rescued]) -> String {
+    let mut lines = String::new();
+    for one in found {
+        match one {
+            Rescued::Text(text) => {
+                let _ = writeln!(lines, "text {}", json!(text));
+            }
+            Rescued::Calls { calls, .. } => {
+                for call in calls {
+                    let _ = writeln!(lines, "call {} {}", call.name, call.arguments.to_value());
+                }
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// The text that was read: no byte of it is lost, and none is there twice.
+fn source(found: &[Rescued]) -> String {
+    let sources = found.iter().map(|one| match one {
+        Rescued::Text(text) => text.as_str(),
+        Rescued::Calls { source, .. } => source,
+        _ => "",
+    });
+    sources.collect()
+}
+
+/// A vector: the name, the text, and what is found.
+fn vectors() -> Vec<(String, String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rescue/vectors.txt");
+    let text = fs::read_to_string(path).unwrap();
+    let parts = text.split("\n==== ").skip(1).map(|part| {
+        let (name, rest) = part.split_once('\n').unwrap();
+        let (text, found) = rest.split_once("---- found\n").unwrap();
+        // A text without a line end at its end.
+        let text = text.strip_suffix("\\\n").unwrap_or(text);
+        (name.to_owned(), text.to_owned(), found.to_owned())
+    });
+    parts.collect()
+}
+
+#[test]
+fn every_vector_split_at_every_position() {
+    let all = vectors();
+    assert!(all.len() > 40, "{}", all.len());
+    let mut wrong = String::new();
+    for (name, text, expected) in &all {
+        let whole = read([text.as_str()]);
+        if lines(&whole).trim_end() != expected.trim_end() {
+            let _ = writeln!(wrong, "==== {name}\nfound:\n{}", lines(&whole));
+            continue;
+        }
+        assert_eq!(source(&whole), *text, "{name}");
+        for (at, _) in text.char_indices() {
+            let (one, two) = text.split_at(at);
+            assert_eq!(lines(&read([one, two])), lines(&whole), "{name}, {at}");
+        }
+        let letters = text
+            .char_indices()
+            .map(|(at, c)| &text[at..at + c.len_utf8()]);
+        assert_eq!(lines(&read(letters)), lines(&whole), "{name}");
+    }
+    assert_eq!(wrong, "");
+}
+
+/// Pieces of all formats and of ordinary text.
+const PIECES: &[&str] = &[
+    "<tool_call>",
+    "</tool_call>",
+    "<function=add>",
+    "</function>",
+    "<parameter=a>",
+    "</parameter>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<|python_tag|>",
+    "```",
+    "```json",
+    "~~~",
+    "\n",
+    "\n",
+    "\n",
+    " ",
+    "\t",
+    "\r\n",
+    "{\"name\": \"add\", \"arguments\": {\"a\": 5}}",
+    "{\"name\":",
+    "\"arguments\":",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\"",
+    "\\",
+    "add",
+    "now",
+    "5",
+    "true",
+    "!!!GADGET_START:now\n",
+    "!!!GADGET_END",
+    "!!!ARG:a",
+    "🛠️[now]",
+    "🛠️[/end]",
+    "<think>",
+    "</think>",
+    "<",
+    "`",
+    "text",
+    "é",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn no_byte_is_lost(
+        text in prop::collection::vec(prop::sample::select(PIECES), 0..40),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let text = text.concat();
+        let whole = read([text.as_str()]);
+        prop_assert_eq!(source(&whole), text.as_str());
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| floor_char_boundary(&text, cut.index(text.len() + 1))).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let pieces = cuts.windows(2).map(|cut| &text[cut[0]..cut[1]]);
+        prop_assert_eq!(lines(&read(pieces)), lines(&whole));
+    }
+}
+
+#[test]
+fn text_is_held_back_only_while_it_may_become_a_call() {
+    for (text, held) in [
+        ("Hello", ""),
+        ("<", "<"),
+        ("<tool", "<tool"),
+        ("<tools", ""),
+        ("  {\"na", "  {\"na"),
+        ("    {\"name\"", ""),
+        ("{\"color\"", ""),
+        ("{\"name\": \"John\"", ""),
+        ("{\"name\": \"add\"", "{\"name\": \"add\""),
+        ("{ color", ""),
+        ("[1", ""),
+        ("[{", "[{"),
+        ("[link](", ""),
+        ("```json\n{", "```json\n{"),
+        ("```python\n", ""),
+        ("```json\n{\"name\": \"add\", \"arguments\": {}}\nand", ""),
+        (
+            "<function=add>\n<parameter=a>",
+            "<function=add>\n<parameter=a>",
+        ),
+        ("<function=sub>\n<parameter=a>", ""),
+        (
+            "!!!GADGET_START:add\n!!!ARG:a\n",
+            "!!!GADGET_START:add\n!!!ARG:a\n",
+        ),
+        ("!!!GADGET_START:sub\n!!!ARG:a\n", ""),
+        ("<think>\n<tool_call>", ""),
+    ] {
+        let mut reader = reader();
+        let passed = source(&reader.feed(text));
+        assert_eq!(text.strip_prefix(&*passed), Some(held), "{text}");
+        assert_eq!(reader.is_holding(), !held.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    let long = "x".repeat(100_000);
+    for begin in [
+        "<function=write>\n<parameter=path>",
+        "{\"name\": \"write\", \"arguments\": {\"path\": \"",
+        "!!!GADGET_START:write\n!!!ARG:path\n",
+    ] {
+        let mut reader = reader();
+        let mut passed = source(&reader.feed(begin));
+        let mut fed = begin.to_owned();
+        for _ in 0..30 {
+            passed += &source(&reader.feed(&long));
+            fed += &long;
+            assert!(fed.len() - passed.len() <= 1 << 20);
+        }
+        assert!(!reader.is_holding());
+        passed += &source(&reader.flush(true));
+        assert_eq!(passed, fed);
+    }
+}

@@ -1,0 +1,43 @@
+//! Native mode over a socket.
+
+use plaincall_gateway::ToolMode;
+use plaincall_testkit::model_server::{ModelServer, Script};
+use serde_json::json;
+
+use crate::native::model::completion;
+use crate::replies::model::request;
+use crate::serving::test_gateway::TestGateway;
+
+const CALL: &str = "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>";
+
+#[tokio::test]
+async fn rescued_calls_are_counted() {
+    let answer = completion(&json!({"role": "assistant", "content": CALL}), "stop");
+    let answer = serde_json::from_slice(&answer).unwrap();
+    let scripts = vec![
+        Script::json(200, &answer),
+        Script::stream(&[CALL], "stop"),
+        Script::stream(&["No."], "stop"),
+    ];
+    let server = ModelServer::start(scripts).await;
+    let gateway = TestGateway::before(&server, |config| {
+        config.other_models.mode = ToolMode::Native;
+    })
+    .await;
+    let whole = request(&json!({"stream": false}));
+    let response = gateway.post(&whole).await;
+    assert_eq!(response.headers()["x-plaincall-rescued"], "1");
+    assert!(response.text().await.unwrap().contains("tool_calls"));
+    let recorded = gateway.read_answer(&request(&json!({}))).await;
+    assert_eq!(recorded.readable(), [("now", "{}")]);
+    let response = gateway.post(&request(&json!({}))).await;
+    assert!(!response.headers().contains_key("x-plaincall-rescued"));
+    drop(response.bytes().await);
+    let reports = gateway.reports(3).await;
+    let rescued = reports.iter().map(|report| report.counts.rescued_calls);
+    assert_eq!(rescued.collect::<Vec<_>>(), [1, 1, 0]);
+    assert!(reports.iter().all(|report| !report.is_translated));
+    let (_, metrics) = gateway.get("/metrics").await;
+    assert!(metrics.contains("plaincall_rescued_calls_total 2\n"));
+    assert_eq!(server.seen().requests[0].json(), whole);
+}
