@@ -14,7 +14,7 @@ use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
 use crate::settings::{ModelSettings, ToolMode, settings_for};
 use crate::tool_cache::ToolCache;
-use crate::translate::{Caller, Translation, plain_plan, translate};
+use crate::translate::{Caller, Translation, native, plain_plan, translate};
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
 /// with a hundred fields each stay far below this limit.
@@ -188,7 +188,7 @@ impl Adapter {
             secret: &self.secret,
             key: host.caller,
         };
-        let (upstream, plan) = match translate(chat, settings, caller, &self.tools)? {
+        let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(_) if is_chat => return Ok(Ask::Unchanged),
             Translation::Unchanged(mut chat) => {
@@ -196,13 +196,19 @@ impl Adapter {
                 (chat, Box::new(plan))
             }
         };
+        let is_native = settings.mode == ToolMode::Native;
+        if is_native && !is_chat {
+            native::complete(&mut upstream, &plan.offer);
+            let changed = plan.offer.changed().iter();
+            plan.changed = changed.filter(|tool| tool.is_dropped).cloned().collect();
+        }
         let mut changed = plan.changed.clone();
         for tool in &mut changed {
             tool.reason.at = notes.tool_pointer(&tool.reason.at);
         }
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
-        let body = if settings.mode == ToolMode::Native && is_chat {
+        let body = if is_native && is_chat {
             body.to_vec()
         } else {
             plaincall_wire::write_bytes(&upstream)

@@ -16,4 +16,4 @@ mod replies;
 mod requests;
 mod serving;
 mod spec;
-mod strict;
+pub(crate) mod strict;

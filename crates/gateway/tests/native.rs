@@ -7,6 +7,7 @@
 )]
 
 mod model;
+mod other_apis;
 mod rescued;
 mod served;
 mod unchanged;

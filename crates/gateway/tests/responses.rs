@@ -11,5 +11,5 @@ mod output;
 mod requests;
 mod served;
 pub(crate) mod spec;
-mod strict_reader;
+pub(crate) mod strict_reader;
 mod tool_kinds;

@@ -22,6 +22,10 @@ pub(super) struct Native {
     is_at_edge: bool,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
+    /// Whether nothing has followed the last of them.
+    is_open: bool,
+    /// Whether the last of them has no arguments yet.
+    lacks_arguments: bool,
 }
 
 /// The maximum length of held white space, in bytes.
@@ -46,6 +50,8 @@ impl Native {
             blank: String::new(),
             is_at_edge: true,
             calls: Vec::new(),
+            is_open: false,
+            lacks_arguments: false,
         }
     }
 
@@ -57,6 +63,9 @@ impl Native {
 impl<O: ResponseSink> Reply<O> {
     /// Reads a piece of the text.
     pub(super) fn native_text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.end_native_call();
+        }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
                 self.out.content(text);
@@ -70,6 +79,9 @@ impl<O: ResponseSink> Reply<O> {
     /// Ends the text before something else, or at the end of the reply. A call that ends with the text counts only if the text
     /// is complete.
     pub(super) fn end_native_text(&mut self, is_complete: bool) {
+        if is_complete {
+            self.end_native_call();
+        }
         let Some(reader) = &mut self.native.reader else {
             return;
         };
@@ -77,6 +89,14 @@ impl<O: ResponseSink> Reply<O> {
         self.send_rescued(found);
         if self.counts.rescued_calls == 0 {
             self.send_blank();
+        }
+    }
+
+    /// Ends the arguments of the last call. Some model servers write none; only chat completions may have none.
+    fn end_native_call(&mut self) {
+        self.native.is_open = false;
+        if std::mem::take(&mut self.native.lacks_arguments) && !self.out.can_interleave() {
+            self.out.arguments(self.sent - 1, "{}");
         }
     }
 
@@ -135,9 +155,6 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Sends pieces of the model server's calls.
     pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) -> Flow {
-        if !pieces.is_empty() {
-            self.end_native_text(true);
-        }
         for piece in pieces {
             let known = self
                 .native
@@ -152,26 +169,35 @@ impl<O: ResponseSink> Reply<O> {
                 .filter(|_| piece.index.is_none()));
             let known = known.and_then(|at| self.native.calls.get(at));
             let continued = known.filter(|call| !begins_call(call, piece));
-            let (index, is_first) = match continued {
-                Some(call) => (call.index, false),
-                None => (self.sent, true),
-            };
+            let continued = continued.map(|call| call.index);
+            let is_first = continued.is_none();
+            if is_first {
+                self.end_native_text(true);
+            }
+            let index = continued.unwrap_or(self.sent);
             if is_first {
                 self.native.calls.push(NativeCall {
                     given: piece.index,
                     id: piece.id.as_deref().unwrap_or_default().to_owned(),
                     index,
                 });
+                self.native.is_open = true;
                 self.sent += 1;
                 self.counts.native_calls += 1;
-            } else if index + 1 < self.sent && !self.out.can_interleave() {
-                let message = "the model server continued a call after it began another one";
+            } else if !self.out.can_interleave() && (index + 1 < self.sent || !self.native.is_open)
+            {
+                if piece.arguments().is_empty() {
+                    continue;
+                }
+                let message = "the model server continued a call after other content";
                 return self.fail(GatewayError::upstream(message));
             }
             let mut piece = piece.clone();
             if is_first && piece.id.as_deref().is_none_or(str::is_empty) {
                 piece.id = Some(self.ids.next().into());
             }
+            let has_none = piece.arguments().is_empty();
+            self.native.lacks_arguments = has_none && (is_first || self.native.lacks_arguments);
             self.out.native_call(index, is_first, &piece);
         }
         Flow::Continue

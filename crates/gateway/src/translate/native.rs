@@ -1,14 +1,16 @@
 //! Requests to a model server that has tools itself (`spec/gateway.md` 11).
 
-use plaincall_wire::openai::ChatCompletionRequest;
+use plaincall_wire::Json;
+use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
+use serde_json::{Map, Value, json};
 
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::settings::ModelSettings;
 use crate::tool_cache::ToolCache;
-use crate::tools::Choice;
+use crate::tools::{Choice, DEFER_LOADING, OfferedTools};
 use crate::translate::client_texts::Texts;
-use crate::translate::{Translation, ids, plain_plan};
+use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, joined, plain_plan};
 
 /// Plans the reply to a request that is sent unchanged. A request whose reply can have no call as text, or needs its text as
 /// it is, is [`Translation::Unchanged`].
@@ -41,4 +43,66 @@ pub(super) fn native<'r>(
         upstream: request,
         plan,
     })
+}
+
+/// The fields of a function that a model server knows.
+const FUNCTION_FIELDS: [&str; 4] = ["name", "description", "parameters", "strict"];
+
+/// Completes a request that was converted from another API: the model server gets its tools as functions, and results as text.
+pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>, offer: &OfferedTools) {
+    let mut introduced = Vec::new();
+    for message in &mut request.messages {
+        if message.role() == "tool" {
+            complete_result(message, &mut introduced);
+        }
+    }
+    let given = request.tools().unwrap_or_default();
+    let places = given.iter().enumerate();
+    let functions = places.filter(|(place, _)| !offer.is_dropped(*place));
+    let functions = functions.filter_map(|(_, json)| function(json, &introduced));
+    let functions: Vec<Value> = functions.collect();
+    request.tools = (!functions.is_empty()).then(|| Json::new(&functions));
+    if request.tools.is_none() {
+        request.tool_choice = None;
+        request.parallel_tool_calls = None;
+    }
+}
+
+/// Converts the fields of a result that chat completions do not have. Adds the names of deferred tools in it.
+fn complete_result(message: &mut Message<'_>, introduced: &mut Vec<String>) {
+    if let Some(Content::Parts(parts)) = &mut message.content {
+        let references = parts.iter_mut();
+        for part in references.filter(|part| part.kind.as_deref() == Some(TOOL_REFERENCE)) {
+            let name = part.unknown.get("tool_name");
+            let name = name.and_then(|json| json.read::<String>().ok());
+            let name = name.unwrap_or_default();
+            *part = ContentPart {
+                kind: Some("text".into()),
+                text: Some(format!("The tool {name} is available now.").into()),
+                ..ContentPart::default()
+            };
+            introduced.push(name);
+        }
+    }
+    if message.unknown.get(IS_ERROR).is_some() {
+        message.unknown.remove(IS_ERROR);
+        message.content = joined(Some("Error: ".into()), message.content.take());
+    }
+}
+
+/// Returns a tool as a function, unless it is deferred and no result has introduced it.
+fn function(json: &Json<'_>, introduced: &[String]) -> Option<Value> {
+    let mut given: Map<String, Value> = json.read().ok()?;
+    // In the Responses API, the fields of a function are those of the tool.
+    let is_deferred = given.get(DEFER_LOADING) == Some(&Value::Bool(true));
+    let mut given = match given.remove("function") {
+        Some(Value::Object(function)) => function,
+        _ => given,
+    };
+    let name = given.get("name")?.as_str()?;
+    if is_deferred && !introduced.iter().any(|known| known == name) {
+        return None;
+    }
+    given.retain(|field, _| FUNCTION_FIELDS.contains(&&**field));
+    Some(json!({"type": "function", "function": given}))
 }

@@ -54,12 +54,13 @@ impl Block {
                 ..ContentBlock::default()
             },
             Self::ToolUse { id, name, input } => {
-                let input = Json::parse(&input).map(Json::into_owned);
+                // A call of a model server may have any text.
+                let read = Json::parse(&input).map(Json::into_owned);
                 ContentBlock {
                     kind: Some("tool_use".into()),
                     id: Some(id.into()),
                     name: Some(name.into()),
-                    input: Some(input.unwrap_or_default()),
+                    input: Some(read.unwrap_or_else(|_| Json::new(&input))),
                     ..ContentBlock::default()
                 }
             }

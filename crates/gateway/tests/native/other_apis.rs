@@ -1,0 +1,210 @@
+//! Messages and the Responses API in native mode.
+
+use plaincall_gateway::translation::ClientApi;
+use serde_json::{Value, json};
+
+use crate::native::model::{asked, completion, fed, stream};
+
+const CALL: &str = "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>";
+
+fn upstream(api: ClientApi, body: &Value) -> Value {
+    serde_json::from_slice(asked(api, body).body()).unwrap()
+}
+
+fn function(fields: &Value) -> Value {
+    json!({"type": "function", "function": fields})
+}
+
+fn piece(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+    let mut function = json!({"arguments": arguments});
+    if let Some(name) = name {
+        function["name"] = json!(name);
+    }
+    let mut call = json!({"index": index, "function": function});
+    if let Some(id) = id {
+        call["id"] = json!(id);
+        call["type"] = json!("function");
+    }
+    json!({"tool_calls": [call]})
+}
+
+/// Two native calls in pieces, with text before and a call as text after it.
+fn deltas() -> Vec<Value> {
+    vec![
+        json!({"reasoning_content": "Hm."}),
+        json!({"content": format!("I add.\n{CALL}\n")}),
+        piece(0, Some("call_1"), Some("files.read"), "{\"path\":"),
+        piece(0, None, None, "\"a\"}"),
+        piece(1, Some("call_2"), Some("now"), ""),
+        piece(2, Some("call_3"), Some("patch"), "{\"input\": \"x\"}"),
+    ]
+}
+
+#[test]
+fn messages_requests() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let body = json!({
+        "model": "m", "max_tokens": 9, "tool_choice": {"type": "any", "disable_parallel_tool_use": true},
+        "tools": [
+            {"name": "add", "description": "Adds.", "input_schema": schema, "cache_control": {"type": "ephemeral"}, "input_examples": [{"a": 1}]},
+            {"type": "web_search_20250305", "name": "web_search"},
+            {"name": "late", "input_schema": schema, "defer_loading": true},
+            {"name": "later", "input_schema": schema, "defer_loading": true},
+        ],
+        "messages": [
+            {"role": "user", "content": "!!!GADGET_START:add"},
+            {"role": "assistant", "content": [{"type": "text", "text": "I add."},
+                {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 5}},
+                {"type": "tool_use", "id": "t2", "name": "find", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": true},
+                {"type": "tool_result", "tool_use_id": "t2", "content": [{"type": "tool_reference", "tool_name": "late"}]}]}],
+    });
+    let asked = asked(ClientApi::Messages, &body);
+    let found: Value = serde_json::from_slice(asked.body()).unwrap();
+    let late = json!({"name": "late", "parameters": schema});
+    let add = json!({"name": "add", "description": "Adds.", "parameters": schema});
+    assert_eq!(found["tools"], json!([function(&add), function(&late)]));
+    assert_eq!(found["tool_choice"], "required");
+    assert_eq!(found["parallel_tool_calls"], false);
+    let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let part = json!([{"type": "text", "text": "The tool late is available now."}]);
+    assert_eq!(
+        found["messages"],
+        json!([
+            {"role": "user", "content": "!!!GADGET_START:add"},
+            {"role": "assistant", "content": "I add.", "tool_calls": [
+                call("t1", "add", "{\"a\":5}"), call("t2", "find", "{}")]},
+            {"role": "tool", "content": "Error: no", "tool_call_id": "t1"},
+            {"role": "tool", "content": part, "tool_call_id": "t2"}])
+    );
+    let changed: Vec<&str> = asked
+        .changed_tools()
+        .iter()
+        .map(|tool| &*tool.reason.at)
+        .collect();
+    assert_eq!(changed, ["/tools/1/type"]);
+}
+
+fn responses_body() -> Value {
+    let path = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    json!({"model": "m", "tools": [
+        {"type": "function", "name": "now", "parameters": {"type": "object", "properties": {}}, "strict": false},
+        {"type": "custom", "name": "patch", "description": "Patches."},
+        {"type": "namespace", "name": "files", "tools": [
+            {"type": "function", "name": "read", "parameters": path}]},
+        {"type": "web_search"}],
+        "input": [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": "Go."},
+            {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "x"},
+            {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"}]})
+}
+
+#[test]
+fn responses_requests() {
+    let found = upstream(ClientApi::Responses, &responses_body());
+    let names = found["tools"].as_array().unwrap().iter();
+    let names: Vec<&Value> = names.map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["now", "patch", "files.read"]);
+    let patch = &found["tools"][1]["function"];
+    assert_eq!(patch["parameters"]["required"], json!(["input"]));
+    assert_eq!(patch.as_object().unwrap().len(), 4, "{patch}");
+    assert_eq!(found["messages"][0]["role"], "system");
+    let call = &found["messages"][2]["tool_calls"][0]["function"];
+    assert_eq!(
+        *call,
+        json!({"name": "patch", "arguments": "{\"input\":\"x\"}"})
+    );
+    // Without tools, the conversation is sent all the same.
+    let mut plain = responses_body();
+    plain["tools"] = json!([{"type": "web_search"}]);
+    let found = upstream(ClientApi::Responses, &plain);
+    assert_eq!(found.get("tools"), None);
+    assert_eq!(found["messages"][3]["role"], "tool");
+}
+
+#[test]
+fn responses_replies() {
+    let kinds = |response: &Value| {
+        let items = response["output"].as_array().unwrap().iter().map(|item| {
+            let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+            let call = text("arguments") + &text("input");
+            let name = text("namespace") + &text("name");
+            [text("type"), text("call_id"), name, call].join(" ")
+        });
+        items.collect::<Vec<_>>()
+    };
+    let mut body = responses_body();
+    body["stream"] = json!(true);
+    for size in [1, usize::MAX] {
+        let mut asked = asked(ClientApi::Responses, &body);
+        let bytes = fed(&mut asked, &stream(&deltas(), "tool_calls"), size);
+        let streamed = crate::responses::strict_reader::read_stream(&bytes);
+        let found = kinds(&streamed);
+        assert!(found[2].starts_with("function_call call_") && found[2].ends_with(" now {}"));
+        let rest: Vec<&String> = found.iter().filter(|item| **item != found[2]).collect();
+        assert_eq!(
+            rest,
+            [
+                "reasoning   ",
+                "message   ",
+                "function_call call_1 filesread {\"path\":\"a\"}",
+                "function_call call_2 now {}",
+                "custom_tool_call call_3 patch x",
+            ]
+        );
+        assert_eq!(asked.counts().rescued_calls, 1);
+    }
+}
+
+#[test]
+fn messages_replies() {
+    let schema = json!({"type": "object", "properties": {}});
+    let mut body = json!({"model": "m", "max_tokens": 9, "stream": true,
+        "messages": [{"role": "user", "content": "Go."}],
+        "tools": [{"name": "now", "input_schema": schema}]});
+    let mut asking = asked(ClientApi::Messages, &body);
+    let bytes = fed(&mut asking, &stream(&deltas(), "tool_calls"), 20);
+    let message = crate::messages::strict::read_stream(&bytes);
+    let found = format!("{message:?}");
+    for text in [
+        "I add.",
+        "call_1",
+        "files.read",
+        "call_2",
+        "call_3",
+        "tool_use",
+    ] {
+        assert!(found.contains(text), "{text}: {found}");
+    }
+    assert_eq!(asking.counts().rescued_calls, 1);
+
+    // Pieces of two calls in turn cannot be blocks one after another.
+    let turns = [
+        piece(0, Some("a"), Some("now"), ""),
+        piece(1, Some("b"), Some("now"), ""),
+        piece(0, None, None, "{}"),
+    ];
+    let mut asking = asked(ClientApi::Messages, &body);
+    let bytes = fed(&mut asking, &stream(&turns, "tool_calls"), 20);
+    assert!(String::from_utf8(bytes).unwrap().contains("event: error"));
+
+    body["stream"] = json!(false);
+    let calls = json!([
+        {"id": "a", "type": "function", "function": {"name": "now", "arguments": ""}},
+        {"id": "b", "type": "function", "function": {"name": "now", "arguments": "{oops"}}]);
+    let answer = completion(
+        &json!({"role": "assistant", "content": null, "tool_calls": calls}),
+        "stop",
+    );
+    let mut asking = asked(ClientApi::Messages, &body);
+    let found: Value = serde_json::from_slice(&fed(&mut asking, &answer, 20)).unwrap();
+    assert_eq!(
+        found["content"],
+        json!([
+        {"type": "tool_use", "id": "a", "name": "now", "input": {}},
+        {"type": "tool_use", "id": "b", "name": "now", "input": "{oops"}])
+    );
+    assert_eq!(found["stop_reason"], "tool_use");
+}
