@@ -27,17 +27,20 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 110 more: `ask --schema` and `--agent`.
     // 50 more: the models of named agents, and the agent of a session. 10 more: why a call was approved.
     // 10 more: `--mode`. 420 more: agents as tools of others, with shared tools.
-    ("cli", 20_290),
+    // 150 more: model servers of `serve`, and SIGHUP.
+    ("cli", 20_470),
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
-    ("config", 3_480),
+    // 80 more: model servers of `serve`.
+    ("config", 3_560),
     // 121 more than before: routing and CORS, in place of axum, tower and tower-http.
     // 20 more: faster search in bodies. 480 more: the byte API, and encoders for several APIs.
     // 1,420 more: the Responses API. 50 more: bodies that produce their own pieces.
     // 1,210 more: Anthropic's Messages. 560 more: native mode. 210 more: reports of invalid calls in every API.
     // 170 more: token counts. 10 more: the request for a repair round as its bytes.
     // 90 more: pointers into requests of every API.
-    ("gateway", 11_410),
+    // 660 more: several model servers, their list of models, reloading.
+    ("gateway", 12_070),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

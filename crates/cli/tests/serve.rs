@@ -7,6 +7,7 @@
 
 mod client;
 mod coding_agents;
+mod reload;
 mod servers;
 
 use std::fs;

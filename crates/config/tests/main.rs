@@ -1,4 +1,5 @@
 //! All tests of the crate that use its public interface, in one program.
 
 mod config;
+mod models_file;
 mod settings;

@@ -7,13 +7,18 @@
 )]
 
 use plaincall_call::Unclosed;
-use plaincall_config::Document;
 use plaincall_config::secret::{Address, not_shown, redacted, redacted_prose, starred};
 use plaincall_config::settings::{
-    Api, Arguments, KeySource, Layers, Model, Reasoning, Settings, Syntax, ToolMode, read_models,
-    read_settings, untrusted,
+    Api, Arguments, KeySource, Layers, Model, Reasoning, Settings, Syntax, ToolMode, read_settings,
+    untrusted,
 };
+use plaincall_config::{Document, FileError};
 use serde_json::json;
+
+/// Reads a file of models without any environment variable.
+fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, Model)>, FileError> {
+    plaincall_config::settings::read_models(file, text, all, &|_| None)
+}
 
 /// Checks the effect of one table with these lines, over the settings for all models.
 fn over(all: &Model, lines: &str, expected: &Model) {
@@ -228,7 +233,7 @@ fn problems_of_models() {
             "a marker of the block syntax",
         ),
         (
-            "[models.a]\nurl = 'http://a'",
+            "[models.a]\ntemperature = 1",
             (2, 1),
             "not supported by `plaincall serve`",
         ),

@@ -12,7 +12,7 @@ use crate::error::GatewayError;
 use crate::exchange::Exchange;
 use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
-use crate::settings::{ModelSettings, ToolMode, settings_for};
+use crate::settings::{ModelSettings, ToolMode, for_name};
 use crate::tool_cache::ToolCache;
 use crate::translate::{Caller, Translation, native, plain_plan, translate};
 
@@ -69,6 +69,9 @@ pub struct Host<'h> {
 pub enum Ask {
     /// The request has no tools and no calls. Forward it and its answer unchanged.
     Unchanged,
+    /// The request has no tools and no calls, but the model server knows the model by another name
+    /// ([`ModelSettings::upstream_model`]). Forward this body, and its answer unchanged.
+    Renamed(Vec<u8>),
     /// The request was converted.
     Asked(Box<Asked>),
     /// The request is rejected. [`ClientApi::error_body`] returns the body of the response.
@@ -183,19 +186,29 @@ impl Adapter {
         let is_chat = matches!(notes, Notes::Chat(_));
         let is_stream = chat.is_streamed();
         let model = chat.model.as_deref().unwrap_or_default();
-        let settings = settings_for(&self.models, &self.other_models, model);
+        let settings = for_name(&self.models, model).unwrap_or(&self.other_models);
         let caller = Caller {
             secret: &self.secret,
             key: host.caller,
         };
+        let name = settings.upstream_model.as_ref();
         let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
-            Translation::Unchanged(_) if is_chat => return Ok(Ask::Unchanged),
+            Translation::Unchanged(mut chat) if is_chat => {
+                let Some(name) = name else {
+                    return Ok(Ask::Unchanged);
+                };
+                chat.model = Some(name.clone().into());
+                return Ok(Ask::Renamed(plaincall_wire::write_bytes(&chat)));
+            }
             Translation::Unchanged(mut chat) => {
                 let plan = plain_plan(&mut chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }
         };
+        if let Some(name) = name {
+            upstream.model = Some(name.clone().into());
+        }
         let is_native = settings.mode == ToolMode::Native;
         if is_native && !is_chat {
             native::complete(&mut upstream, &plan.offer);
@@ -208,7 +221,7 @@ impl Adapter {
         }
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
-        let body = if is_native && is_chat {
+        let body = if is_native && is_chat && name.is_none() {
             body.to_vec()
         } else {
             plaincall_wire::write_bytes(&upstream)

@@ -14,6 +14,7 @@ mod forward;
 mod forwarded_headers;
 mod local;
 mod metrics;
+mod models;
 mod origins;
 mod passthrough;
 mod preflight;
@@ -30,8 +31,8 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -54,20 +55,26 @@ pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::metrics::Metrics;
 pub use crate::server::replay::Replay;
 pub use crate::server::report::{Contents, Observer, Report};
+use crate::server::upstream::Routes;
 pub use crate::server::upstream::Upstream;
-use crate::server::upstream::{Connection, HttpServer};
 pub use plaincall_wire::ReplayError;
 
 /// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
 
+/// The settings that apply to a request until it ends, even if [`Gateway::reload`] replaces them meanwhile.
 pub(crate) struct Shared {
     config: GatewayConfig,
     keys: Keys,
-    fresh: Fresh,
-    connection: Connection,
-    metrics: Metrics,
+    routes: Routes,
     adapter: Adapter,
+    process: Arc<Process>,
+}
+
+/// The state that does not depend on the settings.
+pub(crate) struct Process {
+    fresh: Fresh,
+    metrics: Metrics,
     /// One permit for each concurrent request.
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
@@ -114,7 +121,7 @@ const WRONG_ADDRESS: &str = "unknown path or method";
 /// ```
 #[derive(Clone)]
 pub struct Gateway {
-    shared: Arc<Shared>,
+    current: Arc<RwLock<Arc<Shared>>>,
 }
 
 impl Gateway {
@@ -124,25 +131,53 @@ impl Gateway {
     /// Returns an error if the configuration is invalid.
     pub fn new(config: GatewayConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let is_stopped = watch::Sender::new(false);
         let fresh = Fresh::new()
             .map_err(|error| ConfigError(format!("no random numbers from the system: {error}")))?;
-        let shared = Arc::new(Shared {
-            keys: Keys::new(&config.keys, &config.origins, fresh.seed()),
+        let process = Arc::new(Process {
             fresh,
-            connection: Connection::new(&config, is_stopped.subscribe())?,
             metrics: Metrics::default(),
-            adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
-                .models(config.models.clone())
-                .stream_limits(config.limits.stream),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
             is_draining: AtomicBool::new(false),
-            is_stopped,
-            config,
+            is_stopped: watch::Sender::new(false),
         });
-        Ok(Self { shared })
+        let shared = Shared::new(config, process, None)?;
+        Ok(Self {
+            current: Arc::new(RwLock::new(Arc::new(shared))),
+        })
+    }
+
+    /// Replaces the model servers, the settings of models, and the keys of clients and their limits. Everything else stays as
+    /// it is, also the secret. Requests in progress end with the settings with which they began; model servers that do not
+    /// change keep their connections and counters.
+    ///
+    /// # Errors
+    /// Returns an error if the configuration is invalid, or has no client keys although the current one has some. Nothing
+    /// changes then.
+    pub fn reload(&self, config: GatewayConfig) -> Result<(), ConfigError> {
+        let before = self.shared();
+        let config = GatewayConfig {
+            upstream: config.upstream,
+            upstreams: config.upstreams,
+            models: config.models,
+            other_models: config.other_models,
+            keys: config.keys,
+            ..before.config.clone()
+        };
+        config.check()?;
+        if config.keys.is_empty() && !before.config.keys.is_empty() {
+            let message = "there are no client keys any more; to allow every client, restart";
+            return Err(ConfigError(message.to_owned()));
+        }
+        let shared = Shared::new(config, Arc::clone(&before.process), Some(&before))?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shared);
+        Ok(())
+    }
+
+    /// Returns the current settings.
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Responds to one request. Requires a tokio runtime. Dropping the response's body cancels the request to the model server.
@@ -151,17 +186,18 @@ impl Gateway {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let shared = self.shared();
         let request = request.map(Body::new);
         let is_head = request.method() == Method::HEAD;
-        let origins = &self.shared.config.origins;
+        let origins = &shared.config.origins;
         let mut response = if origins.is_empty() {
-            route(&self.shared, request).await
+            route(&shared, request).await
         } else {
             let origin = request.headers().get(ORIGIN).cloned();
             let mut response = if request.method() == Method::OPTIONS {
                 origins::preflight(request.headers())
             } else {
-                route(&self.shared, request).await
+                route(&shared, request).await
             };
             origins::expose(&mut response, origin.as_ref(), origins);
             response
@@ -179,18 +215,21 @@ impl Gateway {
     /// Reports "draining" on `/ready` from now on. Requests are still accepted, and their connections are closed after the
     /// response.
     pub fn drain(&self) {
-        self.shared.is_draining.store(true, Ordering::Relaxed);
+        self.shared()
+            .process
+            .is_draining
+            .store(true, Ordering::Relaxed);
     }
 
-    /// Requests the model list of the model server and returns a message if that fails: no connection, a missing key or a wrong
-    /// URL. Takes at most ten seconds. A server that answers may still be the wrong one.
-    pub async fn preflight(&self) -> Option<String> {
-        self.shared.preflight().await
+    /// Requests the model list of each model server and returns a message for each that fails: no connection, a missing key or
+    /// a wrong URL. Takes at most ten seconds. A server that answers may still be the wrong one.
+    pub async fn preflight(&self) -> Vec<String> {
+        self.shared().preflight().await
     }
 
     /// Returns the number of active requests. A request is active until the body of its response has been read or dropped.
     pub fn active(&self) -> usize {
-        self.shared.active()
+        self.shared().active()
     }
 
     /// Serves until `shutdown` completes, then stops accepting connections and waits for active requests. Requests that exceed
@@ -208,7 +247,7 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<usize> {
-        let is_safe = self.shared.config.check_address(listener.local_addr()?);
+        let is_safe = self.shared().config.check_address(listener.local_addr()?);
         is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
         Ok(serve::serve(&self, listener, shutdown).await)
     }
@@ -234,13 +273,31 @@ where
 }
 
 impl Shared {
+    /// Creates the settings. Model servers and keys that were in the settings before keep their state.
+    fn new(
+        config: GatewayConfig,
+        process: Arc<Process>,
+        before: Option<&Self>,
+    ) -> Result<Self, ConfigError> {
+        let routes = before.map(|before| &before.routes);
+        Ok(Self {
+            keys: Keys::new(&config.keys, &config.origins, process.fresh.seed()),
+            routes: Routes::new(&config, &process.is_stopped, routes)?,
+            adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
+                .models(config.models.clone())
+                .stream_limits(config.limits.stream),
+            process,
+            config,
+        })
+    }
+
     fn active(&self) -> usize {
         let limit = self.config.limits.concurrent;
-        limit.saturating_sub(self.requests.available_permits())
+        limit.saturating_sub(self.process.requests.available_permits())
     }
 
     fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Relaxed)
+        self.process.is_draining.load(Ordering::Relaxed)
     }
 }
 
@@ -276,8 +333,8 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
         ("/ready", _) if shared.is_draining() => response::text(503, "draining\n"),
         ("/ready", _) => response::text(200, "ready\n"),
         ("/metrics", _) => {
-            let retries = shared.connection.server().map_or(0, HttpServer::retried);
-            response::metrics(&shared.metrics.text(shared.active(), retries))
+            let metrics = &shared.process.metrics;
+            response::metrics(&metrics.text(shared.active(), &shared.routes.counts()))
         }
         _ => response::text(200, "ok\n"),
     }

@@ -23,6 +23,8 @@ pub struct ModelSettings {
     pub repair_rounds: u32,
     /// Whether messages with the role `developer` are sent as `system`, which all servers support. Default: `true`.
     pub developer_is_system: bool,
+    /// The name of the model that is sent to the model server. Default: the requested one.
+    pub upstream_model: Option<String>,
 }
 
 /// How tools are offered to a model.
@@ -84,6 +86,7 @@ impl Default for ModelSettings {
             unclosed: Unclosed::default(),
             repair_rounds: 2,
             developer_is_system: true,
+            upstream_model: None,
         }
     }
 }
@@ -139,24 +142,21 @@ impl ModelSettings {
     }
 }
 
-/// Returns the settings for a model.
-pub(crate) fn settings_for<'s>(
-    models: &'s [(String, ModelSettings)],
-    other_models: &'s ModelSettings,
-    model: &str,
-) -> &'s ModelSettings {
-    let weight = |name: &str| {
-        if name.contains('*') {
-            name.chars().filter(|c| *c != '*').count()
+/// Returns the value for a name from a list of patterns. `*` matches any characters. A pattern without `*` takes precedence, then
+/// the one with the most other characters, then the first.
+pub fn for_name<'l, T>(list: &'l [(String, T)], name: &str) -> Option<&'l T> {
+    let weight = |pattern: &str| {
+        if pattern.contains('*') {
+            pattern.chars().filter(|c| *c != '*').count()
         } else {
             usize::MAX
         }
     };
-    // `max_by_key` returns the last maximum, and the first name takes precedence.
-    let named = models.iter().rev();
-    let matching = named.filter(|(name, _)| matches(name, model));
-    let best = matching.max_by_key(|(name, _)| weight(name));
-    best.map_or(other_models, |(_, settings)| settings)
+    // `max_by_key` returns the last maximum, and the first pattern takes precedence.
+    let patterns = list.iter().rev();
+    let matching = patterns.filter(|(pattern, _)| matches(pattern, name));
+    let best = matching.max_by_key(|(pattern, _)| weight(pattern));
+    best.map(|(_, value)| value)
 }
 
 /// Returns whether a name matches a pattern. Takes time proportional to the product of both lengths.

@@ -22,3 +22,4 @@ mod requests;
 mod retries;
 mod slow;
 pub(crate) mod test_gateway;
+mod upstreams;

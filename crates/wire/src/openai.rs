@@ -23,7 +23,7 @@ pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
 pub use finish::{api_finish_reason, is_length_limited, is_natural_end};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
-pub use models::{Model, ModelList};
+pub use models::{Model, ModelList, ModelRequest};
 pub use request::{ChatCompletionRequest, ResponseFormat, StreamOptions};
 pub use response::{ChatCompletion, Choice, Usage};
 pub use tools::{

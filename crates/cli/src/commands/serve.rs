@@ -6,6 +6,7 @@ mod limits;
 mod log;
 mod open_files;
 mod options;
+mod reload;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +18,7 @@ use plaincall_config::settings::{Model, Reasoning, measured_models, read_models}
 use plaincall_config::{self as config};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
-    ToolMode, Upstream,
+    ToolMode, Upstream, for_name,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -26,6 +27,7 @@ use crate::commands::serve::client::{ClientKey, ClientVariables};
 use crate::commands::serve::discovery::find_upstream;
 use crate::commands::serve::log::Log;
 pub(crate) use crate::commands::serve::options::ServeOptions;
+use crate::commands::serve::reload::{Reload, has_terminal};
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
@@ -51,11 +53,15 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let models = models(options, &environment)?;
+    let has_servers = models.iter().any(|(_, model)| model.url.is_some());
     let upstream = match &options.upstream {
-        Some(upstream) => upstream.clone(),
-        None => runtime.block_on(find_upstream(&environment))?,
+        Some(upstream) => Some(upstream.clone()),
+        None if has_servers => None,
+        None => Some(runtime.block_on(find_upstream(&environment))?),
     };
-    let mut config = config(options, &upstream, &environment)?;
+    let mut config = config(options, upstream.as_deref(), models, &environment)?;
+    let servers = servers(upstream.as_deref(), &config);
     let has_command = !options.command.is_empty();
     let log = if has_command {
         None
@@ -74,13 +80,14 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
     let file_warning = open_files::raise(options.limits.max_requests);
     let result = runtime.block_on(async {
-        let listener = listener(options, &upstream).await?;
+        let listener = listener(options, &servers).await?;
         let address = listener
             .local_addr()
             .map_err(|error| cannot_listen(listen, &error))?;
         let mut interrupts = Interrupts::new()?;
         print_note(&format!(
-            "listening on http://{address}/v1 with tool calls for {upstream}"
+            "listening on http://{address}/v1 with tool calls for {}",
+            servers.join(", ")
         ));
         if let Some(file_warning) = file_warning {
             print_note(&file_warning);
@@ -94,13 +101,19 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         if has_command {
             return serve_command(gateway, listener, options, &variables, &mut interrupts).await;
         }
-        if options.upstream.is_none() {
+        if options.upstream.is_none() && upstream.is_some() {
             print_note(&format!(
                 "set these variables for your client, or run it with `plaincall serve -- COMMAND`:\n{}",
                 variables.exports()
             ));
         }
-        serve_until_signal(gateway, listener, interrupts, options.times.drain_delay.0).await
+        let reload = Reload {
+            options: options.clone(),
+            upstream,
+            environment,
+            has_terminal: has_terminal(),
+        };
+        serve_until_signal(gateway, listener, interrupts, reload).await
     });
     // Aborted requests are logged too.
     runtime.shutdown_timeout(ABORT_TIMEOUT);
@@ -116,14 +129,15 @@ fn has_upstream_key(options: &ServeOptions, environment: &Environment) -> bool {
 }
 
 /// Listens on the address of the options, or on the default.
-async fn listener(options: &ServeOptions, upstream: &str) -> Result<TcpListener, Failure> {
+async fn listener(options: &ServeOptions, servers: &[String]) -> Result<TcpListener, Failure> {
     let ip = options.listen.unwrap_or(DEFAULT_ADDRESS).ip();
     let default = DEFAULT_ADDRESS.port();
     // A local model server may use the same port, as llama.cpp does.
     let is_of_upstream = |port: u16| {
-        LOCAL_HOSTS
-            .iter()
-            .any(|host| upstream.starts_with(&format!("http://{host}:{port}/")))
+        let mut addresses = LOCAL_HOSTS
+            .map(|host| format!("http://{host}:{port}/"))
+            .into_iter();
+        addresses.any(|address| servers.iter().any(|server| server.starts_with(&address)))
     };
     let ports = match options.listen {
         Some(address) => address.port()..=address.port(),
@@ -172,26 +186,20 @@ async fn serve_command(
     outcome
 }
 
-/// Serves until a signal, then completes the requests in progress unless a second signal arrives.
+/// Serves until a signal, then completes the requests in progress unless a second signal arrives. SIGHUP reloads the settings.
 async fn serve_until_signal(
     gateway: Gateway,
     listener: TcpListener,
     mut interrupts: Interrupts,
-    drain_delay: Duration,
+    reload: Reload,
 ) -> Outcome {
+    let drain_delay = reload.options.times.drain_delay.0;
     let (stop, stopped) = oneshot::channel();
     let mut served = tokio::spawn(gateway.clone().serve(listener, async {
         let _ = stopped.await;
     }));
-    let preflight = tokio::spawn({
-        let gateway = gateway.clone();
-        async move {
-            if let Some(problem) = gateway.preflight().await {
-                print_note(&problem);
-            }
-        }
-    });
-    let first = interrupts.next().await;
+    let preflight = tokio::spawn(preflight(gateway.clone()));
+    let first = reload.until_shutdown(&gateway, &mut interrupts).await;
     preflight.abort();
     gateway.drain();
     // Ctrl-C does not come from a load balancer, so it needs no delay.
@@ -228,6 +236,13 @@ async fn serve_until_signal(
     }
 }
 
+/// Prints a note for each model server with a problem.
+async fn preflight(gateway: Gateway) {
+    for problem in gateway.preflight().await {
+        print_note(&problem);
+    }
+}
+
 /// Returns the error for an address that cannot be bound, with advice.
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     let advice = match error.kind() {
@@ -243,20 +258,84 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::Runtime(format!("cannot listen on {address}: {error}{advice}"))
 }
 
+/// Returns the base URLs of the model servers.
+fn servers(upstream: Option<&str>, config: &GatewayConfig) -> Vec<String> {
+    let mut servers: Vec<String> = upstream.map(str::to_owned).into_iter().collect();
+    for (_, upstream) in &config.upstreams {
+        if let Upstream::Http { url, .. } = upstream
+            && !servers.contains(url)
+        {
+            servers.push(url.clone());
+        }
+    }
+    servers
+}
+
+/// Reads the file of `--models`.
+fn models(
+    options: &ServeOptions,
+    environment: &Environment,
+) -> Result<Vec<(String, Model)>, Failure> {
+    let Some(file) = &options.models else {
+        return Ok(Vec::new());
+    };
+    let (name, text) = tools_file::read(file)?;
+    let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
+    let models = read_models(&name, &text, &all_models(options)?, &variable);
+    let mut models = models.map_err(|error| {
+        let count = problems::show(&name, &text, &error);
+        Failure::Runtime(format!("{name} has {count}"))
+    })?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let home = environment.get("HOME").map(Path::new);
+    for (_, model) in &mut models {
+        if let Some(key) = &mut model.key_file {
+            key.0 = key.resolve(folder, home);
+        }
+    }
+    Ok(models)
+}
+
+/// Returns the model server of a table, if it has one.
+fn upstream_of(model: &Model, environment: &Environment) -> Result<Option<Upstream>, Failure> {
+    let Some(url) = &model.url else {
+        return Ok(None);
+    };
+    let file = model.key_file.as_ref().map(|file| file.0.as_path());
+    let key = match (&model.key_env, file) {
+        (None, None) => None,
+        (variable, file) => {
+            let variable = variable.as_deref().unwrap_or_default();
+            let source = Source::of(file, variable, environment)?;
+            source.map(|source| source.value("key")).transpose()?
+        }
+    };
+    let headers = model.headers.iter();
+    let headers = headers.map(|(name, value)| (name.clone(), value.clone()));
+    Ok(Some(
+        Upstream::http(url.0.clone(), key).with_headers(headers),
+    ))
+}
+
 fn config(
     options: &ServeOptions,
-    upstream: &str,
+    upstream: Option<&str>,
+    models: Vec<(String, Model)>,
     environment: &Environment,
 ) -> Result<GatewayConfig, Failure> {
     let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
-    let upstream = if let Some(file) = upstream.strip_prefix("replay:") {
-        let (file, text) = tools_file::read(Path::new(file))?;
-        let replay = Replay::read(&text);
-        Upstream::local(replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?)
-    } else {
-        let key = source(&options.upstream_key, UPSTREAM_KEY)?;
-        let key = key.map(|source| source.value("key")).transpose()?;
-        Upstream::http(upstream, key)
+    let upstream = match upstream.map(|upstream| (upstream, upstream.strip_prefix("replay:"))) {
+        Some((_, Some(file))) => {
+            let (file, text) = tools_file::read(Path::new(file))?;
+            let replay = Replay::read(&text);
+            Upstream::local(replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?)
+        }
+        Some((upstream, None)) => {
+            let key = source(&options.upstream_key, UPSTREAM_KEY)?;
+            let key = key.map(|source| source.value("key")).transpose()?;
+            Upstream::http(upstream, key)
+        }
+        None => Upstream::None,
     };
     let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,
@@ -267,22 +346,24 @@ fn config(
     let keys = keys.map(|source| source.keys()).transpose()?;
     let all = all_models(options)?;
     let mut config = GatewayConfig::new(upstream, secret);
-    let measured = measured_models().map(|(name, _)| {
-        let model = all.clone().or_measured(name);
-        (name.to_owned(), settings(&model))
-    });
-    config.models = measured.collect();
-    if let Some(file) = &options.models {
-        let (name, text) = tools_file::read(file)?;
-        let models = read_models(&name, &text, &all).map_err(|error| {
-            let count = problems::show(&name, &text, &error);
-            Failure::Runtime(format!("{name} has {count}"))
-        })?;
-        let settings = models
-            .into_iter()
-            .map(|(name, model)| (name.clone(), settings(&model.or_measured(&name))));
-        config.models.extend(settings);
+    for (name, model) in &models {
+        let upstream = upstream_of(model, environment)?;
+        let upstream = upstream.map(|upstream| (name.clone(), upstream));
+        config.upstreams.extend(upstream);
     }
+    // A measured model has the settings of the table for its name.
+    let mut measured = Vec::new();
+    for (name, _) in measured_models() {
+        if !models.iter().any(|(known, _)| known == name) {
+            let model = for_name(&models, name).unwrap_or(&all).clone();
+            measured.push((name.to_owned(), model));
+        }
+    }
+    let models = models.into_iter().chain(measured).map(|(name, model)| {
+        let id = model.model.clone().unwrap_or_else(|| name.clone());
+        (name, settings(&model.or_measured(&id)))
+    });
+    config.models = models.collect();
     config.keys = keys.unwrap_or_default();
     config.allow_public_without_keys = options.open;
     config.other_models = settings(&all);
@@ -337,5 +418,6 @@ fn settings(model: &Model) -> ModelSettings {
         settings.repair_rounds = rounds;
     }
     settings.developer_is_system = model.developer_role != Some(true);
+    settings.upstream_model.clone_from(&model.model);
     settings
 }

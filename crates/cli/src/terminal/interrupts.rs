@@ -49,6 +49,11 @@ impl Interrupt {
         self.kind == SignalKind::interrupt() || self.is_urgent()
     }
 
+    /// Returns whether the signal is SIGHUP.
+    pub(crate) fn is_hangup(self) -> bool {
+        self.kind == SignalKind::hangup()
+    }
+
     /// Returns whether the signal requests an immediate exit.
     pub(crate) fn is_urgent(self) -> bool {
         self.kind == SignalKind::quit()
@@ -81,6 +86,11 @@ impl Interrupts {
                 return interrupt;
             }
         }
+    }
+
+    /// Forgets the last signal, so that the next one counts even if it follows at once.
+    pub(crate) fn forget(&mut self) {
+        self.debounce = Debounce::default();
     }
 
     async fn receive(&mut self) -> Interrupt {

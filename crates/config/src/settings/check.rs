@@ -6,12 +6,11 @@ use std::path::Path;
 
 use plaincall_call::names::did_you_mean;
 
-use super::model::{Model, SERVED};
+use super::model::{Model, SERVED, TWO_KEYS, is_web, web_only};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use super::{Builtin, Mcp, Settings};
 use crate::node::last_key;
-use crate::secret::Address;
 use crate::{Document, FileDiagnostic, FileError, Location, Node, child};
 
 /// Servers with the API of `OpenAI`.
@@ -249,7 +248,6 @@ fn subagent_location(agent: &str, index: usize) -> Location {
 }
 
 fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
-    let is_web = |url: &Address| url.0.starts_with("http://") || url.0.starts_with("https://");
     let (key, message) = match (&model.url, &model.replay) {
         _ if PROVIDERS.contains(&name) || name.contains(':') => {
             let message = format!(
@@ -258,9 +256,7 @@ fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
             return Some(("url", message));
         }
         (Some(url), None) if !is_web(url) => {
-            let message =
-                format!("invalid URL `{url}`; it must begin with `http://` or `https://`");
-            return Some(("url", message));
+            return Some(("url", web_only(url)));
         }
         (None, None) => (
             "url",
@@ -270,10 +266,7 @@ fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
             "replay",
             "`url` and `replay` cannot both be set; remove one",
         ),
-        _ if model.key_env.is_some() && model.key_file.is_some() => (
-            "key_file",
-            "`key_env` and `key_file` cannot both be set; remove one",
-        ),
+        _ if model.key_env.is_some() && model.key_file.is_some() => ("key_file", TWO_KEYS),
         _ if !(0.0..=2.0).contains(&model.temperature.unwrap_or_default()) => {
             ("temperature", "`temperature` must be a number from 0 to 2")
         }

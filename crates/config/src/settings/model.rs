@@ -10,16 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::FilePath;
+use super::check::Problems;
 use crate::secret::{Address, hide_values};
+use crate::servers::expand;
 use crate::{Document, FileError, Location, child};
 
 /// The maximum number of repair rounds.
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "mode arguments repair_rounds developer_role";
+pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role";
 /// The keys that `plaincall serve` does not support.
-const NOT_SERVED: &str = "url replay kind model key_env key_file temperature max_tokens extra";
+const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
 
 /// A model: its server, syntax and key.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -45,6 +47,14 @@ pub struct Model {
 
     /// A file that contains the key. Not allowed in a project's file.
     pub key_file: Option<FilePath>,
+
+    /// Further HTTP headers of each request of `plaincall serve` to the server. `${NAME}` is replaced with the value of your
+    /// environment variable. Only in the file of `--models`.
+    #[serde(
+        serialize_with = "hide_values",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub headers: BTreeMap<String, String>,
 
     /// The sampling temperature. Default: set by the server.
     #[schemars(range(min = 0, max = 2))]
@@ -261,6 +271,15 @@ impl Model {
             own.or_else(|| below.clone().filter(|_| !has_own))
         };
         Self {
+            url: self.url.or_else(|| base.url.clone()),
+            model: self.model.or_else(|| base.model.clone()),
+            key_env: self.key_env.or_else(|| base.key_env.clone()),
+            key_file: self.key_file.or_else(|| base.key_file.clone()),
+            headers: if self.headers.is_empty() {
+                base.headers.clone()
+            } else {
+                self.headers
+            },
             syntax: self.syntax.or(base.syntax),
             start_prefix: marker(self.start_prefix, &base.start_prefix),
             end_prefix: marker(self.end_prefix, &base.end_prefix),
@@ -281,6 +300,69 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Replaces the variables in the headers, and reports problems of the keys about the server in the table at a pointer.
+    fn server_problems(
+        &mut self,
+        pointer: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Problems {
+        let mut problems = Problems::new();
+        let mut problem = |key: &str, message: String| {
+            problems.push((Location::key(child(pointer, key)), message));
+        };
+        match &self.url {
+            Some(url) if !is_web(url) => problem("url", web_only(url)),
+            Some(_) => {}
+            None => {
+                for (key, is_set) in [
+                    ("key_env", self.key_env.is_some()),
+                    ("key_file", self.key_file.is_some()),
+                    ("headers", !self.headers.is_empty()),
+                ] {
+                    if is_set {
+                        let message = format!("`{key}` requires `url`, the server that it is for");
+                        problem(key, message);
+                    }
+                }
+            }
+        }
+        if self.key_env.is_some() && self.key_file.is_some() {
+            problem("key_file", TWO_KEYS.to_owned());
+        }
+        if let Some(name) = &self.key_env
+            && variable(name).is_none_or(|value| value.trim().is_empty())
+        {
+            problem(
+                "key_env",
+                format!("the environment variable `{name}` is not set"),
+            );
+        }
+        for (name, value) in &mut self.headers {
+            match expand(value, variable) {
+                Ok(expanded) => *value = expanded,
+                Err(messages) => {
+                    let place = Location::value(child(&child(pointer, "headers"), name));
+                    let messages = messages.into_iter();
+                    problems.extend(messages.map(|message| (place.clone(), message)));
+                }
+            }
+        }
+        problems
+    }
+}
+
+pub(super) const TWO_KEYS: &str = "`key_env` and `key_file` cannot both be set; remove one";
+
+pub(super) fn is_web(url: &Address) -> bool {
+    url.0.starts_with("http://") || url.0.starts_with("https://")
+}
+
+/// Returns the message about a URL with another scheme.
+pub(super) fn web_only(url: &Address) -> String {
+    format!("invalid URL `{url}`; it must begin with `http://` or `https://`")
+}
+
 /// Sets the start, end and argument markers of a dialect.
 pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect {
     let [start, end, arg] = markers;
@@ -298,9 +380,16 @@ pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dial
 
 /// Parses the file of `plaincall serve --models`: tables `[models.NAME]`, each on top of the settings for all models.
 ///
+/// `variable` returns the value of an environment variable.
+///
 /// # Errors
 /// All problems of the file.
-pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, Model)>, FileError> {
+pub fn read_models(
+    file: &str,
+    text: &str,
+    all: &Model,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<(String, Model)>, FileError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Models {
@@ -315,11 +404,12 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
             continue;
         };
         document.deny_keys(&pointer, NOT_SERVED, |key| {
-            format!(
-                "`{key}` is not supported by `plaincall serve`; its `--upstream` is the server of all models"
-            )
+            format!("`{key}` is not supported by `plaincall serve`; remove it")
         });
-        let model = own.over(all);
+        let mut model = own.over(all);
+        for (place, message) in model.server_problems(&pointer, variable) {
+            document.problem(&place, message);
+        }
         let mut problem = model.teaching_problem();
         if problem.is_none() && model.repair_rounds > Some(MAX_REPAIR_ROUNDS) {
             let message =

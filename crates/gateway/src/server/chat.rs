@@ -17,7 +17,8 @@ use crate::server::chat::prepare::{Task, prepared};
 use crate::server::chat::streamed::{Run, stream};
 use crate::server::forward::forward;
 use crate::server::report::RequestGuard;
-use crate::server::request::{AcceptedRequest, reject, with_request};
+use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
+use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
 pub(super) async fn chat(shared: &Arc<Shared>, api: ClientApi, request: Request<Body>) -> Response {
@@ -39,7 +40,7 @@ pub(super) fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
     Err(error)
 }
 
-async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest) -> Response {
+async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest) -> Handled {
     let AcceptedRequest {
         body,
         upstream_headers,
@@ -49,28 +50,34 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
     let prepared = prepared(shared, api, body, &guard.caller).await;
     guard.report.model = prepared.model;
     guard.report.is_streamed = prepared.is_streamed;
-    let mut asked = match prepared.task {
-        Task::Translate(asked) => asked,
-        Task::Forward(body) => {
+    let (mut asked, upstream) = match prepared.task {
+        Task::Translate(asked, upstream) => (asked, upstream),
+        Task::Forward(body, upstream) => {
+            guard.upstream(&upstream);
             guard.model_request(&body);
-            return match shared
-                .connection
-                .complete(body.into(), &upstream_headers)
-                .await
-            {
+            let response = match upstream.complete(body.into(), &upstream_headers).await {
                 Ok(answer) => forward(answer, guard),
                 Err(error) => reject(guard, &error),
             };
+            return (response, Some(upstream));
         }
-        Task::Reject(error) => return reject(guard, &error),
+        Task::Reject(error) => return (reject(guard, &error), None),
     };
+    guard.upstream(&upstream);
     guard.report.is_translated = asked.is_translated();
     guard.report.counts = asked.counts();
     let changed = response::changed_tools(asked.changed_tools());
     let response = if prepared.is_streamed {
-        stream(Run::new(Arc::clone(shared), asked, upstream_headers, guard)).await
+        let run = Run::new(
+            Arc::clone(shared),
+            Arc::clone(&upstream),
+            asked,
+            upstream_headers,
+            guard,
+        );
+        stream(run).await
     } else {
-        match complete(shared, &mut asked, &upstream_headers, &mut guard).await {
+        match complete(shared, &upstream, &mut asked, &upstream_headers, &mut guard).await {
             Ok(response) => {
                 guard.end(200, None);
                 response
@@ -78,12 +85,13 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
             Err(error) => reject(guard, &error),
         }
     };
-    response::with_headers(response, changed)
+    (response::with_headers(response, changed), Some(upstream))
 }
 
 /// Requests replies until one is complete, and returns it.
 async fn complete(
     shared: &Shared,
+    upstream: &Connection,
     asked: &mut Asked,
     upstream_headers: &HeaderMap,
     guard: &mut RequestGuard,
@@ -91,7 +99,7 @@ async fn complete(
     loop {
         let body = asked.take_body();
         guard.model_request(&body);
-        let answer = shared.connection.complete(body, upstream_headers).await?;
+        let answer = upstream.complete(body, upstream_headers).await?;
         let mut answer = answer.readable()?;
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);

@@ -15,7 +15,7 @@ use crate::key::Secret;
 use crate::server::origins;
 use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
-use crate::settings::{ModelSettings, settings_for};
+use crate::settings::{ModelSettings, for_name};
 
 /// The range for the limit of request heads: the minimum of `hyper`, and the most that keeps the buffers for a slow client below
 /// 64 KiB.
@@ -27,6 +27,8 @@ const HEADS: RangeInclusive<usize> = 8 << 10..=24 << 10;
 pub struct GatewayConfig {
     /// The model server, or a model in this process.
     pub upstream: Upstream,
+    /// Other model servers for models by name, with the rules of `models`. They never get the keys of clients.
+    pub upstreams: Vec<(String, Upstream)>,
     /// Settings for models by name. `*` matches any characters. A name without `*` takes precedence, then the one with the
     /// most other characters.
     pub models: Vec<(String, ModelSettings)>,
@@ -169,6 +171,7 @@ impl GatewayConfig {
     pub fn new(upstream: Upstream, secret: Secret) -> Self {
         Self {
             upstream,
+            upstreams: Vec::new(),
             models: Vec::new(),
             other_models: ModelSettings::default(),
             secret,
@@ -262,13 +265,8 @@ impl GatewayConfig {
         Ok(())
     }
 
-    /// Returns whether client keys are forwarded: if the gateway neither requires client keys nor has its own for the server.
-    pub(super) fn forwards_client_keys(&self) -> bool {
-        self.keys.is_empty() && self.upstream.key().is_none()
-    }
-
     /// Returns the settings for a model.
     pub fn settings_for(&self, model: &str) -> &ModelSettings {
-        settings_for(&self.models, &self.other_models, model)
+        for_name(&self.models, model).unwrap_or(&self.other_models)
     }
 }

@@ -10,7 +10,8 @@ use crate::api::ClientApi;
 use crate::server::body::{Body, Response};
 use crate::server::chat::check_encoding;
 use crate::server::chat::prepare::{Task, prepared};
-use crate::server::request::{AcceptedRequest, reject, with_request};
+use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
+use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
 pub(super) const PATH: &str = "/v1/messages/count_tokens";
@@ -29,7 +30,7 @@ pub(super) async fn count_tokens(shared: &Arc<Shared>, request: Request<Body>) -
     with_request(shared, PATH, request, check_encoding, handle).await
 }
 
-async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
+async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
     let AcceptedRequest {
         body,
         upstream_headers,
@@ -38,18 +39,22 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
     } = accepted;
     let prepared = prepared(shared, ClientApi::Messages, body, &guard.caller).await;
     guard.report.model = prepared.model;
-    let (body, changed) = match prepared.task {
-        Task::Translate(mut asked) => {
+    let (body, changed, upstream) = match prepared.task {
+        Task::Translate(mut asked, upstream) => {
             let changed = response::changed_tools(asked.changed_tools());
             guard.report.is_translated = true;
-            (asked.take_body(), changed)
+            (asked.take_body(), changed, upstream)
         }
-        Task::Forward(body) => (body.into(), HeaderMap::new()),
-        Task::Reject(error) => return reject(guard, &error),
+        Task::Forward(body, upstream) => (body.into(), HeaderMap::new(), upstream),
+        Task::Reject(error) => return (reject(guard, &error), None),
     };
+    guard.upstream(&upstream);
     guard.model_request(&body);
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let counted = tokio::time::timeout(TIMEOUT, tokenize(shared, &body, &upstream_headers));
+    let counted = tokio::time::timeout(
+        TIMEOUT,
+        tokenize(shared, &upstream, &body, &upstream_headers),
+    );
     let counted = counted.await.ok().flatten();
     let tokens = counted.unwrap_or_else(|| estimate(&body));
     let mut response = response::json(200, json!({"input_tokens": tokens}).to_string());
@@ -58,14 +63,19 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
         response.headers_mut().insert(TOKEN_COUNT, estimate);
     }
     guard.end(200, None);
-    response::with_headers(response, changed)
+    (response::with_headers(response, changed), Some(upstream))
 }
 
 /// Asks the model server for the number of tokens of a chat completions request. Returns `None` if it cannot count them.
-async fn tokenize(shared: &Shared, request: &Value, headers: &HeaderMap) -> Option<u64> {
+async fn tokenize(
+    shared: &Shared,
+    upstream: &Connection,
+    request: &Value,
+    headers: &HeaderMap,
+) -> Option<u64> {
     let ask = async |path: &str, body: &Value| {
         let body = body.to_string().into_bytes();
-        let answer = shared.connection.ask_server(path, headers, body).await;
+        let answer = upstream.ask_server(path, headers, body).await;
         let bytes = answer.ok()?.whole(shared.config.limits.answer).await.ok()?;
         serde_json::from_slice::<Value>(&bytes).ok()
     };

@@ -37,6 +37,13 @@ pub(super) fn for_upstream(of_client: &HeaderMap, with_key: bool) -> HeaderMap {
     headers
 }
 
+/// Removes the client's key and accounts.
+pub(super) fn remove_keys(headers: &mut HeaderMap) {
+    for name in &OF_KEY {
+        headers.remove(name);
+    }
+}
+
 /// Returns the model server's headers for the client: rate limits, retry delay and processing time.
 pub(super) fn for_client(of_upstream: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();

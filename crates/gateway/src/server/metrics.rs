@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::counts::Counts;
 use crate::server::report::Report;
+use crate::server::upstream::UpstreamCounts;
 
 /// The upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 10] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
@@ -68,6 +69,43 @@ fn write<S: Display, V: Display>(
     }
 }
 
+/// Writes the counters of each model server.
+fn write_servers(servers: &BTreeMap<&str, UpstreamCounts>, out: &mut String) {
+    type Count = fn(&UpstreamCounts) -> u64;
+    let table: [(&str, &str, &str, Count); 4] = [
+        (
+            "upstream_requests_total",
+            "Requests to a model server.",
+            "counter",
+            |counts| counts.requests,
+        ),
+        (
+            "upstream_failures_total",
+            "Requests that a model server did not answer, or answered with a status from 500.",
+            "counter",
+            |counts| counts.failures,
+        ),
+        (
+            "upstream_retries_total",
+            "Requests retried because this model server had not accepted them.",
+            "counter",
+            |counts| counts.retries,
+        ),
+        (
+            "upstream_up",
+            "Whether a model server answered the last request.",
+            "gauge",
+            |counts| u64::from(!counts.is_down),
+        ),
+    ];
+    for (name, help, kind, count) in table {
+        let samples = servers.iter();
+        let samples =
+            samples.map(|(server, counts)| (format!("{{upstream=\"{server}\"}}"), count(counts)));
+        write(name, help, kind, samples, out);
+    }
+}
+
 impl Metrics {
     // The sums stay usable after a panic in `add`.
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -88,8 +126,13 @@ impl Metrics {
         sums.whole.add(report.duration);
     }
 
-    /// Returns the metrics as text, with the numbers of active requests and retries.
-    pub(crate) fn text(&self, active: usize, retries: u64) -> String {
+    /// Returns the metrics as text, with the number of active requests and the counters of model servers.
+    pub(in crate::server) fn text(
+        &self,
+        active: usize,
+        servers: &BTreeMap<&str, UpstreamCounts>,
+    ) -> String {
+        let retries: u64 = servers.values().map(|counts| counts.retries).sum();
         let sums = self.sums();
         let mut out = String::new();
         let statuses = sums.requests.iter();
@@ -119,6 +162,7 @@ impl Metrics {
             let name = format!("{name}_total");
             write(&name, help, "counter", [("", count)], &mut out);
         }
+        write_servers(servers, &mut out);
         let help = "Seconds until the first byte of a response.";
         sums.first_piece
             .write("time_to_first_byte_seconds", help, &mut out);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
-use http::{Method, Request};
+use http::{HeaderMap, Method, Request};
 use percent_encoding::percent_decode_str;
 use plaincall_wire::anthropic::ModelPage;
 use plaincall_wire::openai::ModelList;
@@ -12,10 +12,13 @@ use plaincall_wire::openai::ModelList;
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::body::{Body, Response};
+use crate::server::chat::prepare::without_blocking;
 use crate::server::forward::{forward, forward_head};
-use crate::server::request::{AcceptedRequest, reject, with_request};
+use crate::server::models;
+use crate::server::report::RequestGuard;
+use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
 use crate::server::response;
-use crate::server::upstream::Answer;
+use crate::server::upstream::{Answer, unknown_model};
 
 /// The forwarded `POST` endpoints. None manages files, jobs or accounts, which the model server's key may allow.
 const POST: [&str; 11] = [
@@ -70,14 +73,18 @@ fn check_path(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
+async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
     let AcceptedRequest {
         head,
-        body,
+        mut body,
         mut upstream_headers,
         mut guard,
         ..
     } = accepted;
+    let is_list = [MODELS, MODEL].contains(&guard.report.path);
+    if is_list && shared.has_own_list() {
+        return (listed(shared, &head, &upstream_headers, guard).await, None);
+    }
     let path = below_v1(head.uri.path()).unwrap_or_default();
     let path = match head.uri.query() {
         Some(query) => format!("{path}?{query}"),
@@ -88,16 +95,33 @@ async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
             upstream_headers.insert(name, value.clone());
         }
     }
+    if !is_list && shared.has_own_list() {
+        let length = body.len();
+        let cloned = Arc::clone(shared);
+        let work = move || {
+            let model = models::rename(&mut body, &cloned.config);
+            (body, model)
+        };
+        match without_blocking(shared, length, work).await {
+            Ok((renamed, model)) => (body, guard.report.model) = (renamed, model),
+            Err(error) => return (reject(guard, &error), None),
+        }
+    }
+    let upstream = match shared.routes.for_model(&guard.report.model) {
+        Ok(upstream) => Arc::clone(upstream),
+        Err(error) => return (reject(guard, &error), None),
+    };
+    guard.upstream(&upstream);
+    guard.report.model = models::reported(&guard.report.model);
     guard.model_request(&body);
     let is_head = head.method == Method::HEAD;
     let is_page = guard.report.path == MODELS && head.headers.contains_key("anthropic-version");
     // Model servers do not support `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
-    match shared
-        .connection
+    let answer = upstream
         .pass(method, &path, upstream_headers, body.into())
-        .await
-    {
+        .await;
+    let response = match answer {
         Ok(answer) if is_head => forward_head(answer, guard),
         Ok(answer) if is_page => match model_page(shared, answer).await {
             Ok(page) => {
@@ -108,7 +132,40 @@ async fn handle(shared: &Shared, accepted: AcceptedRequest) -> Response {
         },
         Ok(answer) => forward(answer, guard),
         Err(error) => reject(guard, &error),
-    }
+    };
+    (response, Some(upstream))
+}
+
+/// Responds with the models of all model servers, or with one of them.
+async fn listed(
+    shared: &Shared,
+    head: &Parts,
+    upstream_headers: &HeaderMap,
+    mut guard: RequestGuard,
+) -> Response {
+    let list = match models::list(shared, upstream_headers).await {
+        Ok(list) => list,
+        Err(error) => return reject(guard, &error),
+    };
+    let ids = |list: ModelList<'static>| {
+        let models = list.data.unwrap_or_default();
+        models.into_iter().filter_map(|model| model.id)
+    };
+    let json = if guard.report.path == MODEL {
+        let name = head.uri.path().strip_prefix("/v1/models/");
+        let name = percent_decode_str(name.unwrap_or_default()).decode_utf8_lossy();
+        let mut models = list.data.unwrap_or_default().into_iter();
+        match models.find(|model| model.id.as_deref() == Some(&*name)) {
+            Some(model) => plaincall_wire::write(&model),
+            None => return reject(guard, &unknown_model()),
+        }
+    } else if head.headers.contains_key("anthropic-version") {
+        plaincall_wire::write(&ModelPage::new(ids(list)))
+    } else {
+        plaincall_wire::write(&list)
+    };
+    guard.end(200, None);
+    response::json(200, json)
 }
 
 /// Converts the list of models to the format of Anthropic's API.

@@ -11,6 +11,7 @@ use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::auth::Caller;
 use crate::server::body_filter::{MIN_KEY, REDACTED};
+use crate::server::upstream::Connection;
 
 /// The report about a request, available when it has ended. Only [`contents`](Self::contents) quotes the conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Report {
     pub key: Option<usize>,
     /// The requested model.
     pub model: String,
+    /// The base URL of the model server; `None` unless there are several.
+    pub upstream: Option<Arc<str>>,
     /// Whether a stream was requested.
     pub is_streamed: bool,
     /// Whether the request was translated to plain text.
@@ -124,6 +127,13 @@ impl RequestGuard {
         self.report.key = caller.position;
     }
 
+    /// Sets the model server.
+    pub(super) fn upstream(&mut self, upstream: &Connection) {
+        if self.shared.routes.only().is_none() {
+            self.report.upstream = Some(Arc::clone(upstream.name()));
+        }
+    }
+
     pub(super) fn model_request(&mut self, body: &[u8]) {
         if let Some(recorded) = &mut self.recorded {
             let mut request = Vec::new();
@@ -165,8 +175,9 @@ impl RequestGuard {
             caller,
             ..
         } = self;
-        let own = shared.config.upstream.key().unwrap_or_default();
-        let keys = || [caller.as_str(), own].into_iter();
+        let servers = shared.routes.all();
+        let own = servers.iter().filter_map(|server| server.key());
+        let keys = || own.clone().chain([caller.as_str()]);
         let texts = [&mut report.model, &mut report.request_id].into_iter();
         for text in texts.chain(&mut report.error) {
             redact(text, keys());
@@ -223,7 +234,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.report.duration = self.started.elapsed();
         self.complete();
-        self.shared.metrics.add(&self.report);
+        self.shared.process.metrics.add(&self.report);
         self.shared.config.observer.request_ended(&self.report);
     }
 }

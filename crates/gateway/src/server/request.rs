@@ -19,6 +19,7 @@ use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
 use crate::server::report::RequestGuard;
 use crate::server::response::{ANTHROPIC_REQUEST_ID, REQUEST_ID};
+use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
 /// The longest request id that is accepted from a client.
@@ -30,6 +31,9 @@ const UNKNOWN_PATH: &str = "other";
 /// The status if the body does not arrive in time.
 const REQUEST_TIMEOUT: u16 = 408;
 
+/// A response, and the model server from which parts of it come.
+pub(super) type Handled = (Response, Option<Arc<Connection>>);
+
 pub(super) struct AcceptedRequest {
     pub(super) head: Parts,
     pub(super) body: Vec<u8>,
@@ -40,7 +44,7 @@ pub(super) struct AcceptedRequest {
 
 /// Handles a request if its client is authorized, its head passes `check`, the limits allow it and its body arrives in time;
 /// otherwise responds with an error. Only accepted requests count towards the limit. `path` is the reported path.
-pub(super) async fn with_request<F: Future<Output = Response>>(
+pub(super) async fn with_request<F: Future<Output = Handled>>(
     shared: &Arc<Shared>,
     path: &'static str,
     request: Request<Body>,
@@ -53,8 +57,8 @@ pub(super) async fn with_request<F: Future<Output = Response>>(
     let response = match admit(shared, &head, check, &mut body, &mut guard).await {
         Ok((body, permit)) => {
             guard.permit = Some(Arc::clone(&permit));
-            let mut upstream_headers =
-                for_upstream(&head.headers, shared.config.forwards_client_keys());
+            // The connection decides whether the key is sent.
+            let mut upstream_headers = for_upstream(&head.headers, shared.keys.is_open());
             upstream_headers.insert(REQUEST_ID, header(&id));
             let accepted = AcceptedRequest {
                 head,
@@ -62,8 +66,9 @@ pub(super) async fn with_request<F: Future<Output = Response>>(
                 upstream_headers,
                 guard,
             };
-            let response = handle(accepted).await;
-            filtered(path, response, shared.config.upstream.key(), permit, &id).await
+            let (response, upstream) = handle(accepted).await;
+            let key = upstream.as_ref().and_then(|upstream| upstream.key());
+            filtered(path, response, key, permit, &id).await
         }
         Err(error) => {
             // Reading on after a timeout would be of no use.
@@ -86,7 +91,7 @@ async fn admit(
     let caller = shared.keys.caller(&head.headers)?;
     guard.caller(&caller);
     check(head)?;
-    let permit = Arc::clone(&shared.requests).try_acquire_owned();
+    let permit = Arc::clone(&shared.process.requests).try_acquire_owned();
     let permit = permit.map_err(|_| overloaded("too many concurrent requests: try again soon"))?;
     let read = read_body(shared, body, &mut guard.body_permit);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
@@ -159,7 +164,7 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     if let Some(id) = given.filter(is_plain) {
         return id.to_owned();
     }
-    format!("req_{}", shared.fresh.word())
+    format!("req_{}", shared.process.fresh.word())
 }
 
 fn finished(shared: &Shared, mut response: Response, id: &str) -> Response {
@@ -214,7 +219,7 @@ async fn read_body(
             capacity => length.max(capacity.saturating_mul(2).min(most)),
         };
         let permits = u32::try_from(grown - read.capacity()).unwrap_or(u32::MAX);
-        let more = Arc::clone(&shared.body_limits).try_acquire_many_owned(permits);
+        let more = Arc::clone(&shared.process.body_limits).try_acquire_many_owned(permits);
         let more = more.map_err(|_| overloaded("too many request bytes in use: try again soon"))?;
         match permit {
             Some(permit) => permit.merge(more),

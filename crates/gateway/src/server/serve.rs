@@ -31,7 +31,8 @@ pub(super) async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
 ) -> usize {
-    let config = &gateway.shared.config;
+    let shared = gateway.shared();
+    let config = &shared.config;
     let mut http = hyper::server::conn::http1::Builder::new();
     // `Socket` has its own timeouts.
     http.header_read_timeout(None)
@@ -88,7 +89,7 @@ pub(super) async fn serve(
     let mut incomplete = 0;
     if in_time.is_err() {
         incomplete = gateway.active();
-        gateway.shared.is_stopped.send_replace(true);
+        shared.process.is_stopped.send_replace(true);
         let _ = tokio::time::timeout(FINAL_GRACE, completed).await;
     }
     connections.shutdown().await;

@@ -1,6 +1,8 @@
 //! Requests to the model server.
 
+mod health;
 mod http_server;
+mod routes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +18,13 @@ use tokio::sync::watch;
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
-use crate::server::forwarded_headers::for_client;
+use crate::server::forwarded_headers::{for_client, remove_keys};
 use crate::server::local::LocalModel;
 use crate::server::response::JSON;
-pub(super) use crate::server::upstream::http_server::HttpServer;
+use crate::server::upstream::health::Health;
+pub(super) use crate::server::upstream::health::UpstreamCounts;
+use crate::server::upstream::http_server::HttpServer;
+pub(super) use crate::server::upstream::routes::{Routes, unknown_model};
 
 /// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
@@ -43,9 +48,13 @@ pub enum Upstream {
         url: String,
         /// The API key. Default: the client's key is forwarded if the gateway requires no keys itself.
         key: Option<String>,
+        /// Further headers of each request, by name.
+        headers: Vec<(String, String)>,
     },
     /// A model in this process.
     Local(Arc<dyn LocalModel>),
+    /// No model server. Requests for models that have no other one get status 404.
+    None,
 }
 
 impl Upstream {
@@ -54,7 +63,17 @@ impl Upstream {
         Self::Http {
             url: url.into(),
             key,
+            headers: Vec::new(),
         }
+    }
+
+    /// Adds headers to each request to a server.
+    #[must_use]
+    pub fn with_headers(mut self, more: impl IntoIterator<Item = (String, String)>) -> Self {
+        if let Self::Http { headers, .. } = &mut self {
+            headers.extend(more);
+        }
+        self
     }
 
     /// Creates an upstream for a model in this process.
@@ -65,16 +84,32 @@ impl Upstream {
     pub(super) fn key(&self) -> Option<&str> {
         match self {
             Self::Http { key, .. } => key.as_deref(),
-            Self::Local(_) => None,
+            Self::Local(_) | Self::None => None,
+        }
+    }
+
+    /// Returns whether both are the same server, with the same key and headers.
+    fn is_same(&self, other: &Self) -> bool {
+        let parts = |upstream: &Self| match upstream {
+            Self::Http { url, key, headers } => Some((url.clone(), key.clone(), headers.clone())),
+            Self::Local(_) | Self::None => None,
+        };
+        match (self, other) {
+            (Self::Local(one), Self::Local(other)) => Arc::ptr_eq(one, other),
+            _ => parts(self).is_some() && parts(self) == parts(other),
         }
     }
 }
 
+/// A model server or a model in this process, with its connections and counters.
 pub(crate) struct Connection {
+    upstream: Upstream,
+    /// The base URL, or `local`.
+    name: Arc<str>,
     transport: Transport,
     timeouts: Timeouts,
-    has_key: bool,
     forwards_client_keys: bool,
+    health: Health,
     /// Becomes `true` when active requests are cancelled.
     is_stopped: watch::Receiver<bool>,
 }
@@ -93,23 +128,63 @@ pub(super) struct Answer {
 }
 
 impl Connection {
-    pub(crate) fn new(
+    /// Creates a connection, or returns `None` if there is no model server. `gets_client_keys` is whether the keys of clients may be
+    /// forwarded to it.
+    fn new(
+        upstream: &Upstream,
         config: &GatewayConfig,
+        gets_client_keys: bool,
         is_stopped: watch::Receiver<bool>,
-    ) -> Result<Self, ConfigError> {
-        let transport = match &config.upstream {
-            Upstream::Http { url, key } => {
-                Transport::Http(Box::new(HttpServer::new(url, key.as_deref(), config)?))
+    ) -> Result<Option<Self>, ConfigError> {
+        let (name, transport) = match upstream {
+            Upstream::Http { url, key, headers } => {
+                let server = HttpServer::new(url, key.as_deref(), headers, config)?;
+                (server.base().into(), Transport::Http(Box::new(server)))
             }
-            Upstream::Local(model) => Transport::Local(Arc::clone(model)),
+            Upstream::Local(model) => ("local".into(), Transport::Local(Arc::clone(model))),
+            Upstream::None => return Ok(None),
         };
-        Ok(Self {
+        Ok(Some(Self {
+            name,
             transport,
             timeouts: config.timeouts,
-            has_key: config.upstream.key().is_some(),
-            forwards_client_keys: config.forwards_client_keys(),
+            forwards_client_keys: gets_client_keys && upstream.key().is_none(),
+            upstream: upstream.clone(),
+            health: Health::default(),
             is_stopped,
-        })
+        }))
+    }
+
+    /// Returns whether this is the connection to a server that gets the keys of clients or not.
+    fn is_for(&self, upstream: &Upstream, gets_client_keys: bool) -> bool {
+        let forwards_client_keys = gets_client_keys && upstream.key().is_none();
+        self.upstream.is_same(upstream) && self.forwards_client_keys == forwards_client_keys
+    }
+
+    /// Returns the name for logs and metrics.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Returns whether the keys of clients are forwarded to it.
+    pub(super) fn forwards_client_keys(&self) -> bool {
+        self.forwards_client_keys
+    }
+
+    /// Returns the gateway's key for this server.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.upstream.key()
+    }
+
+    /// Returns the counters since the server was configured.
+    pub(super) fn counts(&self) -> UpstreamCounts {
+        self.health
+            .counts(self.server().map_or(0, HttpServer::retried))
+    }
+
+    /// Returns the base URL, unless the model is in this process.
+    pub(super) fn base(&self) -> Option<&str> {
+        self.server().map(HttpServer::base)
     }
 
     pub(super) async fn complete(
@@ -123,8 +198,7 @@ impl Connection {
         self.pass(Method::POST, path, headers, body).await
     }
 
-    /// Returns the model server, unless the model is in this process.
-    pub(super) fn server(&self) -> Option<&HttpServer> {
+    fn server(&self) -> Option<&HttpServer> {
         match &self.transport {
             Transport::Http(server) => Some(server),
             Transport::Local(_) => None,
@@ -141,7 +215,7 @@ impl Connection {
     ) -> Result<Answer, GatewayError> {
         match self.ask(method, path, headers, body).await {
             // The gateway's key could not be found in an encoded answer.
-            Ok(answer) if self.has_key => answer.readable(),
+            Ok(answer) if self.key().is_some() => answer.readable(),
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.client_error(error)),
         }
@@ -160,10 +234,19 @@ impl Connection {
         answer.readable()
     }
 
-    /// Sends a request of the gateway itself. Errors keep the model server's status.
-    pub(super) async fn fetch(&self, path: &str) -> Result<Answer, GatewayError> {
-        self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
+    /// Requests the models.
+    pub(super) async fn list(&self, headers: HeaderMap) -> Result<Answer, GatewayError> {
+        self.pass(Method::GET, "/models", headers, Bytes::new())
             .await
+    }
+
+    /// Sends a request of the gateway itself. Errors keep the model server's status.
+    pub(super) async fn fetch(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<Answer, GatewayError> {
+        self.ask(Method::GET, path, headers, Bytes::new()).await
     }
 
     /// Converts an error of the model server for the client. An error about the gateway's key would look like one about the
@@ -191,6 +274,9 @@ impl Connection {
         mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, GatewayError> {
+        if !self.forwards_client_keys {
+            remove_keys(&mut headers);
+        }
         // Encoded answers could not be parsed.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
@@ -204,7 +290,11 @@ impl Connection {
             late(format!(
                 "the model server did not start to answer within {seconds} seconds"
             ))
-        })??;
+        });
+        let response = response.and_then(|response| response);
+        self.health
+            .add(response.as_ref().ok().map(HttpResponse::status));
+        let response = response?;
         let status = response.status();
         let mut answer = Answer {
             headers: for_client(response.headers()),

@@ -19,7 +19,7 @@ async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bo
         }
     })
     .await;
-    let message = gateway.gateway.preflight().await.unwrap_or_default();
+    let message = gateway.gateway.preflight().await.join("\n");
     assert!(message.contains(words), "{message}");
     assert_eq!(message.is_empty(), words.is_empty(), "{message}");
     let asked = server.seen().requests.swap_remove(0).head;
@@ -57,9 +57,9 @@ async fn messages() {
     check(vec![page], "/v1", None, false, words).await;
     let unreachable_server = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = TestGateway::with(unreachable_server, |_| {}).await;
-    let message = gateway.gateway.preflight().await.unwrap();
+    let message = gateway.gateway.preflight().await.join("\n");
     assert!(message.contains("cannot be reached: "), "{message}");
     let replay = Upstream::local(Replay::read("\"Yes.\"").unwrap());
     let gateway = TestGateway::with(replay, |_| {}).await;
-    assert_eq!(gateway.gateway.preflight().await, None);
+    assert!(gateway.gateway.preflight().await.is_empty());
 }

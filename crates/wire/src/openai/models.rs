@@ -5,6 +5,12 @@ use std::borrow::Cow;
 use crate::json::Json;
 
 object! {
+    /// A request of any kind that may name a model.
+    pub struct ModelRequest<'a> {
+        /// The requested model.
+        "model" model: Option<Cow<'a, str>>,
+    }
+
     /// The models of a server.
     pub struct ModelList<'a> {
         /// `list`

@@ -6,7 +6,7 @@ use plaincall_config::{Size, Time, TimeOrZero};
 use plaincall_gateway::server::{ServerLimits, Timeouts};
 
 /// The size and number limits of the server.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
     /// The maximum size of a request body.
@@ -30,7 +30,7 @@ pub(crate) struct LimitOptions {
 }
 
 /// The timeouts of the server.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Timeouts")]
 pub(crate) struct TimeOptions {
     /// The longest wait before a retry. If the model server asks for a longer one, its response goes to the client.

@@ -166,6 +166,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<usize>,
     model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a str>,
     stream: bool,
     translated: bool,
     status: u16,
@@ -199,6 +201,7 @@ impl<'a> Line<'a> {
             path: report.path,
             key: report.key,
             model: &report.model,
+            upstream: report.upstream.as_deref(),
             stream: report.is_streamed,
             translated: report.is_translated,
             status: report.status,

@@ -24,7 +24,7 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 ///
 /// Keys are read from files or from the environment: `PLAINCALL_KEYS` (client keys, separated by commas),
 /// `PLAINCALL_UPSTREAM_KEY` (the key for the model server) and `PLAINCALL_SECRET` (the secret that marker keys are
-/// derived from). Files with keys, secrets and models are read once at startup; restart the server to apply changes.
+/// derived from). SIGHUP reloads the files with keys and models.
 ///
 /// Without `--upstream`, `serve` looks for Ollama (at `OLLAMA_HOST` or port 11434), llama.cpp (8080), LM Studio (1234)
 /// and vLLM (8000) on this machine, uses the first that has models, and prints the variables for your client.
@@ -33,15 +33,17 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// `ANTHROPIC_AUTH_TOKEN` set for the gateway, forwards signals to it, stops when it ends, and exits with its status.
 /// Standard output then belongs to the command, and there is no access log.
 ///
-/// SIGTERM, SIGHUP and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A
-/// second signal exits immediately. Under `nohup`, SIGHUP has no effect.
+/// SIGTERM and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A second signal
+/// exits immediately. SIGHUP reloads the files of `--models`, `--keys` and `--upstream-key` without interrupting any
+/// request; if one is invalid, the old settings stay in use. A closed terminal shuts down the server like SIGTERM. Under
+/// `nohup` and with COMMAND, nothing is reloaded.
 ///
 /// Times are seconds, or a number with `ms`, `s`, `m` or `h`. Sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
 ///
 /// Exit status: 0 after a signal if all requests were answered; 1 if the server could not start, or stopped before all
 /// requests were answered; 2 for wrong usage; 128 plus the signal number after a second signal (130 for Ctrl-C). With
 /// COMMAND, its status: 128 plus the signal number after a signal, 127 if it does not exist, 126 if it cannot be run.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ServeOptions {
     /// A command to run with the gateway, and its arguments. The command is a client of the OpenAI or the Anthropic API.
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "log_contents")]
@@ -99,7 +101,8 @@ pub(crate) struct ServeOptions {
     ///
     /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
     /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `mode`, `arguments`, `unclosed`,
-    /// `repair_rounds` and `developer_role`. `*` in a name matches any characters. A name without `*` takes precedence over all others,
+    /// `repair_rounds` and `developer_role`. `url`, `key_env` or `key_file`, and `headers` name another model server, and
+    /// `model` another name to send. `*` in a name matches any characters. A name without `*` takes precedence over all others,
     /// then the name with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,

@@ -10,9 +10,10 @@ use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::request::overloaded;
+use crate::server::upstream::Connection;
 
 /// The longest name of a model that is reported, in bytes.
-const MAX_MODEL: usize = 128;
+pub(in crate::server) const MAX_MODEL: usize = 128;
 /// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
 const MAX_INLINE: usize = 256 << 10;
 
@@ -23,9 +24,9 @@ pub(in crate::server) struct PreparedRequest {
 }
 
 pub(in crate::server) enum Task {
-    /// Forwards the body unchanged.
-    Forward(Vec<u8>),
-    Translate(Box<Asked>),
+    /// Forwards the body to this model server unchanged.
+    Forward(Vec<u8>, Arc<Connection>),
+    Translate(Box<Asked>, Arc<Connection>),
     Reject(GatewayError),
 }
 
@@ -36,29 +37,38 @@ pub(in crate::server) async fn prepared(
     body: Vec<u8>,
     caller: &str,
 ) -> PreparedRequest {
-    if body.len() <= MAX_INLINE {
-        return prepare(shared, api, body, caller);
+    let length = body.len();
+    let (cloned, caller) = (Arc::clone(shared), caller.to_owned());
+    let work = move || prepare(&cloned, api, body, &caller);
+    without_blocking(shared, length, work)
+        .await
+        .unwrap_or_else(rejected)
+}
+
+/// Processes a body of this length without blocking other requests.
+pub(in crate::server) async fn without_blocking<T: Send + 'static>(
+    shared: &Shared,
+    length: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GatewayError> {
+    if length <= MAX_INLINE {
+        return Ok(work());
     }
     let wait = shared.config.timeouts.body;
-    let permit = Arc::clone(&shared.long_bodies).acquire_owned();
+    let permit = Arc::clone(&shared.process.long_bodies).acquire_owned();
     let Ok(Ok(permit)) = tokio::time::timeout(wait, permit).await else {
         let words = "too many large requests: try again soon";
-        return rejected(overloaded(words));
+        return Err(overloaded(words));
     };
-    let shared = Arc::clone(shared);
-    let caller = caller.to_owned();
-    let preparing = tokio::task::spawn_blocking(move || {
-        let prepared = prepare(&shared, api, body, &caller);
+    let working = tokio::task::spawn_blocking(move || {
+        let done = work();
         // Holds the permit to the end, even if the client disconnects.
         drop(permit);
-        prepared
+        done
     });
-    preparing.await.unwrap_or_else(|_| {
+    working.await.map_err(|_| {
         let words = "internal error while processing the request";
-        rejected(GatewayError::new(
-            500,
-            ErrorObject::new("gateway_error", words),
-        ))
+        GatewayError::new(500, ErrorObject::new("gateway_error", words))
     })
 }
 
@@ -73,7 +83,7 @@ fn rejected(error: GatewayError) -> PreparedRequest {
 fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> PreparedRequest {
     let host = Host {
         caller,
-        seed: shared.fresh.seed(),
+        seed: shared.process.fresh.seed(),
         now: now(),
     };
     let Prepared {
@@ -81,14 +91,16 @@ fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> Prep
         is_streamed,
         ask,
     } = shared.adapter.prepare(api, &body, host);
+    let upstream = shared.routes.for_model(&model).map(Arc::clone);
     model.truncate(model.floor_char_boundary(MAX_MODEL));
     PreparedRequest {
         model,
         is_streamed,
-        task: match ask {
-            Ask::Asked(asked) => Task::Translate(asked),
-            Ask::Unchanged => Task::Forward(body),
-            Ask::Refused(error) => Task::Reject(error),
+        task: match (ask, upstream) {
+            (Ask::Refused(error), _) | (_, Err(error)) => Task::Reject(error),
+            (Ask::Asked(asked), Ok(upstream)) => Task::Translate(asked, upstream),
+            (Ask::Unchanged, Ok(upstream)) => Task::Forward(body, upstream),
+            (Ask::Renamed(body), Ok(upstream)) => Task::Forward(body, upstream),
         },
     }
 }

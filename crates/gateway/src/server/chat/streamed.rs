@@ -16,7 +16,7 @@ use crate::reply::Flow;
 use crate::server::body::{Body, Response};
 use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
-use crate::server::upstream::Answer;
+use crate::server::upstream::{Answer, Connection};
 use crate::server::{Shared, response};
 
 const LATE: Late = Late {
@@ -26,6 +26,7 @@ const LATE: Late = Late {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
+    upstream: Arc<Connection>,
     asked: Box<Asked>,
     /// Whether the request must be sent next.
     is_asking: bool,
@@ -67,12 +68,14 @@ impl Late {
 impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
+        upstream: Arc<Connection>,
         asked: Box<Asked>,
         upstream_headers: HeaderMap,
         guard: RequestGuard,
     ) -> Self {
         Self {
             shared,
+            upstream,
             asked,
             is_asking: true,
             upstream_headers,
@@ -108,11 +111,7 @@ impl Run {
         if std::mem::take(&mut self.is_asking) {
             let body = self.asked.take_body();
             self.guard.model_request(&body);
-            let answer = self
-                .shared
-                .connection
-                .complete(body, &self.upstream_headers)
-                .await?;
+            let answer = self.upstream.complete(body, &self.upstream_headers).await?;
             let mut answer = answer.readable()?;
             // The latest answer has the current rate limits.
             self.headers = std::mem::take(&mut answer.headers);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates};
 
@@ -26,6 +26,8 @@ pub(crate) struct HttpServer {
     /// The base URL without a trailing slash.
     base: String,
     key: Option<HeaderValue>,
+    /// Further headers of each request.
+    headers: HeaderMap,
     retries: Retries,
     /// The number of retries.
     retried: AtomicU64,
@@ -35,6 +37,7 @@ impl HttpServer {
     pub(in crate::server) fn new(
         url: &str,
         key: Option<&str>,
+        headers: &[(String, String)],
         config: &GatewayConfig,
     ) -> Result<Self, ConfigError> {
         let base = base(url).map_err(ConfigError)?;
@@ -58,6 +61,7 @@ impl HttpServer {
             client,
             base,
             key,
+            headers: further(headers)?,
             retries: config.retries,
             retried: AtomicU64::new(0),
         })
@@ -83,6 +87,9 @@ impl HttpServer {
     ) -> Result<Response<Incoming>, GatewayError> {
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
+        }
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
         }
         let base = if SERVER_PATHS.contains(&path) {
             self.base.strip_suffix("/v1").unwrap_or(&self.base)
@@ -132,6 +139,27 @@ impl Retries {
         let wait = Duration::try_from_secs_f64(seconds).ok()?;
         (wait <= self.max_wait).then_some(wait.max(FIRST_PAUSE))
     }
+}
+
+/// Headers that belong to a connection or to a body.
+const RESERVED: &str = "accept-encoding connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding upgrade";
+
+/// Checks further headers. Errors do not quote the values, which may be secrets.
+fn further(headers: &[(String, String)]) -> Result<HeaderMap, ConfigError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let invalid = |why: &str| ConfigError(format!("the header `{name}` {why}"));
+        let known = HeaderName::try_from(name.as_str());
+        let known = known.map_err(|_| invalid("has an invalid name"))?;
+        if RESERVED.split(' ').any(|reserved| known == reserved) {
+            return Err(invalid("cannot be set; the gateway sets it itself"));
+        }
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| invalid("has a value with characters that are not allowed"))?;
+        value.set_sensitive(true);
+        map.insert(known, value);
+    }
+    Ok(map)
 }
 
 /// Checks a base URL and removes trailing slashes.

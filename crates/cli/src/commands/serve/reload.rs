@@ -1,0 +1,78 @@
+//! SIGHUP: reads the files of models and keys again.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use plaincall_gateway::Gateway;
+
+use crate::commands::serve::{ServeOptions, config, models, preflight};
+use crate::environment::Environment;
+use crate::status::{print_error, print_note};
+use crate::terminal::interrupts::{Interrupt, Interrupts};
+
+/// The sources of the settings.
+pub(super) struct Reload {
+    pub(super) options: ServeOptions,
+    pub(super) upstream: Option<String>,
+    pub(super) environment: Environment,
+    /// Whether the process had a terminal when it started.
+    pub(super) has_terminal: bool,
+}
+
+/// Returns whether the process has a terminal.
+pub(super) fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
+}
+
+impl Reload {
+    /// Reloads the settings at each SIGHUP. Returns the first other signal, or the one that reports a closed terminal.
+    pub(super) async fn until_shutdown(
+        self,
+        gateway: &Gateway,
+        interrupts: &mut Interrupts,
+    ) -> Interrupt {
+        let this = Arc::new(self);
+        let mut is_due = false;
+        loop {
+            if !is_due {
+                let interrupt = interrupts.next().await;
+                if !interrupt.is_hangup() || (this.has_terminal && !has_terminal()) {
+                    return interrupt;
+                }
+            }
+            is_due = false;
+            let (cloned, reloaded) = (Arc::clone(&this), gateway.clone());
+            let mut reading = tokio::task::spawn_blocking(move || cloned.reload(&reloaded));
+            let read = loop {
+                interrupts.forget();
+                tokio::select! {
+                    read = &mut reading => break read,
+                    // A file such as a pipe may never end.
+                    interrupt = interrupts.next() => {
+                        if !interrupt.is_hangup() {
+                            return interrupt;
+                        }
+                        // The files may have changed after they were read.
+                        is_due = true;
+                    }
+                }
+            };
+            match read {
+                Ok(Ok(())) => {
+                    print_note("settings reloaded");
+                    tokio::spawn(preflight(gateway.clone()));
+                }
+                Ok(Err(error)) => print_error(&format!("{error}; the old settings stay in use")),
+                Err(error) => print_error(&format!("cannot reload the settings: {error}")),
+            }
+        }
+    }
+
+    fn reload(&self, gateway: &Gateway) -> Result<(), String> {
+        let upstream = self.upstream.as_deref();
+        let config = models(&self.options, &self.environment)
+            .and_then(|models| config(&self.options, upstream, models, &self.environment));
+        let config = config.map_err(|failure| failure.message().to_owned())?;
+        gateway.reload(config).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,182 @@
+//! SIGHUP, and several model servers.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::serve::{Serving, answer, replies};
+
+/// A server that sends the first half of a stream, and the second after a signal of the test. Returns its base URL.
+fn halting() -> (String, mpsc::Receiver<String>, mpsc::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, heads) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                if reader.read_line(&mut head).unwrap() == 0 {
+                    break;
+                }
+            }
+            let stream = reader.get_mut();
+            if head.starts_with("GET") {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 21\r\nconnection: close\r\ncontent-type: application/json\r\n\r\n{\"data\":[{\"id\":\"x1\"}]}");
+                continue;
+            }
+            let chunk = |text: &str| {
+                format!(
+                    "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n"
+                )
+            };
+            let begin =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            stream
+                .write_all((begin.to_owned() + &chunk("one")).as_bytes())
+                .unwrap();
+            sender.send(head).unwrap();
+            may_go.recv().unwrap();
+            let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+            stream.write_all((chunk("two") + end).as_bytes()).unwrap();
+        }
+    });
+    (url, heads, go)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+impl Serving {
+    /// Reads notes up to one with these words, and returns them.
+    fn until_note(&mut self, words: &str) -> String {
+        let mut notes = String::new();
+        while !notes.contains(words) {
+            assert!(self.notes.read_line(&mut notes).unwrap() > 0, "{notes}");
+        }
+        notes
+    }
+
+    fn status(&self, key: &str, model: &str) -> (String, String) {
+        let headers = format!("authorization: Bearer {key}\r\n");
+        let body = format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"a"}}]}}"#);
+        answer(self.ask("POST /v1/chat/completions", &headers, &body))
+    }
+}
+
+#[test]
+fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heads, go) = halting();
+    let file = |name: &str, text: &str| write(folder.path(), name, text);
+    file("server.key", "sk-of-the-server\n");
+    let slow = format!("[models.'x*']\nurl = '{url}'\nkey_file = 'server.key'\n");
+    let models = file("models.toml", &slow);
+    let keys = file("keys", "old-key\n");
+    let options = ["--models", &models, "--keys", &keys];
+    let mut serving = Serving::start(&replies(), &options, &[]);
+
+    let headers = "authorization: Bearer old-key\r\n";
+    let body = r#"{"model":"x1","stream":true,"messages":[{"role":"user","content":"a"}]}"#;
+    let mut stream = serving.ask("POST /v1/chat/completions", headers, body);
+    let head = heads.recv().unwrap().to_lowercase();
+    assert!(
+        head.contains("authorization: bearer sk-of-the-server\r\n"),
+        "{head}"
+    );
+
+    // The server of the stream is gone, and its key.
+    file("models.toml", "[models.y]\nsyntax = 'emoji'\n");
+    file("keys", "new-key\n");
+    serving.signal(Signal::HUP);
+    serving.until_note("settings reloaded");
+    assert_eq!(
+        serving.status("old-key", "a").0,
+        "HTTP/1.1 401 Unauthorized"
+    );
+    assert_eq!(serving.status("new-key", "x1").0, "HTTP/1.1 200 OK");
+
+    // Each of these is rejected as a whole.
+    let missing = slow.replace("server.key", "missing.key");
+    for (models, keys, words) in [
+        (
+            "[models.y]\nsyntx = 'emoji'\n",
+            "newer-key\n",
+            "models.toml:2:1",
+        ),
+        ("[models.y]\nkeyed = \n", "newer-key\n", "models.toml:2:9"),
+        (&missing, "newer-key\n", "missing.key"),
+        ("", "\n", "keys has no key"),
+    ] {
+        file("models.toml", models);
+        file("keys", keys);
+        serving.signal(Signal::HUP);
+        let notes = serving.until_note("the old settings stay in use");
+        assert!(notes.contains(words), "{notes}");
+        assert_eq!(
+            serving.status("newer-key", "a").0,
+            "HTTP/1.1 401 Unauthorized"
+        );
+        assert_eq!(serving.status("new-key", "a").0, "HTTP/1.1 200 OK");
+    }
+
+    go.send(()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(
+        text.contains("one") && text.contains("two") && text.contains("[DONE]"),
+        "{text}"
+    );
+    let lines = serving.end();
+    let line = lines
+        .iter()
+        .find(|line| line.contains("\"x1\",\"upstream\""));
+    let line: Value = serde_json::from_str(line.unwrap()).unwrap();
+    assert_eq!(
+        (&line["upstream"], &line["status"]),
+        (&url.into(), &200.into())
+    );
+}
+
+#[test]
+fn several_servers_without_a_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Serving::start(&replies(), &[], &[]);
+    let text = format!(
+        "[models.fast]\nurl = 'http://{}/v1'\nmodel = 'replay'\nheaders = {{x-team = '${{TEAM}}'}}\n",
+        other.address
+    );
+    let models = write(folder.path(), "models.toml", &text);
+    let mut command = crate::serve::plaincall();
+    command
+        .args(["--listen", "127.0.0.1:0", "--models", &models])
+        .env("TEAM", "blue");
+    let serving = Serving::of(&mut command);
+    let (_, list) = answer(serving.ask("GET /v1/models", "", ""));
+    assert!(
+        list.contains(r#""id":"fast""#) && !list.contains("replay\",\"obj"),
+        "{list}"
+    );
+    assert_eq!(serving.status("", "fast").0, "HTTP/1.1 200 OK");
+    let (status, body) = serving.status("", "slow");
+    assert_eq!(status, "HTTP/1.1 404 Not Found");
+    assert!(body.contains("model_not_found"), "{body}");
+    serving.end();
+    let lines = other.end();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains(r#""model":"replay""#)),
+        "{lines:?}"
+    );
+}
