@@ -202,7 +202,7 @@ async fn nothing_is_left_wherever_it_is_dropped() {
         before.check(folder, &format!("caught_up, {polls}")).await;
         is_done &= next(folder, polls).await;
         before.check(folder, &format!("next, {polls}")).await;
-        is_done &= close(folder, polls).await;
+        is_done &= Box::pin(close(folder, polls)).await;
         before.check(folder, &format!("close, {polls}")).await;
         if is_done {
             break;
