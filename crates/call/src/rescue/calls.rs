@@ -57,9 +57,11 @@ pub(super) fn calls(
             Part::Key(range) => key = text.get(range.clone()),
             // Another value than that of a parameter is an id.
             Part::Value(range) => {
-                if let (Some(key), Some(call)) = (key.take(), written.last_mut())
-                    && let Form::Texts(texts) = &mut call.arguments
-                {
+                let texts = match written.last_mut().map(|call| &mut call.arguments) {
+                    Some(Form::Texts(texts)) => Some(texts),
+                    _ => None,
+                };
+                if let (Some(key), Some(texts)) = (key.take(), texts) {
                     texts.push((key, without_edges(text.get(range.clone())?)));
                 }
             }

@@ -40,6 +40,9 @@ pub(super) struct Format {
     pub(super) steps: &'static [Step],
 }
 
+/// A constant of its own: the reference to a static in it would be temporary in Rust 1.85.
+const AFTER_FUNCTION: &[(char, &[Step])] = &[(ANY, &IN_FUNCTION)];
+
 /// The formats with a text of their own. None of these texts begins another one.
 pub(super) const FORMATS: &[Format] = &[
     // Hermes, Qwen and others. Qwen3-Coder writes a function in it.
@@ -55,7 +58,7 @@ pub(super) const FORMATS: &[Format] = &[
     Format {
         open: FUNCTION,
         steps: &[
-            One(&[(ANY, &IN_FUNCTION)]),
+            One(AFTER_FUNCTION),
             Blank,
             If('<', &[Text(END_TOOL_CALL)]),
             End,
