@@ -9,7 +9,7 @@ mod tools;
 use crate::api::encoder::Encoder;
 use crate::api::responses::encoder::ResponsesEncoder;
 pub(super) use crate::api::responses::request::read;
-use crate::api::responses::tools::ToolNames;
+use crate::api::responses::tools::{ToolNames, ToolPlace};
 use crate::api::split_index;
 
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct ResponsesNotes {
     /// The requested model, if the model server names none.
     model: String,
     names: ToolNames,
-    /// The JSON Pointer of each tool that the model server gets.
-    places: Vec<String>,
+    /// Where each tool that the model server gets is in the request.
+    places: Vec<ToolPlace>,
     /// The options that the response repeats.
     options: plaincall_wire::Unknown<'static>,
 }
@@ -32,7 +32,8 @@ impl ResponsesNotes {
             .parse()
             .ok()
             .and_then(|index: usize| self.places.get(index));
-        format!("{}{rest}", place.map_or("/tools", |place| place))
+        let place = place.map_or_else(|| "/tools".to_owned(), ToolPlace::to_string);
+        place + rest
     }
 
     pub(super) fn encoder(self, word: &str, now: u64) -> Box<dyn Encoder + Send> {

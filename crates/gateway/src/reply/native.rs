@@ -58,6 +58,25 @@ impl Native {
     pub(super) fn is_holding(&self) -> bool {
         self.reader.as_ref().is_some_and(RescueReader::is_holding)
     }
+
+    /// Returns the index of the call that a piece continues: the last one with its index. A piece without an index continues the
+    /// last call.
+    fn continued(&self, piece: &ToolCall<'_>) -> Option<u64> {
+        let mut calls = self.calls.iter().rev();
+        let same = calls.find(|call| call.given == piece.index);
+        let last = self.calls.last().filter(|_| piece.index.is_none());
+        let call = same.or(last).filter(|call| !call.is_ended_by(piece));
+        call.map(|call| call.index)
+    }
+}
+
+impl NativeCall {
+    /// Returns whether a piece begins another call. Some servers give every call the same index, or none.
+    fn is_ended_by(&self, piece: &ToolCall<'_>) -> bool {
+        let id = piece.id.as_deref().unwrap_or_default();
+        let has_other_id = !id.is_empty() && id != self.id;
+        !piece.name().is_empty() && (has_other_id || (piece.index.is_none() && id.is_empty()))
+    }
 }
 
 impl<O: ResponseSink> Reply<O> {
@@ -156,57 +175,51 @@ impl<O: ResponseSink> Reply<O> {
     /// Sends pieces of the model server's calls.
     pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) -> Flow {
         for piece in pieces {
-            let known = self
-                .native
-                .calls
-                .iter()
-                .rposition(|call| call.given == piece.index);
-            let known = known.or(self
-                .native
-                .calls
-                .len()
-                .checked_sub(1)
-                .filter(|_| piece.index.is_none()));
-            let known = known.and_then(|at| self.native.calls.get(at));
-            let continued = known.filter(|call| !begins_call(call, piece));
-            let continued = continued.map(|call| call.index);
-            let is_first = continued.is_none();
-            if is_first {
-                self.end_native_text(true);
+            let Some(index) = self.native.continued(piece) else {
+                self.begin_native_call(piece);
+                continue;
+            };
+            if let Err(error) = self.continue_native_call(index, piece) {
+                return self.fail(error);
             }
-            let index = continued.unwrap_or(self.sent);
-            if is_first {
-                self.native.calls.push(NativeCall {
-                    given: piece.index,
-                    id: piece.id.as_deref().unwrap_or_default().to_owned(),
-                    index,
-                });
-                self.native.is_open = true;
-                self.sent += 1;
-                self.counts.native_calls += 1;
-            } else if !self.out.can_interleave() && (index + 1 < self.sent || !self.native.is_open)
-            {
-                if piece.arguments().is_empty() {
-                    continue;
-                }
-                let message = "the model server continued a call after other content";
-                return self.fail(GatewayError::upstream(message));
-            }
-            let mut piece = piece.clone();
-            if is_first && piece.id.as_deref().is_none_or(str::is_empty) {
-                piece.id = Some(self.ids.next().into());
-            }
-            let has_none = piece.arguments().is_empty();
-            self.native.lacks_arguments = has_none && (is_first || self.native.lacks_arguments);
-            self.out.native_call(index, is_first, &piece);
         }
         Flow::Continue
     }
-}
 
-/// Returns whether a piece begins another call than this one. Some servers give every call the same index, or none.
-fn begins_call(call: &NativeCall, piece: &ToolCall<'_>) -> bool {
-    let id = piece.id.as_deref().unwrap_or_default();
-    let has_other_id = !id.is_empty() && id != call.id;
-    !piece.name().is_empty() && (has_other_id || (piece.index.is_none() && id.is_empty()))
+    fn begin_native_call(&mut self, piece: &ToolCall<'_>) {
+        self.end_native_text(true);
+        let index = self.sent;
+        self.sent += 1;
+        self.counts.native_calls += 1;
+        self.native.calls.push(NativeCall {
+            given: piece.index,
+            id: piece.id.as_deref().unwrap_or_default().to_owned(),
+            index,
+        });
+        self.native.is_open = true;
+        self.native.lacks_arguments = piece.arguments().is_empty();
+        let mut piece = piece.clone();
+        if piece.id.as_deref().is_none_or(str::is_empty) {
+            piece.id = Some(self.ids.next().into());
+        }
+        self.out.native_call(index, true, &piece);
+    }
+
+    fn continue_native_call(
+        &mut self,
+        index: u64,
+        piece: &ToolCall<'_>,
+    ) -> Result<(), GatewayError> {
+        let has_none = piece.arguments().is_empty();
+        let is_open = self.native.is_open && index + 1 == self.sent;
+        if !is_open && !self.out.can_interleave() {
+            let message = "the model server continued a call after other content";
+            return has_none
+                .then_some(())
+                .ok_or_else(|| GatewayError::upstream(message));
+        }
+        self.native.lacks_arguments &= has_none;
+        self.out.native_call(index, false, piece);
+        Ok(())
+    }
 }

@@ -7,15 +7,15 @@ use plaincall_wire::openai::{self, CallArguments, ContentPart, Message, ToolCall
 use plaincall_wire::openai_responses::{Content, Input, Item, Part};
 use serde_json::json;
 
-use crate::api::responses::tools::{INPUT, full_name};
+use crate::api::responses::tools::{INPUT, ToolPlace, full_name};
 use crate::error::GatewayError;
 
 /// The messages of a conversation, and the tools in its input.
 #[derive(Default)]
 pub(super) struct Conversation<'r> {
     pub(super) messages: Vec<Message<'r>>,
-    /// The tools in its input, each with its JSON Pointer.
-    pub(super) tools: Vec<(String, Json<'static>)>,
+    /// The tools in its input, each with its place.
+    pub(super) tools: Vec<(ToolPlace, Json<'static>)>,
     /// The reasoning that precedes the model's next item.
     reasoning: String,
 }
@@ -80,10 +80,10 @@ impl<'r> Conversation<'r> {
                     let at = format!("input[{index}].tools");
                     GatewayError::invalid_request(format!("{at}: {error}"), Some(&at))
                 })?;
-                let tools = tools.into_iter().enumerate().map(|(number, tool)| {
-                    let place = format!("/input/{index}/tools/{number}");
-                    (place, tool.into_owned())
-                });
+                let tools = tools
+                    .into_iter()
+                    .enumerate()
+                    .map(|(number, tool)| (ToolPlace::new(Some(index), number), tool.into_owned()));
                 self.tools.extend(tools);
             }
             "item_reference" => {

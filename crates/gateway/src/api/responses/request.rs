@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::responses::ResponsesNotes;
 use crate::api::responses::input::Conversation;
-use crate::api::responses::tools::{choice, functions};
+use crate::api::responses::tools::{Functions, ToolPlace, choice};
 use crate::api::{ClientRequest, Notes};
 use crate::error::GatewayError;
 
@@ -46,25 +46,24 @@ pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
     let given =
         given.map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?;
     let given = given.into_iter().enumerate();
-    let mut tools: Vec<(String, Json<'_>)> = given
-        .map(|(index, tool)| (format!("/tools/{index}"), tool))
-        .collect();
+    let given = given.map(|(index, tool)| (ToolPlace::new(None, index), tool));
+    let mut tools: Vec<(ToolPlace, Json<'_>)> = given.collect();
     for (place, tool) in conversation.tools {
         // A conversation may have the same tools several times.
         if !tools.iter().any(|(_, known)| *known == tool) {
             tools.push((place, tool));
         }
     }
-    let (tools, names, places) = functions(&tools);
+    let functions = Functions::of(&tools);
     let tool_choice = match &request.tool_choice {
-        Some(given) => choice(given, &names)?,
+        Some(given) => choice(given, &functions.names)?,
         None => None,
     };
     let is_streamed = request.stream == Some(true);
     let mut chat = ChatCompletionRequest {
         model: request.model.take(),
         messages: conversation.messages,
-        tools,
+        tools: functions.list(),
         tool_choice,
         parallel_tool_calls: request.parallel_tool_calls,
         response_format: response_format(&request),
@@ -99,8 +98,8 @@ pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
     let notes = ResponsesNotes {
         is_streamed,
         model: chat.model.as_deref().unwrap_or_default().to_owned(),
-        names,
-        places,
+        names: functions.names,
+        places: functions.places,
         options,
     };
     Ok(ClientRequest {

@@ -1,6 +1,7 @@
 //! The tools of a request, and their names.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
@@ -35,6 +36,11 @@ impl ToolNames {
         self.0.get(name)
     }
 
+    /// Adds a tool. The first tool with a name is offered.
+    fn add(&mut self, full: &str, tool: ToolName) {
+        self.0.entry(full.to_owned()).or_insert(tool);
+    }
+
     /// Returns the model's name of a tool that the client names without its namespace.
     fn find(&self, name: &str) -> String {
         if self.0.contains_key(name) {
@@ -60,78 +66,106 @@ pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// Converts the tools of a request to functions. Hosted tools remain as they are, so that they are reported as dropped.
-///
-/// Each tool has a JSON Pointer into the request; those of the functions are returned.
-pub(super) fn functions(
-    tools: &[(String, Json<'_>)],
-) -> (Option<Json<'static>>, ToolNames, Vec<String>) {
-    let mut names = ToolNames::default();
-    let mut functions = Vec::with_capacity(tools.len());
-    let mut places = Vec::with_capacity(tools.len());
-    for (place, tool) in tools {
-        let is_namespace = add(tool, None, &mut functions, &mut names);
-        let added = 0..functions.len() - places.len();
-        places.extend(added.map(|index| {
-            if is_namespace {
-                format!("{place}/tools/{index}")
-            } else {
-                place.clone()
-            }
-        }));
-    }
-    if functions.is_empty() {
-        return (None, names, places);
-    }
-    let text = format!("[{}]", functions.join(","));
-    // The parts are JSON, so the whole is.
-    let tools = Json::parse(&text).map(Json::into_owned);
-    (tools.ok(), names, places)
+/// Where a tool is in the request. Displays as a JSON Pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ToolPlace {
+    /// The item of the input that has it, if it is not in the request's list.
+    item: Option<usize>,
+    /// Its index in that list.
+    index: usize,
+    /// Its index in the namespace that is there.
+    inner: Option<usize>,
 }
 
-/// Adds a tool, or those of a namespace. Returns whether it is one.
-fn add(
-    json: &Json<'_>,
-    namespace: Option<&str>,
-    functions: &mut Vec<String>,
-    names: &mut ToolNames,
-) -> bool {
-    let Ok(mut tool) = json.read::<ResponsesTool<'_>>() else {
-        functions.push(json.text().to_owned());
-        return false;
-    };
-    let name = tool.name.as_deref().unwrap_or_default();
-    let full = full_name(namespace, name);
-    let mut known = |is_custom| {
-        let tool = ToolName {
+impl ToolPlace {
+    pub(super) fn new(item: Option<usize>, index: usize) -> Self {
+        Self {
+            item,
+            index,
+            inner: None,
+        }
+    }
+}
+
+impl fmt::Display for ToolPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(item) = self.item {
+            write!(f, "/input/{item}")?;
+        }
+        write!(f, "/tools/{}", self.index)?;
+        match self.inner {
+            Some(inner) => write!(f, "/tools/{inner}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The tools of a request as functions. Hosted tools remain as they are, so that they are reported as dropped.
+#[derive(Default)]
+pub(super) struct Functions {
+    /// The JSON of each.
+    written: Vec<String>,
+    /// Where each is in the request.
+    pub(super) places: Vec<ToolPlace>,
+    pub(super) names: ToolNames,
+}
+
+impl Functions {
+    pub(super) fn of(tools: &[(ToolPlace, Json<'_>)]) -> Self {
+        let mut functions = Self::default();
+        for (place, tool) in tools {
+            functions.add(tool, *place, None);
+        }
+        functions
+    }
+
+    /// Returns their list, unless it is empty.
+    pub(super) fn list(&self) -> Option<Json<'static>> {
+        if self.written.is_empty() {
+            return None;
+        }
+        let text = format!("[{}]", self.written.join(","));
+        // The parts are JSON, so the whole is.
+        Json::parse(&text).map(Json::into_owned).ok()
+    }
+
+    /// Adds a tool, or those of a namespace.
+    fn add(&mut self, json: &Json<'_>, place: ToolPlace, namespace: Option<&str>) {
+        let Ok(mut tool) = json.read::<ResponsesTool<'_>>() else {
+            return self.push(json.text().to_owned(), place);
+        };
+        let name = tool.name.take().unwrap_or_default();
+        let full = full_name(namespace, &name);
+        let known = |is_custom| ToolName {
             namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
+            name: name.clone().into_owned(),
             is_custom,
         };
-        // The first tool with a name is offered.
-        names.0.entry(full.clone()).or_insert(tool);
-    };
-    match (tool.kind.as_deref(), namespace) {
-        (Some("namespace"), None) => {
-            let tools = tool.tools.take().unwrap_or_default();
-            let namespace = name.to_owned();
-            for tool in &tools {
-                add(tool, Some(&namespace), functions, names);
+        match (tool.kind.as_deref(), namespace) {
+            (Some("namespace"), None) => {
+                let tools = tool.tools.take().unwrap_or_default();
+                for (inner, tool) in tools.iter().enumerate() {
+                    let inner = Some(inner);
+                    self.add(tool, ToolPlace { inner, ..place }, Some(&name));
+                }
             }
-            return true;
+            (Some("custom"), _) => {
+                self.names.add(&full, known(true));
+                self.push(custom(&full, &tool), place);
+            }
+            (Some("function"), Some(_)) => {
+                self.names.add(&full, known(false));
+                tool.name = Some(full.into());
+                self.push(plaincall_wire::write(&tool), place);
+            }
+            _ => self.push(json.text().to_owned(), place),
         }
-        (Some("custom"), _) => {
-            known(true);
-            functions.push(custom(&full, &tool));
-        }
-        (Some("function"), Some(_)) => {
-            known(false);
-            tool.name = Some(full.into());
-            functions.push(plaincall_wire::write(&tool));
-        }
-        _ => functions.push(json.text().to_owned()),
     }
-    false
+
+    fn push(&mut self, written: String, place: ToolPlace) {
+        self.written.push(written);
+        self.places.push(place);
+    }
 }
 
 /// Returns a custom tool as a function with one text. It is strict, because its calls have no form for invalid input.
