@@ -39,6 +39,7 @@ counts! {
     dependent_calls: "Replies ended before a call that depends on another call of the same reply.",
     surplus_calls: "Replies ended before a second call, because only one was allowed.",
     missing_calls: "Replies without a required call.",
+    near_misses: "Replies without a call that contain text that resembles one.",
     repair_rounds: "Hidden repair rounds.",
     invented_results: "Invented results removed from texts.",
     loosened_tools: "Tools offered with a looser schema.",

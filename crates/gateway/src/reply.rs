@@ -261,7 +261,7 @@ impl<O: ResponseSink> Reply<O> {
             let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
             let has_call = !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null());
             if has_call && !is_native {
-                return self.fail(native_call());
+                return self.fail(native::unexpected_call());
             }
             self.think(&choice.thought());
             self.decline(delta.and_then(|delta| delta.refusal.as_deref()));
@@ -409,6 +409,11 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.may_repair() && self.sent == 0
     }
 
+    /// Returns whether the model may call, and has not done so yet: its text may contain a near miss.
+    fn lacks_call(&self) -> bool {
+        self.plan.mode == ReplyMode::Calls && self.plan.choice != Choice::None && self.sent == 0
+    }
+
     fn think(&mut self, thought: &str) {
         if !thought.is_empty() && self.repairs == 0 {
             self.end_native_text(true);
@@ -472,7 +477,7 @@ impl<O: ResponseSink> Reply<O> {
         if is_marker {
             self.round.text.gap();
         }
-        if !is_reasoning && self.may_repair() {
+        if !is_reasoning && self.lacks_call() {
             self.record(event.source());
         }
         if let EventKind::Diagnostic(diagnostic) = &event.kind
@@ -673,11 +678,13 @@ impl<O: ResponseSink> Reply<O> {
         {
             self.send_text(&blank);
         }
-        if self.may_repair() {
+        if self.lacks_call() {
             let written = self.round.written.as_deref().unwrap_or_default();
-            let repair = without_call(written, &self.plan);
-            if let Some(repair) = repair.filter(|_| !is_truncated) {
-                return self.repair(repair);
+            let reason = without_call(written, &self.plan);
+            let is_near_miss = reason.as_ref().is_some_and(|reason| reason.is_near_miss);
+            self.counts.near_misses += u64::from(is_near_miss);
+            if let Some(reason) = reason.filter(|_| self.may_repair() && !is_truncated) {
+                return self.repair(reason);
             }
             self.send_answer();
         }
@@ -728,11 +735,4 @@ impl<O: ResponseSink> Reply<O> {
             });
         }
     }
-}
-
-/// The error for a native call of the model server: its parser removed the call from the text.
-fn native_call() -> GatewayError {
-    GatewayError::upstream(
-        "the model server returned a native tool call although it was offered no tools: turn off its tool parsing",
-    )
 }

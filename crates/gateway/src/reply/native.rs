@@ -223,3 +223,10 @@ impl<O: ResponseSink> Reply<O> {
         Ok(())
     }
 }
+
+/// The error for a native call of the model server: its parser removed the call from the text.
+pub(super) fn unexpected_call() -> GatewayError {
+    GatewayError::upstream(
+        "the model server returned a native tool call although it was offered no tools: turn off its tool parsing",
+    )
+}

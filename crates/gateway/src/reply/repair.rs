@@ -14,6 +14,8 @@ pub(super) struct RepairReason {
     /// The error for the client if there is no further round.
     pub(super) error: GatewayError,
     pub(super) is_missing: bool,
+    /// Whether the text resembles a call.
+    pub(super) is_near_miss: bool,
     /// Whether a repair round is safe.
     pub(super) can_be_asked: bool,
 }
@@ -37,6 +39,7 @@ impl RepairReason {
                 + "\nYour reply was stopped here, and no call was executed. Write this call again, corrected, then any calls that follow it.\n",
             error: GatewayError::model(error, "invalid_tool_call"),
             is_missing: plan.choice.is_required(),
+            is_near_miss: false,
             can_be_asked: !is_quoted,
         }
     }
@@ -56,6 +59,7 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReas
     if near.is_none() && !is_missing {
         return None;
     }
+    let is_near_miss = near.is_some();
     let error = match plan.repair_rounds {
         0 => "the model wrote no valid call",
         _ => "the model wrote no valid call, even after it was asked again",
@@ -66,6 +70,7 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReas
         }),
         error: GatewayError::model(error, "missing_tool_call"),
         is_missing,
+        is_near_miss,
         can_be_asked: true,
     })
 }

@@ -293,6 +293,29 @@ fn calls_in_other_formats() {
     }
 }
 
+/// A near miss is counted, also in the mode that does not ask the model again. Only the other mode keeps the texts of the
+/// conversation to recognize quotations.
+#[test]
+fn near_misses_are_counted() {
+    const TEXT: &str = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n";
+    let page = json!({"messages": [{"role": "user", "content": TEXT}]});
+    for (fields, text, reason, counts) in [
+        (json!({}), TEXT, "stop", [3, 1]),
+        (json!({}), TEXT, "length", [1, 1]),
+        (json!({}), "!!!gadget_start:now\n", "stop", [3, 1]),
+        (json!({}), "I have no call.\n", "stop", [0, 0]),
+        (page, TEXT, "stop", [0, 1]),
+        (json!({"tool_choice": "none"}), TEXT, "stop", [0, 0]),
+        (json!({}), &format!("{ADD}{TEXT}"), "stop", [0, 0]),
+    ] {
+        let found = [ModelSettings::default(), streaming()].map(|settings| {
+            let plan = plan(&fields, &settings);
+            recorded(&plan, &[text], reason).counts.near_misses
+        });
+        assert_eq!(found, counts, "{text:?} with {fields}");
+    }
+}
+
 /// The text that is kept for a repair is bounded.
 #[test]
 fn a_very_long_reply_is_not_repaired() {
