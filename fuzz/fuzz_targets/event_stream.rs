@@ -19,10 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(([line, event, size], stream)) = data.split_first_chunk::<3>() else {
         return;
     };
-    let limits = Limits {
-        line: usize::from(*line) * 8,
-        event: usize::from(*event) * 8,
-    };
+    let limits = Limits::new().line(usize::from(*line) * 8).event(usize::from(*event) * 8);
     let size = usize::from(*size % 16) + 1;
     assert_eq!(
         decode(limits, stream.chunks(size)),

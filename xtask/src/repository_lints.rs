@@ -52,7 +52,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("syntax", 6_660),
     // 360 more: the types of the Responses API.
     // 400 more: requests, events, errors and models of Messages. 20 more: pieces of native calls.
-    ("wire", 4_080),
+    ("wire", 4_120),
 ];
 
 /// The allowed dependencies of each crate.

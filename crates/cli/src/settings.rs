@@ -83,12 +83,10 @@ impl Configuration {
             Some(parent?.join("config.toml"))
         });
         let state = directory(environment, "XDG_STATE_HOME", ".local/state");
-        let mut layers = Layers {
-            defaults: defaults(state.as_deref()),
-            environment: from_variables(environment)?,
-            options,
-            ..Layers::default()
-        };
+        let mut layers = Layers::default();
+        layers.defaults = defaults(state.as_deref());
+        layers.environment = from_variables(environment)?;
+        layers.options = options;
         let mut user_text = None;
         if let Some(path) = &user_file
             && (is_explicit || path.exists())

@@ -15,6 +15,7 @@ const SHOWN: usize = 40;
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Node {
     /// The value.
     pub value: Value,

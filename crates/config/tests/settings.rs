@@ -341,12 +341,10 @@ fn layers() {
         ),
     );
     let merged = |project| {
-        Layers {
-            user: user.clone(),
-            project,
-            ..Layers::default()
-        }
-        .merge()
+        let mut layers = Layers::default();
+        layers.user = user.clone();
+        layers.project = project;
+        layers.merge()
     };
     let tree = merged(project.clone());
     let settings: Settings = tree.read().unwrap();

@@ -33,7 +33,7 @@ const MAX_ANSWER: usize = 64 << 20;
 /// let adapter = Adapter::new(Secret::new(*b"the same secret in all instances"), ModelSettings::default());
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
-/// let host = Host { caller: "", seed: Secret::new("random bytes"), now: 1_800_000_000 };
+/// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
 /// let Ask::Asked(mut asked) = adapter.ask("/v1/chat/completions", body, host) else { panic!("it offers a tool") };
 ///
 /// // Send `asked.body()` to the model server's `/v1/chat/completions`, and feed its answer.
@@ -54,6 +54,7 @@ pub struct Adapter {
 
 /// The values that the host of an [`Adapter`] provides for a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Host<'h> {
     /// The client's API key, or another text that is the same for all its requests.
     pub caller: &'h str,
@@ -61,6 +62,13 @@ pub struct Host<'h> {
     pub seed: Secret,
     /// The time in seconds since 1970.
     pub now: u64,
+}
+
+impl<'h> Host<'h> {
+    /// The values for one request.
+    pub const fn new(caller: &'h str, seed: Secret, now: u64) -> Self {
+        Self { caller, seed, now }
+    }
 }
 
 /// The result of [`Adapter::ask`].

@@ -328,6 +328,7 @@ impl Dialect {
 
 /// One accepted form of a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MarkerForm {
     /// The exact text, including its key.
     pub text: String,

@@ -10,6 +10,8 @@
 //! [`Unknown`], and [`write()`] writes all fields in their original order, so fields of newer clients and
 //! servers are forwarded. Parsed values borrow from the text; `into_owned` copies them.
 //!
+//! Fields may be added in any version: build these structs with `..Default::default()`.
+//!
 //! ```
 //! use plaincall_wire::openai::ChatCompletionRequest;
 //! use plaincall_wire::{read, write};

@@ -15,6 +15,7 @@ const LONGEST: usize = 200;
 /// assert_eq!(error.to_string(), "messages[0].content: expected a string or a list of parts, found integer `7` (line 1, column 39)");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadError {
     /// The field, such as `messages[2].content`; empty for the entire text.
     pub path: String,

@@ -69,10 +69,7 @@ fn a_chunk_that_is_read_asks_for_memory_once() {
 /// The number of allocations grows with the logarithm of the length, so no piece causes another copy.
 #[test]
 fn a_line_in_many_pieces_is_collected_in_place() {
-    let limits = Limits {
-        line: 1 << 18,
-        event: 1 << 18,
-    };
+    let limits = Limits::new().line(1 << 18).event(1 << 18);
     let mut decoder = Decoder::new().limits(limits);
     let count = allocations(|| {
         for _ in 0..1 << 18 {
@@ -90,10 +87,7 @@ fn a_line_in_many_pieces_is_collected_in_place() {
 
 #[test]
 fn many_lines_of_data_are_collected_in_place() {
-    let limits = Limits {
-        line: 100,
-        event: 4 << 20,
-    };
+    let limits = Limits::new().line(100).event(4 << 20);
     let mut decoder = Decoder::new().limits(limits);
     let lines = b"data:x\n".repeat(1000);
     let count = allocations(|| {

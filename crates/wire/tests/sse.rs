@@ -211,7 +211,7 @@ proptest! {
     ) {
         let pieces = chunks(&stream, &sizes);
         prop_assert_eq!(decode(Limits::default(), pieces.iter().copied()), oracle(&stream));
-        let limits = Limits { line, event };
+        let limits = Limits::new().line(line).event(event);
         prop_assert_eq!(decode(limits, pieces), decode(limits, [stream.as_slice()]));
     }
 
@@ -264,7 +264,7 @@ fn an_event_that_lies_in_one_piece_is_not_copied() {
 
 #[test]
 fn limits() {
-    let limits = Limits { line: 10, event: 8 };
+    let limits = Limits::new().line(10).event(8);
     let check = |stream: &[u8], expected: &[&str]| {
         assert_eq!(decode(limits, [stream]), expected);
         assert_eq!(decode(limits, stream.chunks(1)), expected);
@@ -289,7 +289,7 @@ fn limits() {
 
 #[test]
 fn nothing_comes_after_an_error() {
-    let mut decoder = Decoder::new().limits(Limits { line: 8, event: 8 });
+    let mut decoder = Decoder::new().limits(Limits::new().line(8).event(8));
     assert_eq!(decoder.feed(b"data: 123\n\ndata: a\n\n").count(), 1);
     assert_eq!(decoder.feed(b"\n\ndata: a\n\n").count(), 0);
     assert_eq!(decoder.finish(), Ok(None));

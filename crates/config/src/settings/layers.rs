@@ -9,6 +9,7 @@ const UNTRUSTED_REASON: &str = "a rule of the project denies this call";
 
 /// All layers, in increasing precedence.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Layers {
     /// The defaults.
     pub defaults: Node,

@@ -23,7 +23,7 @@ pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_
 /// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
 
-/// A model: its server, syntax and key.
+/// A model: its server, syntax and key. Keys may be added in any version: build it with `..Model::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Model {

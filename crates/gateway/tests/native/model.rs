@@ -10,11 +10,7 @@ pub(crate) fn native() -> ModelSettings {
 
 pub(crate) fn ask(api: ClientApi, body: &str) -> Ask {
     let adapter = Adapter::new(Secret::new("secret"), native());
-    let host = Host {
-        caller: "",
-        seed: Secret::new("seed"),
-        now: 5,
-    };
+    let host = Host::new("", Secret::new("seed"), 5);
     adapter.ask(api.path(), body.as_bytes(), host)
 }
 

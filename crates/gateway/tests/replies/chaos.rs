@@ -25,10 +25,7 @@ use crate::replies::expected;
 use crate::replies::memory::{Client, Played, TestGateway};
 use crate::replies::model::{plan, request, streaming, tool_set};
 
-const LIMITS: Limits = Limits {
-    line: 64 << 10,
-    event: 64 << 10,
-};
+const LIMITS: Limits = Limits::new().line(64 << 10).event(64 << 10);
 /// More than the body of any error, less than a giant line.
 const ANSWER: usize = 90_000;
 const FIRST_BYTE: Duration = Duration::from_mins(1);

@@ -60,10 +60,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
     ] {
         let gateway = TestGateway::before(&server, |config| {
             config.other_models.arguments = mode;
-            config.limits.stream = sse::Limits {
-                line: 64 << 10,
-                event: 64 << 10,
-            };
+            config.limits.stream = sse::Limits::new().line(64 << 10).event(64 << 10);
             if !is_patient {
                 config.timeouts.first_byte = SHORT;
                 config.timeouts.idle = SHORT;

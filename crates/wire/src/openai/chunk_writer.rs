@@ -35,6 +35,7 @@ pub struct ChunkHead<'a> {
 
 /// The field in which reasoning is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReasoningField {
     /// `reasoning_content`
     ReasoningContent,

@@ -29,6 +29,7 @@ impl Event<'_> {
 
 /// The limits of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum length of a line in bytes, without its end. Default: 4 MiB.
     pub line: usize,
@@ -36,12 +37,33 @@ pub struct Limits {
     pub event: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl Limits {
+    /// The default limits.
+    pub const fn new() -> Self {
         Self {
             line: 4 << 20,
             event: 16 << 20,
         }
+    }
+
+    /// Sets the maximum length of a line.
+    #[must_use]
+    pub const fn line(mut self, bytes: usize) -> Self {
+        self.line = bytes;
+        self
+    }
+
+    /// Sets the maximum length of an event.
+    #[must_use]
+    pub const fn event(mut self, bytes: usize) -> Self {
+        self.event = bytes;
+        self
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

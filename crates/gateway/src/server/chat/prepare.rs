@@ -81,11 +81,7 @@ fn rejected(error: GatewayError) -> PreparedRequest {
 }
 
 fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> PreparedRequest {
-    let host = Host {
-        caller,
-        seed: shared.process.fresh.seed(),
-        now: now(),
-    };
+    let host = Host::new(caller, shared.process.fresh.seed(), now());
     let Prepared {
         mut model,
         is_streamed,
