@@ -190,7 +190,7 @@ impl Adapter {
         body: &[u8],
         host: Host<'_>,
     ) -> Result<Ask, GatewayError> {
-        let ClientRequest { chat, notes } = request;
+        let ClientRequest { mut chat, notes } = request;
         let is_chat = matches!(notes, Notes::Chat(_));
         let is_stream = chat.is_streamed();
         let model = chat.model.as_deref().unwrap_or_default();
@@ -200,6 +200,13 @@ impl Adapter {
             key: host.caller,
         };
         let name = settings.upstream_model.as_ref();
+        if !is_chat && settings.developer_is_system {
+            for message in &mut chat.messages {
+                if message.role() == "developer" {
+                    message.role = Some("system".into());
+                }
+            }
+        }
         let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
@@ -209,8 +216,8 @@ impl Adapter {
                 chat.model = Some(name.clone().into());
                 return Ok(Ask::Renamed(plaincall_wire::write_bytes(&chat)));
             }
-            Translation::Unchanged(mut chat) => {
-                let plan = plain_plan(&mut chat, settings, &self.secret, &self.tools)?;
+            Translation::Unchanged(chat) => {
+                let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }
         };

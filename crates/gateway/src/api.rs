@@ -43,14 +43,14 @@ impl ClientApi {
         }
     }
 
-    /// Returns the API to which a path belongs, for the format of errors. Default: chat completions.
+    /// Returns the API whose path is this one, or is above it.
     #[cfg(feature = "server")]
-    pub(crate) fn for_errors(path: &str) -> Self {
+    pub(crate) fn above(path: &str) -> Option<Self> {
         let is_below = |api: &Self| {
             let rest = path.strip_prefix(api.path());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        Self::ALL.into_iter().find(is_below).unwrap_or(Self::Chat)
+        Self::ALL.into_iter().find(is_below)
     }
 
     /// Returns the paths of all APIs.

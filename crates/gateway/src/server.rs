@@ -9,6 +9,7 @@ mod body_filter;
 mod chat;
 mod config;
 mod count_tokens;
+mod endpoint;
 mod filtered_body;
 mod forward;
 mod forwarded_headers;
@@ -44,13 +45,13 @@ use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
 use crate::adapter::Adapter;
-use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::key::Fresh;
 use crate::server::auth::Keys;
 pub use crate::server::body::Body;
 use crate::server::body::{BoxError, Response};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
+use crate::server::endpoint::Endpoint;
 pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::metrics::Metrics;
 pub use crate::server::replay::Replay;
@@ -303,73 +304,69 @@ impl Shared {
 
 async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let path = request.uri().path();
-    let api = ClientApi::of_path(path);
-    let (allowed, forwarded) = match path {
-        _ if api.is_some() || path == count_tokens::PATH => ("POST", None),
-        "/health" | "/ready" | "/metrics" => ("GET,HEAD", None),
+    let Some(endpoint) = Endpoint::of(path) else {
         // Some clients check the address this way.
-        "/" if request.method() == Method::HEAD => ("HEAD", None),
-        _ => match passthrough::route(path) {
-            Some((allowed, path)) => (allowed, Some(path)),
-            None => return unknown_path(shared, request).await,
-        },
+        if path == "/" && request.method() == Method::HEAD {
+            return response::text(200, "ok\n");
+        }
+        return unknown_path(shared, request).await;
     };
-    let method = request.method().as_str();
+    let (allowed, method) = (endpoint.methods(), request.method().as_str());
     if !allowed.split(',').any(|allowed| allowed == method) {
         let hint = "; this path has another method";
-        let mut response = reject(shared, 405, request, hint).await;
+        let endpoint = Endpoint::Unknown(endpoint.api(request.headers()));
+        let mut response = reject(shared, 405, endpoint, request, hint).await;
         let allowed = HeaderValue::from_static(allowed);
         response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
-    if let Some(api) = api {
-        return chat::chat(shared, api, request).await;
-    }
-    if path == count_tokens::PATH {
-        return count_tokens::count_tokens(shared, request).await;
-    }
-    match (path, forwarded) {
-        (_, Some(path)) => passthrough::pass(shared, path, request).await,
-        ("/ready", _) if shared.is_draining() => response::text(503, "draining\n"),
-        ("/ready", _) => response::text(200, "ready\n"),
-        ("/metrics", _) => {
+    match endpoint {
+        Endpoint::Ask(api) => chat::chat(shared, api, request).await,
+        Endpoint::CountTokens => count_tokens::count_tokens(shared, request).await,
+        Endpoint::Models | Endpoint::Model | Endpoint::Forwarded(_) => {
+            passthrough::pass(shared, endpoint, request).await
+        }
+        Endpoint::Ready if shared.is_draining() => response::text(503, "draining\n"),
+        Endpoint::Ready => response::text(200, "ready\n"),
+        Endpoint::Metrics => {
             let metrics = &shared.process.metrics;
             response::metrics(&metrics.text(shared.active(), &shared.routes.counts()))
         }
-        _ => response::text(200, "ok\n"),
+        Endpoint::Health | Endpoint::Unknown(_) => response::text(200, "ok\n"),
     }
 }
 
 async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response {
-    let hint = match nearest(request.uri().path()) {
-        Some(path) => {
-            format!("; did you mean {path}? The client's base URL must end with a single /v1")
-        }
-        None => String::new(),
+    let (path, headers) = (request.uri().path(), request.headers());
+    let (hint, endpoint) = match nearest(path) {
+        Some((path, endpoint)) => (
+            format!("; did you mean {path}? The client's base URL must end with a single /v1"),
+            Endpoint::Unknown(endpoint.api(headers)),
+        ),
+        None => (String::new(), Endpoint::unknown(path, headers)),
     };
-    reject(shared, 404, request, &hint).await
+    reject(shared, 404, endpoint, request, &hint).await
 }
 
-/// Returns the likely path if `/v1` is missing or repeated.
-fn nearest(path: &str) -> Option<String> {
+/// Returns the likely endpoint and its path if `/v1` is missing or repeated.
+fn nearest(path: &str) -> Option<(String, Endpoint)> {
     let rest = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
     let path = format!("/v1/{rest}");
-    let is_known = ClientApi::of_path(&path).is_some()
-        || path == count_tokens::PATH
-        || passthrough::route(&path).is_some();
-    is_known.then_some(path)
+    let endpoint = Endpoint::of(&path)?;
+    Some((path, endpoint))
 }
 
-async fn reject(shared: &Arc<Shared>, status: u16, request: Request<Body>, hint: &str) -> Response {
+/// Responds to a request with an unknown path or method, in the format of the API of this endpoint.
+async fn reject(
+    shared: &Arc<Shared>,
+    status: u16,
+    endpoint: Endpoint,
+    request: Request<Body>,
+    hint: &str,
+) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    let asked = ClientApi::paths();
-    let paths = passthrough::paths();
-    let message = format!(
-        "unknown endpoint {method} {path}{hint}. The gateway serves POST {asked}, {}, GET /health, /ready and /metrics, and forwards {paths}",
-        count_tokens::PATH
-    );
+    let list = Endpoint::list();
+    let message = format!("unknown endpoint {method} {path}{hint}. {list}");
     let error = GatewayError::invalid_request(message, None).status(status);
-    let nearest = nearest(path);
-    let api = ClientApi::for_errors(nearest.as_deref().unwrap_or(path));
-    request::reject_unknown_path(shared, request, api, &error.log(WRONG_ADDRESS)).await
+    request::reject_unknown_path(shared, request, endpoint, &error.log(WRONG_ADDRESS)).await
 }

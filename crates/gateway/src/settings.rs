@@ -21,7 +21,8 @@ pub struct ModelSettings {
     pub unclosed: Unclosed,
     /// The maximum number of hidden repair rounds for a reply. Default: 2.
     pub repair_rounds: u32,
-    /// Whether messages with the role `developer` are sent as `system`, which all servers support. Default: `true`.
+    /// Whether messages with the role `developer` are sent as `system`, which all servers support. Chat completions requests that
+    /// are forwarded, and those in native mode, keep their roles. Default: `true`.
     pub developer_is_system: bool,
     /// The name of the model that is sent to the model server. Default: the requested one.
     pub upstream_model: Option<String>,

@@ -175,18 +175,11 @@ pub fn translate<'r>(
 /// # Errors
 /// Returns an error for invalid settings.
 pub(crate) fn plain_plan(
-    request: &mut ChatCompletionRequest<'_>,
+    request: &ChatCompletionRequest<'_>,
     settings: &ModelSettings,
     secret: &Secret,
     offers: &ToolCache,
 ) -> Result<ReplyPlan, GatewayError> {
-    if settings.developer_is_system {
-        for message in &mut request.messages {
-            if message.role() == "developer" {
-                message.role = Some("system".into());
-            }
-        }
-    }
     let offer = offers.read(request)?;
     let prompt = offer.tool_prompt(settings, None, false);
     let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;

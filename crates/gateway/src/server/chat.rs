@@ -15,6 +15,7 @@ use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::{Task, prepared};
 use crate::server::chat::streamed::{Run, stream};
+use crate::server::endpoint::Endpoint;
 use crate::server::forward::forward;
 use crate::server::report::RequestGuard;
 use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
@@ -23,7 +24,7 @@ use crate::server::{Shared, response};
 
 pub(super) async fn chat(shared: &Arc<Shared>, api: ClientApi, request: Request<Body>) -> Response {
     let handle = |accepted| handle(shared, api, accepted);
-    with_request(shared, api.path(), request, check_encoding, handle).await
+    with_request(shared, Endpoint::Ask(api), request, check_encoding, handle).await
 }
 
 /// Rejects encoded bodies.
@@ -48,7 +49,7 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
         ..
     } = accepted;
     let prepared = prepared(shared, api, body, &guard.caller).await;
-    guard.report.model = prepared.model;
+    guard.model(prepared.model);
     guard.report.is_streamed = prepared.is_streamed;
     let (mut asked, upstream) = match prepared.task {
         Task::Translate(asked, upstream) => (asked, upstream),

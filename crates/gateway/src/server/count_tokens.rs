@@ -10,11 +10,11 @@ use crate::api::ClientApi;
 use crate::server::body::{Body, Response};
 use crate::server::chat::check_encoding;
 use crate::server::chat::prepare::{Task, prepared};
+use crate::server::endpoint::Endpoint;
 use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
 use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
-pub(super) const PATH: &str = "/v1/messages/count_tokens";
 /// The header of a count that the model server has not made.
 const TOKEN_COUNT: HeaderName = HeaderName::from_static("x-plaincall-token-count");
 /// The time limit for the model server.
@@ -27,7 +27,14 @@ const PER_PART: usize = 1000;
 
 pub(super) async fn count_tokens(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let handle = |accepted| handle(shared, accepted);
-    with_request(shared, PATH, request, check_encoding, handle).await
+    with_request(
+        shared,
+        Endpoint::CountTokens,
+        request,
+        check_encoding,
+        handle,
+    )
+    .await
 }
 
 async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
@@ -38,7 +45,7 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
         ..
     } = accepted;
     let prepared = prepared(shared, ClientApi::Messages, body, &guard.caller).await;
-    guard.report.model = prepared.model;
+    guard.model(prepared.model);
     let (body, changed, upstream) = match prepared.task {
         Task::Translate(mut asked, upstream) => {
             let changed = response::changed_tools(asked.changed_tools());

@@ -17,10 +17,10 @@ use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
 use crate::server::produced_body::PIECE;
 use crate::server::response;
 
-/// Removes the gateway's key from a response to this path and filters its body ([`BodyFilter`]). The body holds the request's permit until
-/// it has been read or dropped.
+/// Removes the gateway's key from a response to a request of this API and filters its body ([`BodyFilter`]). The body holds the
+/// request's permit until it has been read or dropped.
 pub(super) async fn filtered(
-    path: &str,
+    api: ClientApi,
     mut response: Response,
     key: Option<&str>,
     permit: Arc<OwnedSemaphorePermit>,
@@ -45,7 +45,7 @@ pub(super) async fn filtered(
         Some(encoding) if encoding != "identity" => BodyKind::Other,
         _ if content_type.starts_with("text/event-stream") => BodyKind::Events,
         // The input of a call is JSON in this API, and may have any field.
-        _ if path == ClientApi::Messages.path() => BodyKind::Other,
+        _ if api == ClientApi::Messages => BodyKind::Other,
         _ if content_type.starts_with("application/json") => BodyKind::Json,
         _ => BodyKind::Other,
     };
@@ -57,7 +57,7 @@ pub(super) async fn filtered(
     {
         let Ok(whole) = body.collect().await else {
             return response::error(
-                path,
+                api,
                 &GatewayError::upstream("the response could not be created"),
                 request_id,
             );

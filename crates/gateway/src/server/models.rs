@@ -11,7 +11,6 @@ use plaincall_wire::openai::{Model, ModelList, ModelRequest};
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::body_filter::{BodyFilter, BodyKind};
-use crate::server::chat::prepare::MAX_MODEL;
 use crate::server::config::GatewayConfig;
 use crate::server::upstream::Connection;
 
@@ -146,10 +145,4 @@ fn model_in_form(body: &[u8]) -> Option<Range<usize>> {
     let start = name + memmem::find(body.get(name..)?, EMPTY_LINE)? + EMPTY_LINE.len();
     let end = start + memmem::find(body.get(start..)?, b"\r\n")?;
     Some(start..end)
-}
-
-/// Shortens the name of a model for a report.
-pub(super) fn reported(model: &str) -> String {
-    let end = model.floor_char_boundary(MAX_MODEL);
-    model.get(..end).unwrap_or_default().to_owned()
 }

@@ -13,6 +13,7 @@ use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::without_blocking;
+use crate::server::endpoint::{Endpoint, is_anthropic};
 use crate::server::forward::{forward, forward_head};
 use crate::server::models;
 use crate::server::report::RequestGuard;
@@ -20,47 +21,14 @@ use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
 use crate::server::response;
 use crate::server::upstream::{Answer, unknown_model};
 
-/// The forwarded `POST` endpoints. None manages files, jobs or accounts, which the model server's key may allow.
-const POST: [&str; 11] = [
-    "/v1/audio/speech",
-    "/v1/audio/transcriptions",
-    "/v1/audio/translations",
-    "/v1/completions",
-    "/v1/embeddings",
-    "/v1/images/edits",
-    "/v1/images/generations",
-    "/v1/images/variations",
-    "/v1/moderations",
-    "/v1/rerank",
-    "/v1/score",
-];
-const MODELS: &str = "/v1/models";
-const MODEL: &str = "/v1/models/NAME";
-
-/// Returns the methods and the reported path of a forwarded endpoint.
-pub(super) fn route(path: &str) -> Option<(&'static str, &'static str)> {
-    match path.strip_prefix(MODELS) {
-        Some("") => return Some(("GET,HEAD", MODELS)),
-        Some(name) if name.len() > 1 && name.starts_with('/') => return Some(("GET,HEAD", MODEL)),
-        _ => {}
-    }
-    let known = POST.into_iter().find(|known| *known == path);
-    known.map(|path| ("POST", path))
-}
-
-/// Returns the list of the forwarded endpoints for error messages.
-pub(super) fn paths() -> String {
-    format!("GET {MODELS}, {MODEL} and POST {}", POST.join(", "))
-}
-
-/// Forwards a request. `path` is the reported path, since the requested one may contain secrets.
+/// Forwards a request.
 pub(super) async fn pass(
     shared: &Arc<Shared>,
-    path: &'static str,
+    endpoint: Endpoint,
     request: Request<Body>,
 ) -> Response {
-    let handle = |accepted| handle(shared, accepted);
-    with_request(shared, path, request, check_path, handle).await
+    let handle = |accepted| handle(shared, endpoint, accepted);
+    with_request(shared, endpoint, request, check_path, handle).await
 }
 
 fn check_path(head: &Parts) -> Result<(), GatewayError> {
@@ -73,7 +41,7 @@ fn check_path(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
+async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequest) -> Handled {
     let AcceptedRequest {
         head,
         mut body,
@@ -81,9 +49,10 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
         mut guard,
         ..
     } = accepted;
-    let is_list = [MODELS, MODEL].contains(&guard.report.path);
+    let is_list = matches!(endpoint, Endpoint::Models | Endpoint::Model);
     if is_list && shared.has_own_list() {
-        return (listed(shared, &head, &upstream_headers, guard).await, None);
+        let response = listed(shared, endpoint, &head, &upstream_headers, guard).await;
+        return (response, None);
     }
     let path = below_v1(head.uri.path()).unwrap_or_default();
     let path = match head.uri.query() {
@@ -95,6 +64,7 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
             upstream_headers.insert(name, value.clone());
         }
     }
+    let mut model = String::new();
     if !is_list && shared.has_own_list() {
         let length = body.len();
         let cloned = Arc::clone(shared);
@@ -103,19 +73,19 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
             (body, model)
         };
         match without_blocking(shared, length, work).await {
-            Ok((renamed, model)) => (body, guard.report.model) = (renamed, model),
+            Ok(renamed) => (body, model) = renamed,
             Err(error) => return (reject(guard, &error), None),
         }
     }
-    let upstream = match shared.routes.for_model(&guard.report.model) {
+    let upstream = match shared.routes.for_model(&model) {
         Ok(upstream) => Arc::clone(upstream),
         Err(error) => return (reject(guard, &error), None),
     };
     guard.upstream(&upstream);
-    guard.report.model = models::reported(&guard.report.model);
+    guard.model(model);
     guard.model_request(&body);
     let is_head = head.method == Method::HEAD;
-    let is_page = guard.report.path == MODELS && head.headers.contains_key("anthropic-version");
+    let is_page = endpoint == Endpoint::Models && is_anthropic(&head.headers);
     // Model servers do not support `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
     let answer = upstream
@@ -139,6 +109,7 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Handled {
 /// Responds with the models of all model servers, or with one of them.
 async fn listed(
     shared: &Shared,
+    endpoint: Endpoint,
     head: &Parts,
     upstream_headers: &HeaderMap,
     mut guard: RequestGuard,
@@ -151,7 +122,7 @@ async fn listed(
         let models = list.data.unwrap_or_default();
         models.into_iter().filter_map(|model| model.id)
     };
-    let json = if guard.report.path == MODEL {
+    let json = if endpoint == Endpoint::Model {
         let name = head.uri.path().strip_prefix("/v1/models/");
         let name = percent_decode_str(name.unwrap_or_default()).decode_utf8_lossy();
         let mut models = list.data.unwrap_or_default().into_iter();
@@ -159,7 +130,7 @@ async fn listed(
             Some(model) => plaincall_wire::write(&model),
             None => return reject(guard, &unknown_model()),
         }
-    } else if head.headers.contains_key("anthropic-version") {
+    } else if is_anthropic(&head.headers) {
         plaincall_wire::write(&ModelPage::new(ids(list)))
     } else {
         plaincall_wire::write(&list)

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::api::ClientApi;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::auth::Caller;
 use crate::server::body_filter::{MIN_KEY, REDACTED};
+use crate::server::endpoint::Endpoint;
 use crate::server::upstream::Connection;
 
 /// The report about a request, available when it has ended. Only [`contents`](Self::contents) quotes the conversation.
@@ -78,6 +81,8 @@ impl<F: Fn(&Report) + Send + Sync> Observer for F {
 /// Reports a request when it is dropped, which is when the request has ended.
 pub(super) struct RequestGuard {
     pub(super) report: Report,
+    /// The API in whose format errors are sent.
+    pub(super) api: ClientApi,
     shared: Arc<Shared>,
     started: Instant,
     /// The contents so far, if they are reported.
@@ -91,11 +96,17 @@ pub(super) struct RequestGuard {
 }
 
 impl RequestGuard {
-    pub(super) fn new(shared: Arc<Shared>, path: &'static str, request_id: String) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        endpoint: Endpoint,
+        headers: &HeaderMap,
+        request_id: String,
+    ) -> Self {
         Self {
+            api: endpoint.api(headers),
             report: Report {
                 request_id,
-                path,
+                path: endpoint.path(),
                 // The client has disconnected unless `end` is called.
                 is_abandoned: true,
                 status: 499,
@@ -108,6 +119,12 @@ impl RequestGuard {
             permit: None,
             body_permit: None,
         }
+    }
+
+    /// Sets the requested model, whose name is shortened.
+    pub(super) fn model(&mut self, mut name: String) {
+        name.truncate(name.floor_char_boundary(MAX_MODEL));
+        self.report.model = name;
     }
 
     /// The first piece of the response is available.
@@ -211,6 +228,8 @@ struct Recorded {
     client_reply: Vec<u8>,
 }
 
+/// The longest name of a model in a report, in bytes.
+const MAX_MODEL: usize = 128;
 /// The longest text in a report, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 /// How much more is recorded, so that a key at the point of truncation is recognized.

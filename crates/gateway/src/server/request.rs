@@ -12,9 +12,9 @@ use hyper::body::Body as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
+use crate::server::endpoint::Endpoint;
 use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
 use crate::server::report::RequestGuard;
@@ -26,8 +26,6 @@ use crate::server::{Shared, response};
 const MAX_ID: usize = 128;
 /// How long an unused request body is read.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
-/// The reported name of unknown paths, which could be anything, even a secret.
-const UNKNOWN_PATH: &str = "other";
 /// The status if the body does not arrive in time.
 const REQUEST_TIMEOUT: u16 = 408;
 
@@ -43,17 +41,18 @@ pub(super) struct AcceptedRequest {
 }
 
 /// Handles a request if its client is authorized, its head passes `check`, the limits allow it and its body arrives in time;
-/// otherwise responds with an error. Only accepted requests count towards the limit. `path` is the reported path.
+/// otherwise responds with an error. Only accepted requests count towards the limit.
 pub(super) async fn with_request<F: Future<Output = Handled>>(
     shared: &Arc<Shared>,
-    path: &'static str,
+    endpoint: Endpoint,
     request: Request<Body>,
     check: fn(&Parts) -> Result<(), GatewayError>,
     handle: impl FnOnce(AcceptedRequest) -> F,
 ) -> Response {
     let (head, mut body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let mut guard = RequestGuard::new(Arc::clone(shared), path, id.clone());
+    let mut guard = RequestGuard::new(Arc::clone(shared), endpoint, &head.headers, id.clone());
+    let api = guard.api;
     let response = match admit(shared, &head, check, &mut body, &mut guard).await {
         Ok((body, permit)) => {
             guard.permit = Some(Arc::clone(&permit));
@@ -68,7 +67,7 @@ pub(super) async fn with_request<F: Future<Output = Handled>>(
             };
             let (response, upstream) = handle(accepted).await;
             let key = upstream.as_ref().and_then(|upstream| upstream.key());
-            filtered(path, response, key, permit, &id).await
+            filtered(api, response, key, permit, &id).await
         }
         Err(error) => {
             // Reading on after a timeout would be of no use.
@@ -113,24 +112,23 @@ pub(super) fn overloaded(message: &'static str) -> GatewayError {
     error
 }
 
-/// Responds to a request with an unknown path or method, in the format of this API.
+/// Responds to a request with an unknown path or method.
 pub(super) async fn reject_unknown_path(
     shared: &Arc<Shared>,
     request: Request<Body>,
-    api: ClientApi,
+    endpoint: Endpoint,
     error: &GatewayError,
 ) -> Response {
     let (head, body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let mut guard = RequestGuard::new(Arc::clone(shared), UNKNOWN_PATH, id.clone());
+    let guard = RequestGuard::new(Arc::clone(shared), endpoint, &head.headers, id.clone());
     discard(shared, &head.headers, body).await;
-    guard.end(error.status, Some(error));
-    finished(shared, response::error(api.path(), error, &id), &id)
+    finished(shared, reject(guard, error), &id)
 }
 
 pub(super) fn reject(mut guard: RequestGuard, error: &GatewayError) -> Response {
     guard.end(error.status, Some(error));
-    response::error(guard.report.path, error, &guard.report.request_id)
+    response::error(guard.api, error, &guard.report.request_id)
 }
 
 /// Reads and drops the body of a rejected request for a short time, up to twice the size limit: many clients read the response

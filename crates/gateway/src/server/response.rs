@@ -66,9 +66,8 @@ pub(super) fn json(status: u16, json: String) -> Response {
     with(status, JSON, Body::from(json))
 }
 
-/// Creates an error response in the format of the API to which this path belongs.
-pub(super) fn error(path: &str, error: &GatewayError, request_id: &str) -> Response {
-    let api = ClientApi::for_errors(path);
+/// Creates an error response in the format of this API.
+pub(super) fn error(api: ClientApi, error: &GatewayError, request_id: &str) -> Response {
     let body = Body::from(api.error_body(error, Some(request_id)));
     let mut response = with(error.status, JSON, body);
     if error.is_final() {

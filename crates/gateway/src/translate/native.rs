@@ -18,12 +18,12 @@ use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, joined, plain
 /// # Errors
 /// Returns an error for tools that exceed the limits, and for invalid settings.
 pub(super) fn native<'r>(
-    mut request: ChatCompletionRequest<'r>,
+    request: ChatCompletionRequest<'r>,
     settings: &ModelSettings,
     secret: &Secret,
     offers: &ToolCache,
 ) -> Result<Translation<'r>, GatewayError> {
-    let plan = plain_plan(&mut request, settings, secret, offers)?;
+    let plan = plain_plan(&request, settings, secret, offers)?;
     // The model server reports an invalid choice.
     let choice = Choice::read(&request, &plan.offer).unwrap_or(Choice::None);
     let wants_probabilities = request

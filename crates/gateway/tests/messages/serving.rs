@@ -275,6 +275,44 @@ async fn token_counts_that_are_estimated() {
     }
 }
 
+/// Both APIs have the same paths for models, so the client's header decides.
+#[tokio::test]
+async fn errors_of_shared_paths() {
+    let server = ModelServer::start(Vec::new()).await;
+    let gateway = TestGateway::before(&server, |_| {}).await;
+    for (method, path, status) in [
+        ("GET", "/v1/models", 500),
+        ("GET", "/v1/models/m", 404),
+        ("POST", "/v1/models", 405),
+        ("GET", "/models", 404),
+        ("GET", "/v1/files", 404),
+    ] {
+        for version in [None, Some("2023-06-01")] {
+            if matches!(status, 404 | 500) && path.starts_with("/v1/models") {
+                server.play([Script::json(status, &json!({"error": {"message": "no"}}))]);
+            }
+            let mut request = gateway
+                .client
+                .request(method.parse().unwrap(), gateway.url(path));
+            if let Some(version) = version {
+                request = request.header("anthropic-version", version);
+            }
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), status, "{path}");
+            let id = response.headers()["request-id"].clone();
+            let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+            assert!(body["error"]["message"].is_string(), "{body}");
+            if version.is_some() {
+                assert_eq!(body["type"], "error", "{path}: {body}");
+                assert_eq!(body["request_id"], id.to_str().unwrap(), "{body}");
+            } else {
+                assert_eq!(body.get("type"), None, "{path}: {body}");
+            }
+        }
+    }
+    assert_eq!(server.left(), 0);
+}
+
 /// Each error has the format of the API to which the path belongs.
 #[tokio::test]
 async fn errors_of_unknown_paths() {

@@ -8,8 +8,12 @@ pub(crate) fn native() -> ModelSettings {
     crate::settings(|settings| settings.mode = ToolMode::Native)
 }
 
+/// The model `fast` is `qwen` on its server.
 pub(crate) fn ask(api: ClientApi, body: &str) -> Ask {
-    let adapter = Adapter::new(Secret::new("secret"), native());
+    let mut fast = native();
+    fast.upstream_model = Some("qwen".to_owned());
+    let adapter =
+        Adapter::new(Secret::new("secret"), native()).models(vec![("fast".to_owned(), fast)]);
     let host = Host::new("", Secret::new("seed"), 5);
     adapter.ask(api.path(), body.as_bytes(), host)
 }

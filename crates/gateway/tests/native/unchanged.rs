@@ -1,7 +1,10 @@
 //! Requests and native calls of chat completions.
 
+use std::collections::BTreeMap;
+
 use plaincall_gateway::translation::{Ask, ClientApi};
 use plaincall_wire::sse::Decoder;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::native::model::{ask, asked, completion, fed, stream};
@@ -49,6 +52,48 @@ fn a_request_is_sent_byte_for_byte() {
     };
     assert_eq!(asked.body(), body.as_bytes());
     assert_eq!(asked.changed_tools(), []);
+}
+
+/// Another name of a model changes nothing else, with and without tools.
+#[test]
+fn only_the_name_of_a_model_is_replaced() {
+    for tools in [r#"[{"type":"function","function":{"name":"now"}}]"#, "[]"] {
+        let body = |model: &str| {
+            format!(
+                r#"{{"messages":[{{"role":"developer","content":"Be brief."}},{{"role":"user","content":"Go.","x":1.50}}],"model":"{model}","tools":{tools},"temperature":0.50,"later":{{"b":1,"a":1e400}}}}"#
+            )
+        };
+        let sent = match ask(ClientApi::Chat, &body("fast")) {
+            Ask::Asked(asked) => asked.body().to_vec(),
+            Ask::Renamed(sent) => sent,
+            other => panic!("{other:?}"),
+        };
+        let sent = String::from_utf8(sent).unwrap();
+        let parts = |body: &str| {
+            let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(body).unwrap();
+            let fields = fields.into_iter();
+            fields
+                .map(|(name, value)| (name, value.get().to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let (mut sent, mut expected) = (parts(&sent), parts(&body("qwen")));
+        for fields in [&mut sent, &mut expected] {
+            // The known fields of a message come in a fixed order.
+            let messages: Value =
+                serde_json::from_str(&fields.remove("messages").unwrap()).unwrap();
+            fields.insert("messages".to_owned(), messages.to_string());
+        }
+        assert_eq!(sent, expected);
+    }
+    // Requests of other APIs are converted, with the role that every server knows.
+    let body = json!({"model": "fast", "tools": [{"type": "function", "name": "now"}],
+        "input": [{"role": "developer", "content": "Be brief."}]});
+    let asked = asked(ClientApi::Responses, &body);
+    let sent: Value = serde_json::from_slice(asked.body()).unwrap();
+    assert_eq!(
+        (&sent["model"], &sent["messages"][0]["role"]),
+        (&json!("qwen"), &json!("system"))
+    );
 }
 
 #[test]

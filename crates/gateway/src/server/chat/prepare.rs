@@ -12,8 +12,6 @@ use crate::server::Shared;
 use crate::server::request::overloaded;
 use crate::server::upstream::Connection;
 
-/// The longest name of a model that is reported, in bytes.
-pub(in crate::server) const MAX_MODEL: usize = 128;
 /// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
 const MAX_INLINE: usize = 256 << 10;
 
@@ -83,12 +81,11 @@ fn rejected(error: GatewayError) -> PreparedRequest {
 fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> PreparedRequest {
     let host = Host::new(caller, shared.process.fresh.seed(), now());
     let Prepared {
-        mut model,
+        model,
         is_streamed,
         ask,
     } = shared.adapter.prepare(api, &body, host);
     let upstream = shared.routes.for_model(&model).map(Arc::clone);
-    model.truncate(model.floor_char_boundary(MAX_MODEL));
     PreparedRequest {
         model,
         is_streamed,

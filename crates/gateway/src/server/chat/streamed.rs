@@ -178,17 +178,17 @@ type Head = Result<HeaderMap, GatewayError>;
 
 /// Responds with a stream once it has started. Errors before that have their own status.
 pub(super) async fn stream(run: Run) -> Response {
-    let path = run.guard.report.path;
+    let api = run.guard.api;
     let id = run.guard.report.request_id.clone();
     let (head, is_started) = oneshot::channel();
     let idle = run.shared.config.timeouts.idle;
     let body = ProducedBody::new(idle, |sender| fill(run, head, sender));
     match body.started(is_started).await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
-        Ok(Err(error)) => response::error(path, &error, &id),
+        Ok(Err(error)) => response::error(api, &error, &id),
         Err(_) => {
             let words = "the response could not be created";
-            response::error(path, &GatewayError::upstream(words), &id)
+            response::error(api, &GatewayError::upstream(words), &id)
         }
     }
 }

@@ -1,0 +1,123 @@
+//! The endpoints of the gateway: their paths, their methods and the format of their errors.
+
+use http::HeaderMap;
+
+use crate::api::ClientApi;
+
+/// The forwarded `POST` endpoints. None manages files, jobs or accounts, which the model server's key may allow.
+const FORWARDED: [&str; 11] = [
+    "/v1/audio/speech",
+    "/v1/audio/transcriptions",
+    "/v1/audio/translations",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/images/edits",
+    "/v1/images/generations",
+    "/v1/images/variations",
+    "/v1/moderations",
+    "/v1/rerank",
+    "/v1/score",
+];
+const MODELS: &str = "/v1/models";
+const MODEL: &str = "/v1/models/NAME";
+const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
+const MONITORING: [(&str, Endpoint); 3] = [
+    ("/health", Endpoint::Health),
+    ("/ready", Endpoint::Ready),
+    ("/metrics", Endpoint::Metrics),
+];
+/// The reported name of unknown paths, which could be anything, even a secret.
+const UNKNOWN: &str = "other";
+/// The header that only clients of Anthropic's API send.
+const ANTHROPIC_VERSION: &str = "anthropic-version";
+
+/// The purpose of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// A request of an API, whose reply may have calls.
+    Ask(ClientApi),
+    CountTokens,
+    /// The list of models.
+    Models,
+    /// One model.
+    Model,
+    /// A request that is forwarded to the model server, and its path.
+    Forwarded(&'static str),
+    Health,
+    Ready,
+    Metrics,
+    /// An unknown path or method, and the API to which it belongs.
+    Unknown(ClientApi),
+}
+
+impl Endpoint {
+    /// Returns the endpoint with this path.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let ask = ClientApi::of_path(path).map(Self::Ask);
+        let forwarded = || FORWARDED.into_iter().find(|known| *known == path);
+        let monitoring = || MONITORING.into_iter().find(|(known, _)| *known == path);
+        match path.strip_prefix(MODELS) {
+            Some("") => Some(Self::Models),
+            Some(name) if name.len() > 1 && name.starts_with('/') => Some(Self::Model),
+            _ if path == COUNT_TOKENS => Some(Self::CountTokens),
+            _ => ask
+                .or_else(|| forwarded().map(Self::Forwarded))
+                .or_else(|| monitoring().map(|(_, endpoint)| endpoint)),
+        }
+    }
+
+    /// Returns its methods, separated by commas.
+    pub(super) fn methods(self) -> &'static str {
+        match self {
+            Self::Ask(_) | Self::CountTokens | Self::Forwarded(_) => "POST",
+            Self::Models | Self::Model | Self::Health | Self::Ready | Self::Metrics => "GET,HEAD",
+            Self::Unknown(_) => "",
+        }
+    }
+
+    /// Returns the path for reports, with `NAME` instead of a model's name.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Ask(api) => api.path(),
+            Self::CountTokens => COUNT_TOKENS,
+            Self::Models => MODELS,
+            Self::Model => MODEL,
+            Self::Forwarded(path) => path,
+            Self::Health | Self::Ready | Self::Metrics | Self::Unknown(_) => UNKNOWN,
+        }
+    }
+
+    /// Returns the API in whose format errors are sent. Clients of both APIs use the same path for models.
+    pub(super) fn api(self, headers: &HeaderMap) -> ClientApi {
+        match self {
+            Self::Ask(api) | Self::Unknown(api) => api,
+            Self::CountTokens => ClientApi::Messages,
+            Self::Models | Self::Model if is_anthropic(headers) => ClientApi::Messages,
+            _ => ClientApi::Chat,
+        }
+    }
+
+    /// Returns an unknown endpoint. Its path decides on the API, otherwise the header of Anthropic's clients.
+    pub(super) fn unknown(path: &str, headers: &HeaderMap) -> Self {
+        let default = if is_anthropic(headers) {
+            ClientApi::Messages
+        } else {
+            ClientApi::Chat
+        };
+        Self::Unknown(ClientApi::above(path).unwrap_or(default))
+    }
+
+    /// Returns a description of all endpoints for error messages.
+    pub(super) fn list() -> String {
+        let asked = ClientApi::paths();
+        let forwarded = FORWARDED.join(", ");
+        format!(
+            "The gateway serves POST {asked}, {COUNT_TOKENS}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
+        )
+    }
+}
+
+/// Returns whether a client uses Anthropic's API.
+pub(super) fn is_anthropic(headers: &HeaderMap) -> bool {
+    headers.contains_key(ANTHROPIC_VERSION)
+}
