@@ -114,9 +114,13 @@ impl CodingAgent {
         );
 
         let seen = model.seen();
+        // All messages after the last reply of the model: Claude Code adds one after the task.
         let last = |position: usize| {
             let request = seen.requests.get(position).expect(&output).json();
-            request["messages"].as_array().unwrap().last().unwrap()["content"].to_string()
+            let messages = request["messages"].as_array().unwrap().iter().rev();
+            let last = messages.take_while(|message| message["role"] != "assistant");
+            last.map(|message| message["content"].to_string())
+                .collect::<String>()
         };
         assert_eq!(
             fs::read_to_string(&greeting).unwrap(),
