@@ -188,11 +188,11 @@ const PROMISES: &[Promise] = &[
     },
     Promise {
         sentence: "For 100,000 random replies and 100,000 random conversations, a client of the gateway gets the \
-                   calls of the whole texts, and the model gets the calls that the client sends back; 100,000 random \
-                   servers and clients in memory get one end on time and no incomplete call, and leave nothing \
-                   behind",
+                   calls of the whole texts, and the model gets the calls that the client sends back; in each API, \
+                   100,000 random servers and clients in memory get one end on time and no incomplete call, and \
+                   leave nothing behind",
         environment: &[("GATEWAY_CASES", "100000")],
-        command: "cargo test --release --quiet --package plaincall-gateway --test tests replies::",
+        command: "cargo test --release --quiet --package plaincall-gateway --test tests replies:: every_api::",
         figure: &["test result"],
     },
     Promise {

@@ -40,7 +40,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 170 more: token counts. 10 more: the request for a repair round as its bytes.
     // 90 more: pointers into requests of every API.
     // 660 more: several model servers, their list of models, reloading.
-    ("gateway", 12_070),
+    ("gateway", 12_180),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

@@ -19,7 +19,9 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{Bound, CallError, CallHeader, ReplyItem, ReplyReader, Stop, ToolCall};
+use plaincall_call::{
+    Arguments, Bound, CallError, CallHeader, ReplyItem, ReplyReader, Stop, ToolCall,
+};
 use plaincall_syntax::{Code, Event, EventKind};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
@@ -353,6 +355,9 @@ impl<O: ResponseSink> Reply<O> {
                 finish_reason: choice.finish_reason.clone(),
                 ..ChunkChoice::default()
             }]),
+            id: completion.id.clone(),
+            created: completion.created.clone(),
+            model: completion.model.clone(),
             usage: completion.usage.clone(),
             ..ChatCompletionChunk::default()
         };
@@ -553,6 +558,12 @@ impl<O: ResponseSink> Reply<O> {
         index
     }
 
+    fn send_call(&mut self, name: &str, arguments: &Arguments) {
+        let index = self.begin_sent(name);
+        self.out.arguments(index, &arguments.to_value().to_string());
+        self.out.end_call();
+    }
+
     fn end_call(&mut self, call: Arc<ToolCall>, bound: Result<Bound, CallError>) -> Option<Before> {
         self.round.text.edge();
         let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
@@ -568,12 +579,11 @@ impl<O: ResponseSink> Reply<O> {
                     let end = unreadable_call::ending(&self.plan.secret, id, &call.name, &reason);
                     self.out.arguments(self.sent - 1, &end);
                 }
+                self.out.end_call();
                 is_closed
             }
             (Opened::Held, Ok(bound)) => {
-                let index = self.begin_sent(&call.name);
-                self.out
-                    .arguments(index, &bound.arguments.to_value().to_string());
+                self.send_call(&call.name, &bound.arguments);
                 self.content = String::new();
                 true
             }
@@ -696,43 +706,5 @@ impl<O: ResponseSink> Reply<O> {
             other => other,
         });
         self.settled = Some(Next::Done);
-    }
-
-    /// Starts a repair round, or fails if the limit is reached.
-    fn repair(&mut self, reason: RepairReason) {
-        self.counts.missing_calls += u64::from(reason.is_missing);
-        let is_allowed = reason.can_be_asked && self.may_ask_again();
-        self.settled = Some(match &self.round.written {
-            Some(written) if is_allowed => Next::Repair(RepairRound::new(written, reason.text)),
-            _ => Next::Failed(reason.error),
-        });
-    }
-
-    /// Sends the text of a repair round without a call, except what has been sent already.
-    fn send_answer(&mut self) {
-        let answer = std::mem::take(&mut self.round.answer);
-        let sent = self.content.trim();
-        if let Some(rest) = answer
-            .trim_start()
-            .strip_prefix(sent)
-            .filter(|_| !sent.is_empty())
-        {
-            let rest = if self.content.ends_with('\n') {
-                rest.trim_start_matches(['\r', '\n'])
-            } else {
-                rest
-            };
-            if !rest.trim().is_empty() {
-                self.out.content(rest);
-            }
-        } else if !answer.is_empty() {
-            // Markers never span lines.
-            let needs_line = !self.content.is_empty() && !self.content.ends_with('\n');
-            self.out.content(&if needs_line {
-                ["\n", &answer].concat()
-            } else {
-                answer
-            });
-        }
     }
 }

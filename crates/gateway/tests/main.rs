@@ -2,6 +2,8 @@
 
 use plaincall_gateway::ModelSettings;
 
+mod apis;
+mod every_api;
 mod invalid_calls;
 mod messages;
 mod native;

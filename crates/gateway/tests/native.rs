@@ -6,7 +6,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-mod model;
+pub(crate) mod model;
 mod other_apis;
 mod rescued;
 mod served;

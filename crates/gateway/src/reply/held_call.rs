@@ -1,4 +1,4 @@
-//! Holds back the last call, because its id may still get a mark.
+//! Holds back the last call, because its id may still get a mark, or the texts inside a call.
 
 use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, ToolCall, Usage};
 
@@ -7,12 +7,18 @@ use crate::api::encoder::ResponseSink;
 /// The longest text that is held back behind a call, in bytes. A longer one is sent, and the call before it gets no mark.
 const MAX_TEXT: usize = 4 << 10;
 
+/// The longest texts that wait for the end of a call, in bytes. The rest is dropped.
+const MAX_WAITING: usize = 1 << 20;
+
 /// Passes a reply on. If it holds calls, a call and the texts behind it are sent when the next call begins or the reply ends.
+/// Otherwise, texts that arrive inside a call wait for its end if the API has one thing after another.
 #[derive(Debug)]
 pub(super) struct HeldCall<O> {
     pub(super) out: O,
     holds_calls: bool,
     held: Option<Held>,
+    /// The texts that have arrived inside the open call.
+    waiting: Option<Texts>,
 }
 
 #[derive(Debug)]
@@ -22,7 +28,12 @@ struct Held {
     name: String,
     arguments: String,
     /// The texts behind the call, which are not empty.
-    texts: Vec<(Kind, String)>,
+    texts: Texts,
+}
+
+#[derive(Debug, Default)]
+struct Texts {
+    list: Vec<(Kind, String)>,
     length: usize,
 }
 
@@ -33,12 +44,28 @@ enum Kind {
     Refusal,
 }
 
+impl Texts {
+    /// Adds a text, unless the sum would exceed this limit.
+    fn add(&mut self, kind: Kind, text: &str, most: usize) -> bool {
+        if self.length + text.len() > most {
+            return false;
+        }
+        self.length += text.len();
+        match self.list.last_mut() {
+            Some((last, before)) if *last == kind => before.push_str(text),
+            _ => self.list.push((kind, text.to_owned())),
+        }
+        true
+    }
+}
+
 impl<O: ResponseSink> HeldCall<O> {
     pub(super) fn new(out: O, holds_calls: bool) -> Self {
         Self {
             out,
             holds_calls,
             held: None,
+            waiting: None,
         }
     }
 
@@ -61,7 +88,18 @@ impl<O: ResponseSink> HeldCall<O> {
         };
         self.out.call(held.index, &held.id, &held.name);
         self.out.arguments(held.index, &held.arguments);
-        for (kind, text) in held.texts {
+        self.send_all(held.texts);
+    }
+
+    /// The arguments of the call that began last are complete.
+    pub(super) fn end_call(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            self.send_all(waiting);
+        }
+    }
+
+    fn send_all(&mut self, texts: Texts) {
+        for (kind, text) in texts.list {
             self.send(kind, &text);
         }
     }
@@ -75,18 +113,17 @@ impl<O: ResponseSink> HeldCall<O> {
     }
 
     fn text(&mut self, kind: Kind, text: &str) {
-        let Some(held) = &mut self.held else {
-            return self.send(kind, text);
-        };
-        held.length += text.len();
-        if held.length > MAX_TEXT {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.add(kind, text, MAX_WAITING);
+            return;
+        }
+        if let Some(held) = &mut self.held {
+            if held.texts.add(kind, text, MAX_TEXT) {
+                return;
+            }
             self.release();
-            return self.send(kind, text);
         }
-        match held.texts.last_mut() {
-            Some((last, held)) if *last == kind => held.push_str(text),
-            _ => held.texts.push((kind, text.to_owned())),
-        }
+        self.send(kind, text);
     }
 }
 
@@ -114,6 +151,7 @@ impl<O: ResponseSink> ResponseSink for HeldCall<O> {
     fn call(&mut self, index: u64, id: &str, name: &str) {
         self.release();
         if !self.holds_calls {
+            self.waiting = (!self.out.can_interleave()).then(Texts::default);
             return self.out.call(index, id, name);
         }
         self.held = Some(Held {
@@ -121,8 +159,7 @@ impl<O: ResponseSink> ResponseSink for HeldCall<O> {
             id: id.to_owned(),
             name: name.to_owned(),
             arguments: String::new(),
-            texts: Vec::new(),
-            length: 0,
+            texts: Texts::default(),
         });
     }
 

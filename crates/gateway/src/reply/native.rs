@@ -128,9 +128,7 @@ impl<O: ResponseSink> Reply<O> {
                     self.native.blank.clear();
                     self.native.is_at_edge = true;
                     for call in calls {
-                        let index = self.begin_sent(&call.name);
-                        let arguments = call.arguments.to_value().to_string();
-                        self.out.arguments(index, &arguments);
+                        self.send_call(&call.name, &call.arguments);
                         self.counts.calls += 1;
                         self.counts.rescued_calls += 1;
                     }

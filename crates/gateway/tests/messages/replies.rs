@@ -1,16 +1,11 @@
 //! Replies, streamed and complete.
 
 use plaincall_gateway::ModelSettings;
-use plaincall_gateway::translation::ClientApi;
-use plaincall_syntax::Dialect;
-use plaincall_testkit::arbitrary_texts::Random;
-use plaincall_testkit::cases::cases;
 use serde_json::{Value, json};
 
-use crate::messages::model::{ask, complete, fed, request, round, streamed};
-use crate::messages::strict::{Message, read_stream};
-use crate::replies::chunks::reply;
-use crate::replies::model::{Stream, plan, recorded, streaming};
+use crate::messages::model::{complete, round, streamed};
+use crate::messages::strict::Message;
+use crate::replies::model::Stream;
 use crate::replies::table::{ADD, WRONG};
 
 const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
@@ -217,99 +212,4 @@ fn usage_and_stop_sequences() {
         ("stop_sequence".to_owned(), Some("END".to_owned()))
     );
     assert_eq!(stopped("<|im_end|>"), ("end_turn".to_owned(), None));
-}
-
-/// The events do not depend on how the model server's stream is split.
-#[test]
-fn streams_split_at_every_byte() {
-    let text = format!("<think>Hm.</think>I \u{1F6E0} add.\n{ADD}{NOW}");
-    let (begin, end) = text.split_at(text.len() / 2);
-    let stream = Stream::new()
-        .texts([begin, end])
-        .finish("stop")
-        .usage(9)
-        .done()
-        .0;
-    let body = request(&json!({"thinking": {"type": "adaptive"}}));
-    let sent = |first: usize, size: usize| {
-        let mut asked = ask(ClientApi::Messages.path(), &body, &ModelSettings::default()).unwrap();
-        let _ = asked.feed(&stream[..first]);
-        let mut bytes = asked.take();
-        let (mut rest, _) = fed(&mut asked, &[stream[first..].to_vec()], true, size);
-        bytes.append(&mut rest);
-        bytes
-    };
-    let whole = sent(0, usize::MAX);
-    assert_eq!(read_stream(&whole).calls().len(), 2);
-    assert_eq!(sent(0, 1), whole);
-    for first in 0..stream.len() {
-        assert_eq!(sent(first, usize::MAX), whole, "split at {first}");
-    }
-}
-
-/// The same reply has the same calls and texts in this API and in chat completions.
-#[test]
-fn random_replies_are_those_of_chat() {
-    for settings in [ModelSettings::default(), streaming()] {
-        let plan = plan(&json!({}), &settings);
-        for seed in cases("GATEWAY", 60) {
-            let mut random = Random::new(seed);
-            let text = reply(&mut random, seed % 2 == 0);
-            let reason = if random.one_in(3) { "length" } else { "stop" };
-            let chat = recorded(&plan, &[&text], reason).recorded;
-            let message = streamed(
-                &json!({"thinking": {"type": "enabled"}}),
-                &settings,
-                &vec![round(&text, reason); 4],
-            );
-            assert_eq!(message.text("text"), chat.content, "seed {seed}: {text:?}");
-            assert_eq!(
-                message.text("thinking"),
-                chat.reasoning,
-                "seed {seed}: {text:?}"
-            );
-            assert_eq!(
-                message.error.map(|(_, text)| text),
-                chat.error,
-                "seed {seed}: {text:?}"
-            );
-            let calls = chat
-                .calls
-                .into_iter()
-                .map(|call| (call.name, call.arguments.trim_end().to_owned()));
-            let calls: Vec<_> = calls.collect();
-            let sent = streamed(&json!({}), &settings, &vec![round(&text, reason); 4]).calls();
-            assert_eq!(sent, calls, "seed {seed}: {text:?}");
-            if settings == ModelSettings::default() {
-                let complete = complete(&json!({}), &settings, &[&*text; 4], reason);
-                let readable = calls.iter().map(|(name, input)| {
-                    let input: Value = serde_json::from_str(input).unwrap();
-                    (name.clone(), input.to_string())
-                });
-                assert!(
-                    complete.error.is_some() || complete.calls() == readable.collect::<Vec<_>>()
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn both_syntaxes_give_equal_calls() {
-    let emoji = crate::settings(|settings| settings.dialect = Dialect::emoji());
-    let block = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:b\n7\n!!!GADGET_END\n!!!GADGET_START:now\n!!!GADGET_END\n";
-    let bracket = "\u{1F6E0}\u{FE0F}[add 5 7]\u{1F6E0}\u{FE0F}[/end]\n\u{1F6E0}\u{FE0F}[now]\u{1F6E0}\u{FE0F}[/end]\n";
-    let sent = |settings: &ModelSettings, text: &str| {
-        let message = streamed(&json!({}), settings, &[round(text, "stop")]);
-        let whole = complete(&json!({}), settings, &[text], "stop");
-        assert_eq!(message.calls(), whole.calls());
-        let plan = plan(&json!({}), settings);
-        let chat = recorded(&plan, &[text], "stop").recorded.calls;
-        let chat = chat.into_iter().map(|call| (call.name, call.arguments));
-        assert_eq!(message.calls(), chat.collect::<Vec<_>>());
-        message.calls()
-    };
-    let calls = sent(&ModelSettings::default(), block);
-    assert_eq!(calls.len(), 2);
-    assert_eq!(sent(&emoji, bracket), calls);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use plaincall_testkit::strict_client::{Recorded, RecordedCall};
 use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
 
@@ -40,6 +41,35 @@ impl Message {
                 )
             })
             .collect()
+    }
+
+    /// Returns the message in the form of an assembled chat completion.
+    pub(crate) fn recorded(self) -> Recorded {
+        let calls = self.blocks.iter();
+        let calls = calls
+            .filter(|block| block["type"] == "tool_use")
+            .map(|call| {
+                let text = |field: &str| call[field].as_str().unwrap().to_owned();
+                RecordedCall {
+                    id: text("id"),
+                    name: text("name"),
+                    arguments: text("input"),
+                }
+            });
+        let reason = self.stop_reason.as_deref().map(|reason| match reason {
+            "tool_use" => "tool_calls",
+            "max_tokens" | "model_context_window_exceeded" => "length",
+            "refusal" => "content_filter",
+            _ => "stop",
+        });
+        Recorded {
+            content: self.text("text"),
+            reasoning: self.text("thinking"),
+            calls: calls.collect(),
+            finish_reason: reason.map(str::to_owned),
+            usage: Some(self.usage).filter(|usage| !usage.is_null()),
+            error: self.error.map(|(_, message)| message),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! For any behavior of model server and client, each reply ends once and on time, and nothing is left.
+//! For any behavior of model server and client, each reply ends once and on time in each API, and nothing is left.
 //!
 //! The whole gateway runs in memory. Its output is compared with the output of the pure core for everything that the
 //! server sent.
@@ -8,22 +8,22 @@ use std::time::Duration;
 use http::Request;
 use plaincall_call::Stop;
 use plaincall_gateway::Body;
-use plaincall_gateway::translation::{
-    CompleteResponse, Exchange, Flow, Next, Reply, ReplyPlan, StreamedResponse,
-};
+use plaincall_gateway::translation::{Adapter, AskEnd, Asked, ClientApi, Flow};
 use plaincall_gateway::{Counts, GatewayError, ModelSettings, Secret};
+use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
-use plaincall_testkit::strict_client::{Recorded, read_answer};
-use plaincall_wire::openai::{ChatCompletion, ErrorObject};
+use plaincall_testkit::strict_client::Recorded;
+use plaincall_wire::openai::ErrorObject;
 use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
+use crate::apis::{ALL, asked, check_error, read_complete, read_stream, request};
 use crate::replies::chunks::without_ids;
 use crate::replies::expected;
 use crate::replies::memory::{Client, Played, TestGateway};
-use crate::replies::model::{plan, request, streaming, tool_set};
+use crate::replies::model::{plan, streaming, tool_set};
 
 const LIMITS: Limits = Limits::new().line(64 << 10).event(64 << 10);
 /// More than the body of any error, less than a giant line.
@@ -36,6 +36,8 @@ const ERROR_TIME: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(7);
 /// The time limit for data after the end of a reply.
 const LATE: Duration = Duration::from_secs(5);
+/// The most bytes of a forwarded answer that are held until more arrives.
+const HELD: usize = 300;
 /// The tolerance for times: the clock counts milliseconds, and each wait may take one more.
 const ABOUT: Duration = Duration::from_millis(50);
 
@@ -142,9 +144,9 @@ impl Arrived {
     }
 }
 
-/// The expected result of a streamed answer.
+/// The expected result of an answer.
 struct Expected {
-    recorded: Recorded,
+    bytes: Vec<u8>,
     counts: Counts,
     /// The status of an error, its time, and whether the status can still be sent.
     failed: Option<(u16, Duration, bool)>,
@@ -156,7 +158,7 @@ struct Expected {
 }
 
 /// The data after the end of a reply for which the gateway waits.
-fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
+fn in_time(pieces: &[(Duration, Vec<u8>)], asked: &mut Asked) -> InTime {
     let mut found = InTime::default();
     let mut until = Duration::MAX;
     for (at, bytes) in pieces {
@@ -166,7 +168,7 @@ fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
             break;
         }
         found.taken.extend_from_slice(bytes);
-        match exchange.feed(bytes) {
+        match asked.feed(bytes) {
             Flow::Continue => {}
             Flow::UsageOnly => until = until.min(*at + LATE),
             _ => {
@@ -189,53 +191,52 @@ struct InTime {
     is_close: bool,
 }
 
-/// Returns the core's output for these answers: for each piece, or for all of them at once.
-fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -> Expected {
-    let answer = StreamedResponse::new("chatcmpl-0", 1, plan.includes_usage());
-    let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
-    let mut exchange = Exchange::new(reply, LIMITS);
+/// Returns the core's output for these answers, streamed as they arrive, or each at once.
+fn expect(case: &Case, adapter: &Adapter, at_once: Option<&[Vec<u8>]>) -> Expected {
+    let mut asked = asked(adapter, case.api, &case.body());
     let mut time = Duration::ZERO;
     let mut bodies = Vec::new();
     let mut is_close = false;
     for rounds in 1.. {
-        let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
+        let arrived = arrive(&case.scripts[rounds.min(case.scripts.len()) - 1]);
+        let is_whole = arrived.is_json || !case.is_streamed;
         let mut taken = arrived.time;
         let mut body = Vec::new();
-        let next = if let Some(failure) = arrived.refused {
-            exchange.end(Some(failure))
-        } else if arrived.is_json {
-            let read = |body: &Vec<u8>, exchange: &mut Exchange| {
-                let completion: ChatCompletion<'_> = plaincall_wire::read(body).ok()?;
-                Some(exchange.whole(completion))
-            };
-            let next = match arrived.whole() {
-                Ok(body) => read(&body, &mut exchange),
-                Err(failure) => Some(exchange.end(Some(failure))),
-            };
-            next.unwrap_or_else(|| exchange.end(Some(failure(502))))
+        let end = if let Some(failure) = arrived.refused {
+            asked.end(Some(failure))
+        } else if is_whole {
+            asked.begin_answer(false);
+            match arrived.whole() {
+                Ok(body) => {
+                    let _ = asked.feed(&body);
+                    asked.end(None)
+                }
+                Err(failure) => asked.end(Some(failure)),
+            }
         } else {
+            asked.begin_answer(true);
             let pieces = match at_once {
                 Some(bodies) => vec![(arrived.time, bodies[rounds - 1].clone())],
                 None => arrived.pieces,
             };
-            let found = in_time(&pieces, &mut exchange);
+            let found = in_time(&pieces, &mut asked);
             is_close |= found.is_close;
             taken = found.over.unwrap_or(arrived.time.min(found.until));
             body = found.taken;
             let broken = arrived.broken.filter(|_| found.over.is_none());
-            exchange.end(broken)
+            asked.end(broken)
         };
         time += taken;
         bodies.push(body);
-        let failed = match next {
-            Next::Repair(_) => continue,
-            Next::Done => None,
-            Next::Failed(error) => Some((error.status, time, !exchange.has_begun())),
-            _ => unreachable!("there are no other steps"),
+        let failed = match end {
+            AskEnd::Again => continue,
+            AskEnd::Done => None,
+            AskEnd::Refused(error) => Some((error.status, time, !asked.has_begun())),
+            _ => unreachable!("there are no other ends"),
         };
         return Expected {
-            recorded: without_ids(read_answer(&exchange.take(), plan.includes_usage())),
-            counts: exchange.counts(),
+            bytes: asked.take(),
+            counts: asked.counts(),
             failed,
             rounds,
             taken: bodies,
@@ -243,45 +244,6 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
         };
     }
     unreachable!("there are not so many rounds")
-}
-
-/// Returns the expected result of an answer that is not streamed: its calls, or the status of an error.
-fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
-    let whole = CompleteResponse::new("chatcmpl-0", 1);
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
-    for rounds in 1.. {
-        let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
-        let body = arrived.whole();
-        let body = match (arrived.refused, body) {
-            (Some(failure), _) | (None, Err(failure)) => {
-                return (Err(failure.status), reply.counts(), rounds);
-            }
-            (None, Ok(body)) => body,
-        };
-        let Ok(completion) = plaincall_wire::read::<ChatCompletion<'_>>(&body) else {
-            return (Err(502), reply.counts(), rounds);
-        };
-        let next = reply.whole(&completion);
-        let counts = reply.counts();
-        let result = match next {
-            Next::Repair(_) => continue,
-            Next::Failed(error) => Err(error.status),
-            _ => {
-                let written = plaincall_wire::write(&reply.into_sink().into_completion(completion));
-                Ok(without_call_ids(serde_json::from_str(&written).unwrap()))
-            }
-        };
-        return (result, counts, rounds);
-    }
-    unreachable!("there are not so many rounds")
-}
-
-fn without_call_ids(mut answer: Value) -> Value {
-    let calls = answer["choices"][0]["message"]["tool_calls"].as_array_mut();
-    for call in calls.into_iter().flatten() {
-        call["id"] = Value::Null;
-    }
-    answer
 }
 
 /// Reads the text and the finish reason of a model server's stream, without the gateway's code.
@@ -321,6 +283,7 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
 
 /// One case: the request, the behavior of the server, the behavior of the client.
 struct Case {
+    api: ClientApi,
     is_streamed: bool,
     is_checked: bool,
     fields: Value,
@@ -330,7 +293,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, api: ClientApi) -> Self {
         let mut random = Random::new(seed);
         let is_streamed = !random.one_in(3);
         let mut fields = json!({"stream": is_streamed});
@@ -360,6 +323,7 @@ impl Case {
             _ => Client::Reads(Duration::ZERO),
         };
         Self {
+            api,
             is_streamed,
             is_checked,
             fields,
@@ -369,18 +333,30 @@ impl Case {
         }
     }
 
-    fn play(&self, gateway: &TestGateway) -> Played {
-        let mut body = request(&self.fields);
+    fn body(&self) -> Value {
+        let mut body = request(self.api, &self.fields);
         if !self.has_tools {
             body["tools"] = json!([]);
             body["tool_choice"] = Value::Null;
         }
-        let request = Request::post("/v1/chat/completions");
-        let request = request.body(Body::from(body.to_string())).unwrap();
+        body
+    }
+
+    fn play(&self, gateway: &TestGateway) -> Played {
+        let request = Request::post(self.api.path());
+        let request = request.body(Body::from(self.body().to_string())).unwrap();
         gateway.play(request, self.scripts.clone(), self.client)
     }
 
-    fn check(&self, played: &Played, plan: &ReplyPlan) {
+    fn includes_usage(&self) -> bool {
+        self.fields.get("stream_options").is_some()
+    }
+
+    fn read(&self, bytes: &[u8]) -> Recorded {
+        without_ids(read_stream(self.api, bytes, self.includes_usage()))
+    }
+
+    fn check(&self, played: &Played, adapter: &Adapter, dialect: &Dialect) {
         let Played { got, report, .. } = played;
         self.check_time(played);
         assert_eq!(report.is_streamed, self.is_streamed);
@@ -394,31 +370,25 @@ impl Case {
         assert_eq!(Some(report.status), got.status);
         if got.status != Some(200) {
             assert_eq!(got.end, Some(Ok(())));
-            let body: Value = serde_json::from_slice(&got.bytes).expect("the body of an error");
-            for field in ["message", "type", "param", "code"] {
-                assert!(body["error"].get(field).is_some(), "{body}");
-            }
+            check_error(self.api, &got.bytes);
             assert!(report.error.is_some());
         }
-        if !self.has_tools {
+        if !self.has_tools && self.api == ClientApi::Chat {
             assert!(!report.is_translated);
             return self.check_as_it_came(played);
         }
         assert!(report.is_translated);
-        if self.is_streamed {
-            self.check_streamed(played, plan);
-        } else {
-            let (answer, counts, rounds) = unstreamed(plan, &self.scripts);
-            assert_eq!(played.requests.len(), rounds);
-            assert_eq!(report.counts, counts);
-            match answer {
-                Err(status) => assert_eq!(got.status, Some(status)),
-                Ok(answer) => {
-                    let recorded = serde_json::from_slice(&got.bytes).unwrap();
-                    assert_eq!(without_call_ids(recorded), answer);
-                    assert_eq!(report.error, None);
-                }
-            }
+        let expected = expect(self, adapter, None);
+        assert_eq!(report.counts, expected.counts);
+        assert_eq!(played.requests.len(), expected.rounds);
+        assert_eq!(report.error.is_some(), expected.failed.is_some());
+        match expected.failed {
+            _ if self.is_streamed => self.check_streamed(played, &expected, adapter, dialect),
+            Some((status, ..)) => assert_eq!(got.status, Some(status)),
+            None => assert_eq!(
+                read_complete(self.api, &got.bytes),
+                read_complete(self.api, &expected.bytes)
+            ),
         }
     }
 
@@ -452,8 +422,12 @@ impl Case {
             return;
         }
         assert_eq!(played.got.status, Some(200));
-        assert_eq!(played.got.bytes, arrived.body());
+        let body = arrived.body();
         let is_broken = arrived.broken.is_some();
+        // Bytes that may begin the gateway's key or the name of a field are held. If the answer breaks there, they are dropped.
+        let held = if is_broken { HELD } else { 0 };
+        let missing = body.strip_prefix(&*played.got.bytes);
+        assert!(missing.is_some_and(|missing| missing.len() <= held));
         assert_eq!(
             played.got.end,
             Some(if is_broken { Err(()) } else { Ok(()) })
@@ -461,14 +435,18 @@ impl Case {
         assert_eq!(played.report.error.is_some(), is_broken);
     }
 
-    fn check_streamed(&self, played: &Played, plan: &ReplyPlan) {
-        let Played { got, report, .. } = played;
-        let expected = streamed(plan, &self.scripts, None);
-        let at_once = streamed(plan, &self.scripts, Some(&expected.taken));
-        assert_eq!(expected.recorded, at_once.recorded);
-        assert_eq!(report.counts, expected.counts);
-        assert_eq!(played.requests.len(), expected.rounds);
-        assert_eq!(report.error.is_some(), expected.failed.is_some());
+    fn check_streamed(
+        &self,
+        played: &Played,
+        expected: &Expected,
+        adapter: &Adapter,
+        dialect: &Dialect,
+    ) {
+        let got = &played.got;
+        let mut without_error = self.read(&expected.bytes);
+        let at_once = expect(self, adapter, Some(&expected.taken));
+        assert_eq!(self.read(&at_once.bytes), without_error);
+        without_error.error = None;
         if let Some((status, time, true)) = expected.failed {
             // After a keep-alive, the status 200 has been sent.
             if time + ABOUT < KEEP_ALIVE {
@@ -484,25 +462,25 @@ impl Case {
         assert_eq!(got.status, Some(200));
         assert_eq!(got.content_type, "text/event-stream");
         assert_eq!(got.end, Some(Ok(())));
-        let mut recorded = without_ids(read_answer(&got.bytes, plan.includes_usage()));
+        let mut recorded = self.read(&got.bytes);
         // Other tests cover messages about connections.
         let has_failed = recorded.error.take().is_some();
         assert_eq!(has_failed, expected.failed.is_some());
         let readable = recorded.clone();
-        let mut without_error = Recorded {
-            error: None,
-            ..expected.recorded
-        };
         if expected.is_close {
             // Only the usage arrives this late.
             (recorded.usage, without_error.usage) = (None, None);
         }
         assert_eq!(recorded, without_error);
-        self.check_calls(&readable, plan, expected.rounds);
+        self.check_calls(&readable, dialect, expected.rounds);
     }
 
     /// No call is readable that the model has not completed.
-    fn check_calls(&self, recorded: &Recorded, plan: &ReplyPlan, rounds: usize) {
+    fn check_calls(&self, recorded: &Recorded, dialect: &Dialect, rounds: usize) {
+        if !self.has_tools {
+            assert_eq!(recorded.calls, []);
+            return;
+        }
         let arrived = arrive(&self.scripts[rounds.min(self.scripts.len()) - 1]);
         if arrived.is_json || arrived.refused.is_some() {
             return;
@@ -512,7 +490,7 @@ impl Case {
             None | Some("length" | "content_filter") => Stop::Broken,
             Some(_) => Stop::Natural,
         };
-        let calls = expected::calls(&text, plan.dialect(), stop, tool_set());
+        let calls = expected::calls(&text, dialect, stop, tool_set());
         let calls: Vec<(String, String)> = calls.into_iter().flatten().collect();
         let is_auto = self
             .fields
@@ -561,16 +539,16 @@ fn each_reply_ends_once() {
         config.timeouts.idle = IDLE;
         config.timeouts.keep_alive = KEEP_ALIVE;
     });
-    for seed in cases("GATEWAY", 200) {
-        let case = Case::new(seed);
-        let settings = if case.is_checked {
-            ModelSettings::default()
-        } else {
-            streaming()
-        };
-        let plan = plan(&case.fields, &settings);
+    let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
+    let adapter = adapter.models(vec![("streaming".to_owned(), streaming())]);
+    let adapter = adapter.stream_limits(LIMITS);
+    let plan = plan(&json!({}), &ModelSettings::default());
+    for seed in cases("GATEWAY", 100) {
         let _playing = Playing::new("GATEWAY", seed);
-        let played = case.play(&gateway);
-        case.check(&played, &plan);
+        for api in ALL {
+            let case = Case::new(seed, api);
+            let played = case.play(&gateway);
+            case.check(&played, &adapter, plan.dialect());
+        }
     }
 }

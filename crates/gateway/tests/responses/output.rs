@@ -1,18 +1,12 @@
 //! Replies as responses, streamed and complete.
 
-use plaincall_call::Stop;
 use plaincall_gateway::translation::AskEnd;
 use plaincall_gateway::{GatewayError, ModelSettings};
-use plaincall_syntax::Dialect;
-use plaincall_testkit::arbitrary_texts::Random;
-use plaincall_testkit::cases::cases;
 use serde_json::{Value, json};
 
-use crate::replies::chunks::reply;
-use crate::replies::expected;
-use crate::replies::model::{Stream, recorded as chat_recorded, tool_set};
+use crate::replies::model::Stream;
 use crate::responses::model::{complete, play, request, stream, streamed};
-use crate::responses::strict_reader::{check_response, events, read_stream, recorded};
+use crate::responses::strict_reader::{check_response, read_stream, recorded};
 
 const CALLS: &str =
     "I add.\n!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:now\n!!!GADGET_END\n";
@@ -186,77 +180,4 @@ fn requests_without_tools() {
         None,
     );
     assert_eq!(recorded(&read_stream(&outcome.bytes)).content, text);
-}
-
-/// The events depend on neither the split of the server's stream nor the number of its pieces.
-#[test]
-fn a_stream_split_at_every_byte() {
-    let body = request(&json!({"stream": true}));
-    let settings = ModelSettings::default();
-    let stream = |text| {
-        Stream::new()
-            .texts([text])
-            .finish("stop")
-            .usage(10)
-            .done()
-            .0
-    };
-    let answers = [stream(INVALID), stream(CALLS)];
-    let whole = play(&body, &settings, &answers, usize::MAX, None);
-    read_stream(&whole.bytes);
-    for size in 1..answers[1].len() {
-        let split = play(&body, &settings, &answers, size, None);
-        assert_eq!(split.bytes, whole.bytes, "pieces of {size} bytes");
-    }
-    assert!(events(&whole.bytes).len() > 15);
-}
-
-/// The same reply has the same calls and texts as in chat, in both syntaxes.
-#[test]
-fn random_replies_as_in_chat() {
-    let mut calls = 0;
-    for seed in cases("GATEWAY", 40) {
-        let mut random = Random::new(seed);
-        let with_escapes = random.one_in(2);
-        let text = reply(&mut random, with_escapes);
-        for dialect in [Dialect::block(), Dialect::emoji()] {
-            for streams_arguments in [false, true] {
-                let settings = crate::settings(|settings| {
-                    if streams_arguments {
-                        settings.arguments = plaincall_gateway::ArgumentMode::Stream;
-                    }
-                    settings.dialect = dialect.clone();
-                });
-                for reason in ["stop", "length"] {
-                    let plan = crate::replies::model::plan(&json!({}), &settings);
-                    let chat = chat_recorded(&plan, &[&text], reason);
-                    let response = streamed(&json!({}), &settings, &[&*text; 4], reason);
-                    let mut here = recorded(&response);
-                    let mut chat = chat.recorded;
-                    for one in [&mut here, &mut chat] {
-                        for call in &mut one.calls {
-                            let trimmed = call.arguments.trim_end().to_owned();
-                            call.arguments = trimmed;
-                            call.id.clear();
-                        }
-                    }
-                    if chat.error.is_some() {
-                        chat.finish_reason = None;
-                    }
-                    assert_eq!(here, chat, "{text:?}");
-                    calls += here.calls.len();
-                    let stop = if reason == "stop" {
-                        Stop::Natural
-                    } else {
-                        Stop::Broken
-                    };
-                    if streams_arguments {
-                        let calls = expected::calls(&text, plan.dialect(), stop, tool_set());
-                        expected::check(&here, &calls, &text);
-                    }
-                }
-            }
-        }
-    }
-    assert!(calls > 100, "{calls}");
 }

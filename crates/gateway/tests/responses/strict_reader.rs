@@ -388,6 +388,7 @@ pub(crate) fn recorded(response: &Value) -> Recorded {
         _ => None,
     }
     .map(str::to_owned);
+    recorded.usage = response.get("usage").cloned();
     recorded.error = response["error"]["message"].as_str().map(str::to_owned);
     recorded
 }

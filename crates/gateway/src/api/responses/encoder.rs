@@ -1,8 +1,9 @@
 //! A reply as a response, streamed or complete.
 
 use plaincall_wire::Json;
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField};
-use plaincall_wire::openai::{Usage as ChatUsage, is_length_limited};
+use plaincall_wire::openai::{
+    ChatCompletionChunk, ReasoningField, Usage as ChatUsage, is_length_limited,
+};
 use plaincall_wire::openai_responses::{Item, Response, ResponseEvent, Usage};
 use serde_json::{Value, json};
 
@@ -37,12 +38,6 @@ impl ResponsesEncoder {
             incomplete: None,
             usage: None,
             notes,
-        }
-    }
-
-    fn model(&mut self, name: Option<&str>) {
-        if let Some(name) = model_name(name) {
-            name.clone_into(&mut self.notes.model);
         }
     }
 
@@ -100,7 +95,9 @@ impl ResponseSink for ResponsesEncoder {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
         if !self.has_begun && (names_answer || !chunk.choices().is_empty()) {
-            self.model(chunk.model.as_deref());
+            if let Some(name) = model_name(chunk.model.as_deref()) {
+                name.clone_into(&mut self.notes.model);
+            }
             self.ensure_begun();
         }
     }
@@ -155,10 +152,6 @@ impl Encoder for ResponsesEncoder {
 
     fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.events.bytes)
-    }
-
-    fn answer(&mut self, completion: ChatCompletion<'_>) {
-        self.model(completion.model.as_deref());
     }
 
     fn done(&mut self) {
