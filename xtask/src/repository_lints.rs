@@ -28,7 +28,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 50 more: the models of named agents, and the agent of a session. 10 more: why a call was approved.
     // 10 more: `--mode`. 420 more: agents as tools of others, with shared tools.
     // 150 more: model servers of `serve`, and SIGHUP.
-    ("cli", 20_470),
+    // 70 more: limits of client keys in files.
+    ("cli", 20_540),
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
     // 80 more: model servers of `serve`.
@@ -40,7 +41,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 170 more: token counts. 10 more: the request for a repair round as its bytes.
     // 90 more: pointers into requests of every API.
     // 660 more: several model servers, their list of models, reloading.
-    ("gateway", 12_180),
+    // 400 more: limits of client keys, one type for endpoints, requests in transit at shutdown.
+    ("gateway", 12_580),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

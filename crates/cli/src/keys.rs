@@ -6,12 +6,16 @@ use std::fs;
 use std::path::Path;
 
 use plaincall_gateway::Secret;
+use plaincall_gateway::server::KeyLimits;
 
 use crate::environment::Environment;
 use crate::status::Failure;
 
 /// The minimum length of a secret, in bytes: 128 bits if they are random.
 const MIN_SECRET: usize = 16;
+
+/// The highest limit of a key.
+pub(crate) const MAX_LIMIT: u32 = 1_000_000;
 
 /// Text with keys or a secret.
 pub(crate) struct Source {
@@ -67,14 +71,43 @@ impl Source {
         Ok(Secret::new(secret))
     }
 
-    /// Returns the keys: one per line in a file, separated by commas or line breaks in a variable.
-    pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
-        let is_end = |character| character == '\n' || (character == ',' && !self.is_file);
-        let keys = self.text.split(is_end).map(str::trim);
-        let keys = keys.filter(|key| !key.is_empty()).map(str::to_owned);
-        let keys: Vec<String> = keys.collect();
-        let found = (!keys.is_empty()).then_some(keys);
-        found.ok_or_else(|| self.empty("key"))
+    /// Returns the keys and their limits: one per line in a file, separated by commas or line breaks in a variable. `limits` are
+    /// those of keys without their own.
+    pub(crate) fn keys(&self, limits: KeyLimits) -> Result<Vec<(String, KeyLimits)>, Failure> {
+        let is_end = |character| character == ',' && !self.is_file;
+        let mut keys = Vec::new();
+        for (number, line) in (1..).zip(self.text.split('\n')) {
+            let mut column = 1;
+            for entry in line.split(is_end) {
+                let mut key: Option<(String, KeyLimits)> = None;
+                let mut given = Vec::new();
+                for word in entry.split(char::is_whitespace) {
+                    match &mut key {
+                        _ if word.is_empty() => {}
+                        None => key = Some((word.to_owned(), limits)),
+                        Some((_, limits)) => {
+                            let name = set_limit(limits, word);
+                            let name = name.filter(|name| !given.contains(name));
+                            // The word may be part of a key, so it is not quoted.
+                            let name = name.ok_or_else(|| {
+                                Failure::Usage(format!(
+                                    "{}:{number}:{column}: expected `requests=N` or `rate=N` after the key, each at most once, with N from 1 to {MAX_LIMIT}",
+                                    self.name
+                                ))
+                            })?;
+                            given.push(name);
+                        }
+                    }
+                    // One separator follows each word.
+                    column += word.chars().count() + 1;
+                }
+                keys.extend(key);
+            }
+        }
+        if keys.is_empty() {
+            return Err(self.empty("key"));
+        }
+        Ok(keys)
     }
 
     fn empty(&self, what: &str) -> Failure {
@@ -86,4 +119,17 @@ impl Source {
         };
         Failure::Usage(format!("{name} has no {what}; add one, or {instead}"))
     }
+}
+
+/// Sets a limit from `requests=N` or `rate=N`, and returns its name.
+fn set_limit<'w>(limits: &mut KeyLimits, word: &'w str) -> Option<&'w str> {
+    let (name, number) = word.split_once('=')?;
+    let limit = match name {
+        "requests" => &mut limits.concurrent,
+        "rate" => &mut limits.per_minute,
+        _ => return None,
+    };
+    let number = number.parse().ok();
+    *limit = Some(number.filter(|number| (1..=MAX_LIMIT).contains(number))?);
+    Some(name)
 }

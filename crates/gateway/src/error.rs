@@ -9,13 +9,14 @@ use plaincall_wire::openai::ErrorObject;
 
 /// The error types of the gateway itself. All others are reported as `upstream_error`.
 #[cfg(feature = "server")]
-const ERROR_TYPES: [&str; 7] = [
+const ERROR_TYPES: [&str; 8] = [
     "authentication_error",
     "gateway_error",
     "invalid_request_error",
     "model_error",
     "overloaded_error",
     "permission_error",
+    "rate_limit_error",
     "timeout_error",
 ];
 

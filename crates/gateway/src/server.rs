@@ -13,6 +13,7 @@ mod endpoint;
 mod filtered_body;
 mod forward;
 mod forwarded_headers;
+mod key_limits;
 mod local;
 mod metrics;
 mod models;
@@ -52,6 +53,7 @@ pub use crate::server::body::Body;
 use crate::server::body::{BoxError, Response};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 use crate::server::endpoint::Endpoint;
+pub use crate::server::key_limits::KeyLimits;
 pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::metrics::Metrics;
 pub use crate::server::replay::Replay;
@@ -164,6 +166,8 @@ impl Gateway {
             models: config.models,
             other_models: config.other_models,
             keys: config.keys,
+            key_limits: config.key_limits,
+            limits_by_key: config.limits_by_key,
             ..before.config.clone()
         };
         config.check()?;
@@ -281,8 +285,9 @@ impl Shared {
         before: Option<&Self>,
     ) -> Result<Self, ConfigError> {
         let routes = before.map(|before| &before.routes);
+        let keys = before.map(|before| &before.keys);
         Ok(Self {
-            keys: Keys::new(&config.keys, &config.origins, process.fresh.seed()),
+            keys: Keys::new(&config, keys, process.fresh.seed()),
             routes: Routes::new(&config, &process.is_stopped, routes)?,
             adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
                 .models(config.models.clone())
@@ -330,7 +335,8 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
         Endpoint::Ready => response::text(200, "ready\n"),
         Endpoint::Metrics => {
             let metrics = &shared.process.metrics;
-            response::metrics(&metrics.text(shared.active(), &shared.routes.counts()))
+            let keys = shared.keys.uses();
+            response::metrics(&metrics.text(shared.active(), &shared.routes.counts(), keys))
         }
         Endpoint::Health | Endpoint::Unknown(_) => response::text(200, "ok\n"),
     }

@@ -14,6 +14,7 @@ mod connections;
 mod draining;
 mod ends;
 mod instances;
+mod key_limits;
 mod origins;
 mod passing;
 mod preflight;

@@ -343,7 +343,9 @@ fn config(
             .map_err(|error| Failure::Runtime(format!("cannot get random numbers: {error}")))?,
     };
     let keys = source(&options.keys, CLIENT_KEYS)?;
-    let keys = keys.map(|source| source.keys()).transpose()?;
+    let key_limits = options.limits.key_limits();
+    let keys = keys.map(|source| source.keys(key_limits)).transpose()?;
+    let keys = keys.unwrap_or_default();
     let all = all_models(options)?;
     let mut config = GatewayConfig::new(upstream, secret);
     for (name, model) in &models {
@@ -364,7 +366,9 @@ fn config(
         (name, settings(&model.or_measured(&id)))
     });
     config.models = models.collect();
-    config.keys = keys.unwrap_or_default();
+    config.keys = keys.iter().map(|(key, _)| key.clone()).collect();
+    config.key_limits = key_limits;
+    config.limits_by_key = keys;
     config.allow_public_without_keys = options.open;
     config.other_models = settings(&all);
     config.origins.clone_from(&options.cors);

@@ -59,7 +59,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
 
 impl Serving {
     /// Reads notes up to one with these words, and returns them.
-    fn until_note(&mut self, words: &str) -> String {
+    pub(super) fn until_note(&mut self, words: &str) -> String {
         let mut notes = String::new();
         while !notes.contains(words) {
             assert!(self.notes.read_line(&mut notes).unwrap() > 0, "{notes}");
@@ -67,7 +67,7 @@ impl Serving {
         notes
     }
 
-    fn status(&self, key: &str, model: &str) -> (String, String) {
+    pub(super) fn status(&self, key: &str, model: &str) -> (String, String) {
         let headers = format!("authorization: Bearer {key}\r\n");
         let body = format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"a"}}]}}"#);
         answer(self.ask("POST /v1/chat/completions", &headers, &body))

@@ -109,8 +109,8 @@ pub struct Model {
     #[schemars(range(max = 20))]
     pub repair_rounds: Option<u32>,
 
-    /// Whether the server supports the role `developer`. Otherwise `plaincall serve` sends such messages as `system`. Only in
-    /// the file of `--models`.
+    /// Whether the server supports the role `developer`. Otherwise `plaincall serve` sends such messages as `system`, except in
+    /// chat completions requests that it forwards or handles in native mode. Only in the file of `--models`.
     pub developer_role: Option<bool>,
 }
 

@@ -12,6 +12,7 @@ use plaincall_wire::sse;
 use tokio::sync::Semaphore;
 
 use crate::key::Secret;
+use crate::server::key_limits::KeyLimits;
 use crate::server::origins;
 use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
@@ -38,6 +39,10 @@ pub struct GatewayConfig {
     pub secret: Secret,
     /// The keys of clients. If empty, clients need no key.
     pub keys: Vec<String>,
+    /// Limits of each key.
+    pub key_limits: KeyLimits,
+    /// Limits of single keys. They replace `key_limits`.
+    pub limits_by_key: Vec<(String, KeyLimits)>,
     /// Size and concurrency limits.
     pub limits: ServerLimits,
     /// Timeouts.
@@ -176,6 +181,8 @@ impl GatewayConfig {
             other_models: ModelSettings::default(),
             secret,
             keys: Vec::new(),
+            key_limits: KeyLimits::default(),
+            limits_by_key: Vec::new(),
             limits: ServerLimits::default(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),
@@ -224,6 +231,13 @@ impl GatewayConfig {
                     .to_owned(),
             );
         }
+        let by_key = self.limits_by_key.iter().map(|(_, limits)| *limits);
+        for limits in by_key.chain([self.key_limits]) {
+            limits.check().map_err(ConfigError)?;
+        }
+        if self.keys.is_empty() && self.key_limits != KeyLimits::default() {
+            return invalid("limits of client keys need client keys".to_owned());
+        }
         let limits = &self.limits;
         if !HEADS.contains(&limits.head) {
             let (head, least, most) = (limits.head, HEADS.start(), HEADS.end());
@@ -263,6 +277,12 @@ impl GatewayConfig {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn limits_for_key(&self, key: &str) -> KeyLimits {
+        let mut by_key = self.limits_by_key.iter();
+        let found = by_key.find(|(known, _)| known == key);
+        found.map_or(self.key_limits, |(_, limits)| *limits)
     }
 
     /// Returns the settings for a model.

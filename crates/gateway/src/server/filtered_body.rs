@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, BoxError, Response};
 use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
 use crate::server::produced_body::PIECE;
+use crate::server::request::RequestPermit;
 use crate::server::response;
 
 /// Removes the gateway's key from a response to a request of this API and filters its body ([`BodyFilter`]). The body holds the
@@ -23,7 +23,7 @@ pub(super) async fn filtered(
     api: ClientApi,
     mut response: Response,
     key: Option<&str>,
-    permit: Arc<OwnedSemaphorePermit>,
+    permit: Arc<RequestPermit>,
     request_id: &str,
 ) -> Response {
     let headers = response.headers_mut();
@@ -83,7 +83,7 @@ struct FilteredBody {
     is_finished: bool,
     /// The rest of the current piece.
     rest: Bytes,
-    _permit: Arc<OwnedSemaphorePermit>,
+    _permit: Arc<RequestPermit>,
 }
 
 impl HttpBody for FilteredBody {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::counts::Counts;
+use crate::server::key_limits::Uses;
 use crate::server::report::Report;
 use crate::server::upstream::UpstreamCounts;
 
@@ -106,6 +107,27 @@ fn write_servers(servers: &BTreeMap<&str, UpstreamCounts>, out: &mut String) {
     }
 }
 
+/// Writes the use of each client key, by its position.
+fn write_keys(keys: impl Iterator<Item = Uses>, out: &mut String) {
+    let keys: Vec<(usize, Uses)> = (1..).zip(keys).collect();
+    if keys.is_empty() {
+        return;
+    }
+    let active = keys.iter();
+    let active = active.map(|(key, uses)| (format!("{{key=\"{key}\"}}"), uses.active));
+    let help = "Requests in progress with a client key.";
+    write("key_requests_active", help, "gauge", active, out);
+    let limited = keys.iter().flat_map(|(key, uses)| {
+        let counts = [
+            ("concurrent", uses.over_concurrent),
+            ("rate", uses.over_rate),
+        ];
+        counts.map(|(limit, count)| (format!("{{key=\"{key}\",limit=\"{limit}\"}}"), count))
+    });
+    let help = "Requests rejected because of a limit of their client key.";
+    write("key_limited_requests_total", help, "counter", limited, out);
+}
+
 impl Metrics {
     // The sums stay usable after a panic in `add`.
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -126,11 +148,12 @@ impl Metrics {
         sums.whole.add(report.duration);
     }
 
-    /// Returns the metrics as text, with the number of active requests and the counters of model servers.
+    /// Returns the metrics as text, with the number of active requests, the counters of model servers and the use of keys.
     pub(in crate::server) fn text(
         &self,
         active: usize,
         servers: &BTreeMap<&str, UpstreamCounts>,
+        keys: impl Iterator<Item = Uses>,
     ) -> String {
         let retries: u64 = servers.values().map(|counts| counts.retries).sum();
         let sums = self.sums();
@@ -163,6 +186,7 @@ impl Metrics {
             write(&name, help, "counter", [("", count)], &mut out);
         }
         write_servers(servers, &mut out);
+        write_keys(keys, &mut out);
         let help = "Seconds until the first byte of a response.";
         sums.first_piece
             .write("time_to_first_byte_seconds", help, &mut out);

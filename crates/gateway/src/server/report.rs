@@ -14,6 +14,7 @@ use crate::server::Shared;
 use crate::server::auth::Caller;
 use crate::server::body_filter::{MIN_KEY, REDACTED};
 use crate::server::endpoint::Endpoint;
+use crate::server::request::RequestPermit;
 use crate::server::upstream::Connection;
 
 /// The report about a request, available when it has ended. Only [`contents`](Self::contents) quotes the conversation.
@@ -90,7 +91,7 @@ pub(super) struct RequestGuard {
     /// The client's key; empty if it has none.
     pub(super) caller: String,
     /// Counts towards the limit of concurrent requests until the response has been read.
-    pub(super) permit: Option<Arc<OwnedSemaphorePermit>>,
+    pub(super) permit: Option<Arc<RequestPermit>>,
     /// Counts the body towards the limit of all bodies until it is no longer needed.
     pub(super) body_permit: Option<OwnedSemaphorePermit>,
 }

@@ -17,6 +17,7 @@ use crate::server::body::{Body, Response};
 use crate::server::endpoint::Endpoint;
 use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
+use crate::server::key_limits::KeyPermit;
 use crate::server::report::RequestGuard;
 use crate::server::response::{ANTHROPIC_REQUEST_ID, REQUEST_ID};
 use crate::server::upstream::Connection;
@@ -31,6 +32,12 @@ const REQUEST_TIMEOUT: u16 = 408;
 
 /// A response, and the model server from which parts of it come.
 pub(super) type Handled = (Response, Option<Arc<Connection>>);
+
+/// Counts a request towards the limits, until it has ended.
+pub(super) struct RequestPermit {
+    _request: OwnedSemaphorePermit,
+    _key: Option<KeyPermit>,
+}
 
 pub(super) struct AcceptedRequest {
     pub(super) head: Parts,
@@ -86,12 +93,16 @@ async fn admit(
     check: fn(&Parts) -> Result<(), GatewayError>,
     body: &mut Body,
     guard: &mut RequestGuard,
-) -> Result<(Vec<u8>, Arc<OwnedSemaphorePermit>), GatewayError> {
+) -> Result<(Vec<u8>, Arc<RequestPermit>), GatewayError> {
     let caller = shared.keys.caller(&head.headers)?;
     guard.caller(&caller);
     check(head)?;
     let permit = Arc::clone(&shared.process.requests).try_acquire_owned();
     let permit = permit.map_err(|_| overloaded("too many concurrent requests: try again soon"))?;
+    let permit = RequestPermit {
+        _request: permit,
+        _key: caller.begin()?,
+    };
     let read = read_body(shared, body, &mut guard.body_permit);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
     let read = read.unwrap_or_else(|_| {

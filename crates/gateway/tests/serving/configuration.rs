@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plaincall_gateway::server::KeyLimits;
 use plaincall_gateway::{Gateway, GatewayConfig, ModelSettings, Secret, Upstream};
 use plaincall_syntax::Dialect;
 
@@ -43,6 +44,18 @@ fn invalid_configurations_are_rejected() {
         (
             &|config| config.keys = vec!["a b".to_owned()],
             "not allowed in a header",
+        ),
+        (
+            &|config| config.key_limits.per_minute = Some(1),
+            "need client keys",
+        ),
+        (
+            &|config| {
+                let mut limits = KeyLimits::default();
+                limits.concurrent = Some(0);
+                config.limits_by_key = vec![("a".to_owned(), limits)];
+            },
+            "must not be 0",
         ),
         (&|config| config.limits.head = 100, "100 bytes"),
         (

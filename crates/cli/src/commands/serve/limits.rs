@@ -3,7 +3,9 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use plaincall_config::{Size, Time, TimeOrZero};
-use plaincall_gateway::server::{ServerLimits, Timeouts};
+use plaincall_gateway::server::{KeyLimits, ServerLimits, Timeouts};
+
+use crate::keys::MAX_LIMIT;
 
 /// The size and number limits of the server.
 #[derive(Args, Clone, Debug)]
@@ -17,6 +19,15 @@ pub(crate) struct LimitOptions {
     /// accepted.
     #[arg(long, value_name = "N", default_value = "4096", value_parser = in_range(1, 1_000_000))]
     pub(super) max_requests: u32,
+
+    /// The maximum number of concurrent requests of each client key. Further requests get status 429. Default: no limit.
+    #[arg(long, value_name = "N", value_parser = in_range(1, MAX_LIMIT.into()))]
+    key_requests: Option<u32>,
+
+    /// The maximum number of requests of each client key per minute. A key can use them all at once, and regains them
+    /// evenly. Further requests get status 429. Default: no limit.
+    #[arg(long, value_name = "N", value_parser = in_range(1, MAX_LIMIT.into()))]
+    key_rate: Option<u32>,
 
     /// The maximum total size of the request bodies in memory. A body stays in memory until the model server has it or,
     /// if the reply may need repair, until the reply ends. Further requests get status 503.
@@ -83,6 +94,14 @@ impl LimitOptions {
         limits.concurrent = requests;
         limits.connections = requests.saturating_mul(2);
         limits.bodies = self.max_bodies.0;
+        limits
+    }
+
+    /// Returns the limits of client keys without their own.
+    pub(super) fn key_limits(&self) -> KeyLimits {
+        let mut limits = KeyLimits::default();
+        limits.concurrent = self.key_requests;
+        limits.per_minute = self.key_rate;
         limits
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct ServeOptions {
     pub(crate) log_contents: bool,
 
     /// A file with client keys, one per line. At least one is required.
+    ///
+    /// `requests=N` and `rate=N` after a key replace `--key-requests` and `--key-rate` for this key.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) keys: Option<PathBuf>,
 
