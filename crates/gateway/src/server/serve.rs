@@ -2,15 +2,17 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tower_service::Service as _;
 
@@ -19,6 +21,9 @@ use crate::server::socket::{Socket, Turns};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a new connection can take to send its first request before it is closed during shutdown.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 
 /// How long clients can read the final errors before their connections close.
 const FINAL_GRACE: Duration = Duration::from_secs(2);
@@ -40,28 +45,20 @@ pub(super) async fn serve(
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let free = Arc::new(Semaphore::new(config.limits.connections));
+    // The number of connections that have not sent a request yet.
+    let unused = Arc::new(watch::Sender::new(0));
     let accept = async || {
         let permit = Arc::clone(&free).acquire_owned().await;
         (listener.accept().await, permit)
     };
-    let mut shutdown = std::pin::pin!(shutdown);
-    loop {
-        let (accepted, permit) = tokio::select! {
-            accepted = accept() => accepted,
-            // Removes completed connections.
-            Some(_) = connections.join_next() => continue,
-            () = &mut shutdown => break,
-        };
-        let Ok((stream, _)) = accepted else {
-            // Too many open files, or a client that has disconnected already.
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
+    let add = |stream: TcpStream, permit| {
         let _ = stream.set_nodelay(true);
         let turns = Turns::default();
         let socket = Socket::new(stream, turns.clone(), &config.timeouts);
         let gateway = gateway.clone();
+        let first = Unused::new(&unused);
         let service = service_fn(move |request| {
+            first.end();
             let turn = turns.begin();
             let response = gateway.clone().call(request);
             async move {
@@ -76,14 +73,37 @@ pub(super) async fn serve(
             }
         });
         let watched = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
-        connections.spawn(async move {
+        async move {
             // An error ends only this connection.
             drop(watched.await);
             drop(permit);
-        });
+        }
+    };
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let (accepted, permit) = tokio::select! {
+            accepted = accept() => accepted,
+            // Removes completed connections.
+            Some(_) = connections.join_next() => continue,
+            () = &mut shutdown => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Too many open files, or a client that has disconnected already.
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        connections.spawn(add(stream, permit.ok()));
     }
-    drop(listener);
     gateway.drain();
+    // Their clients may have sent a request, and get an error if the listener closes before they are accepted.
+    for stream in queued(listener) {
+        connections.spawn(add(stream, None));
+    }
+    let mut first_requests = unused.subscribe();
+    let first_requests = first_requests.wait_for(|count| *count == 0);
+    // `GracefulShutdown` closes connections that have not sent a request yet.
+    let wait = FIRST_REQUEST.min(config.timeouts.drain);
+    let _ = tokio::time::timeout(wait, first_requests).await;
     let mut completed = std::pin::pin!(graceful.shutdown());
     let in_time = tokio::time::timeout(config.timeouts.drain, &mut completed).await;
     let mut incomplete = 0;
@@ -94,4 +114,55 @@ pub(super) async fn serve(
     }
     connections.shutdown().await;
     incomplete
+}
+
+/// Accepts the connections that are waiting, and closes the listener. No task runs in between, so hardly any connection can arrive
+/// between the last one and the end.
+fn queued(listener: TcpListener) -> Vec<TcpStream> {
+    let Ok(listener) = listener.into_std() else {
+        return Vec::new();
+    };
+    let mut streams = Vec::new();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => streams.push(stream),
+            // A client that has disconnected already.
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+            Err(_) => break,
+        }
+    }
+    drop(listener);
+    let streams = streams.into_iter().filter_map(|stream| {
+        stream.set_nonblocking(true).ok()?;
+        TcpStream::from_std(stream).ok()
+    });
+    streams.collect()
+}
+
+/// Counts a connection until its first request or its end.
+struct Unused {
+    count: Arc<watch::Sender<usize>>,
+    is_counted: AtomicBool,
+}
+
+impl Unused {
+    fn new(count: &Arc<watch::Sender<usize>>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self {
+            count: Arc::clone(count),
+            is_counted: AtomicBool::new(true),
+        }
+    }
+
+    fn end(&self) {
+        if self.is_counted.swap(false, Ordering::Relaxed) {
+            self.count.send_modify(|count| *count -= 1);
+        }
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        self.end();
+    }
 }

@@ -8,9 +8,10 @@ use plaincall_gateway::{ConfigError, Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
 use plaincall_testkit::strict_client::read_answer;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
-use crate::serving::test_gateway::{ADD, TestGateway, request};
+use crate::serving::test_gateway::{ADD, TestGateway, completion, request};
 
 /// A request without tools.
 fn plain(is_streamed: bool) -> Value {
@@ -33,6 +34,54 @@ async fn draining_completes_requests_and_is_visible() {
         read_answer(&response.bytes().await.unwrap(), false).content,
         "Yes."
     );
+}
+
+/// Connections that the listener has not accepted yet, and those without a request so far, are not closed.
+#[tokio::test]
+async fn requests_in_transit_are_answered() {
+    let pause = Duration::from_millis(300);
+    let mut scripts = vec![Script::stream(&["One", " two"], "stop").after(pause)];
+    scripts.extend(vec![Script::json(200, &completion("Yes.")); 4]);
+    let server = ModelServer::start(scripts).await;
+    // The first request has the only connection that is accepted.
+    let mut gateway = TestGateway::before(&server, |config| config.limits.connections = 1).await;
+    let running = gateway.post(&request(true)).await;
+    let body = request(false).to_string();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut clients = Vec::new();
+    for number in 0..4 {
+        let mut client = TcpStream::connect(gateway.address).await.unwrap();
+        // The others send their request after the listener has closed.
+        if number < 2 {
+            client
+                .write_all((head.clone() + &body).as_bytes())
+                .await
+                .unwrap();
+        }
+        clients.push(client);
+    }
+    gateway.stop();
+    while TcpStream::connect(gateway.address).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for client in &mut clients[2..] {
+        client
+            .write_all((head.clone() + &body).as_bytes())
+            .await
+            .unwrap();
+    }
+    for mut client in clients {
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+    }
+    let running = read_answer(&running.bytes().await.unwrap(), false);
+    assert_eq!(running.content, "One two");
+    assert_eq!(gateway.ended().await, 0);
 }
 
 #[tokio::test]
