@@ -19,6 +19,8 @@ const PYTHON: [&str; 4] = [
 ];
 /// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
 const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
+/// Agents that reject such calls.
+const AGENT_SDKS: [&str; 2] = ["openai_agents_agent.py", "pydantic_ai_agent.py"];
 const NODE: [&str; 4] = [
     "anthropic_client.mjs",
     "openai_client.mjs",
@@ -88,6 +90,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let python = |list, folder| python::install(&clients.join(list), &installed.join(folder));
     let openai = python("requirements.txt", "python")?.join("python");
     let agents = python("agents.txt", "agents")?.join("python");
+    let agent_sdks = python("agent_sdks.txt", "agent-sdks")?.join("python");
     let programs = [&NODE[..], &["task.mjs"]].concat();
     node::install("clients of Node", "ci", &clients, &programs, &installed)?;
 
@@ -96,6 +99,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         start("replies.jsonl", "checked")?,
         start("wrong.jsonl", "checked")?,
         start("wrong.jsonl", "stream")?,
+        start("repaired.jsonl", "checked")?,
     ];
     let with_final_call = [
         start("final_replies.jsonl", "checked")?,
@@ -118,6 +122,9 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     }
     for file in NODE {
         run(Path::new("node"), installed.join(file), &task)?;
+    }
+    for file in AGENT_SDKS {
+        run(&agent_sdks, clients.join(file), &task)?;
     }
     run(&agents, clients.join(AGENTS[0]), &task)?;
     run(&agents, clients.join(AGENTS[1]), &with_final_call)?;

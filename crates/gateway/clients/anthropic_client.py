@@ -4,7 +4,7 @@ from anthropic import Anthropic, BadRequestError
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong, unchecked = (address.removesuffix("/v1") for address in addresses())
+right, wrong, unchecked, _ = (address.removesuffix("/v1") for address in addresses())
 functions = [tool["function"] for tool in TOOLS]
 tools = [
     {

@@ -5,7 +5,7 @@ from langchain_openai import ChatOpenAI
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong, unchecked = addresses()
+right, wrong, unchecked, _ = addresses()
 
 
 def streamed(model, messages):

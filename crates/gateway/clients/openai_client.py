@@ -6,7 +6,7 @@ from openai import OpenAI
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong, unchecked = addresses()
+right, wrong, unchecked, _ = addresses()
 
 
 def whole(client, messages):

@@ -6,7 +6,7 @@ from openai import APIError, OpenAI
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong, unchecked = addresses()
+right, wrong, unchecked, _ = addresses()
 tools = [{"type": "function", "strict": False, **tool["function"]} for tool in TOOLS]
 
 

@@ -1,4 +1,4 @@
-// The task that every client does: two calls in one reply, their results, an answer.
+// The task that every client does: two calls in one reply, their results, an invalid call that is repaired, an answer.
 
 import assert from 'node:assert/strict';
 

@@ -1,4 +1,4 @@
-"""The task that every client does: two calls in one reply, their results, an answer."""
+"""The task that every client does: two calls in one reply, their results, an invalid call that is repaired, an answer."""
 
 import sys
 
@@ -21,7 +21,7 @@ TOOLS = [
 
 
 def addresses():
-    """Where valid calls are given, where an invalid one, and where that with streamed arguments."""
+    """The gateways with the whole task, with only an invalid call, with that and streamed arguments, and with calls as the repair."""
     return sys.argv[1:]
 
 
