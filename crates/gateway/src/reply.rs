@@ -306,7 +306,7 @@ impl<O: ResponseSink> Reply<O> {
     /// Returns whether the reply keeps untrusted texts of the request, to detect calls copied from them.
     #[cfg(feature = "server")]
     pub(crate) fn keeps_texts(&self) -> bool {
-        !self.plan.untrusted.is_empty()
+        self.plan.untrusted.iter().next().is_some()
     }
 
     #[cfg(feature = "server")]
@@ -639,7 +639,7 @@ impl<O: ResponseSink> Reply<O> {
                 return self.repair(reason);
             }
             Before::Invalid(call, invalid) => {
-                if self.plan.guard().mentions(&call.name).is_none() {
+                if !self.plan.may_be_copied(&call) {
                     let mark = InvalidCallMark::of(&call, &invalid);
                     self.out.mark(|id| mark.mark(&self.plan.secret, id));
                 }

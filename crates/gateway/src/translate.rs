@@ -185,7 +185,7 @@ pub(crate) fn plain_plan(
     let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
     Ok(ReplyPlan {
         compiled: prompt.compiled,
-        untrusted: Vec::new().into(),
+        untrusted: std::sync::Arc::default(),
         changed: Vec::new(),
         secret: secret.clone(),
         offer,

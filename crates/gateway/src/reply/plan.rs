@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use plaincall_call::definitions::ChangedTool;
-use plaincall_call::{ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
+use plaincall_call::{ToolCall, ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::compiled::CompiledDialect;
@@ -16,7 +16,7 @@ use crate::tools::{Choice, OfferedTools};
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
     pub(crate) compiled: Arc<CompiledDialect>,
-    pub(crate) untrusted: Arc<[String]>,
+    pub(crate) untrusted: Arc<UntrustedTexts>,
     /// The tools that the model server does not get as the client defines them.
     pub(crate) changed: Vec<ChangedTool>,
     pub(crate) secret: Secret,
@@ -31,6 +31,20 @@ pub struct ReplyPlan {
     pub(crate) includes_usage: bool,
     pub(crate) mode: ReplyMode,
     pub(crate) taken: HashSet<String>,
+}
+
+/// The texts of a request that may contain calls that the model copies.
+#[derive(Debug, Default)]
+pub(crate) struct UntrustedTexts {
+    /// The system prompt.
+    pub(crate) system: Vec<String>,
+    pub(crate) others: Vec<String>,
+}
+
+impl UntrustedTexts {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &String> {
+        self.system.iter().chain(&self.others)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +71,23 @@ impl ReplyPlan {
     /// Creates a guard that finds calls mentioned in untrusted texts, which the model must not be asked to write. This is
     /// slow, and most replies do not need it.
     pub(crate) fn guard(&self) -> EchoGuard {
+        self.guard_of(self.untrusted.iter())
+    }
+
+    fn guard_of<'t>(&self, texts: impl Iterator<Item = &'t String>) -> EchoGuard {
         let mut guard = self.compiled.guard.clone();
-        for text in self.untrusted.iter() {
+        for text in texts {
             guard.observe(&Untrusted::new(text));
         }
         guard
+    }
+
+    /// Returns whether an invalid call may be copied from an untrusted text. A system prompt shows how tools are used, so
+    /// there the values must appear too.
+    pub(crate) fn may_be_copied(&self, call: &ToolCall) -> bool {
+        let UntrustedTexts { system, others } = &*self.untrusted;
+        let is_mentioned = self.guard_of(others.iter()).mentions(&call.name).is_some();
+        is_mentioned || self.guard_of(system.iter()).echo_of(call).is_some()
     }
 
     /// Returns whether a reply without a call may only quote an untrusted text that looks like a call. In other call

@@ -26,7 +26,7 @@ impl RepairReason {
         // The dialect was validated when the reply began.
         let message = repair([(call, error)], plan, &plan.compiled.prompt_dialect);
         let message = message.map(PromptText::into_text).unwrap_or_default();
-        let is_quoted = plan.guard().mentions(&call.name).is_some();
+        let is_quoted = plan.may_be_copied(call);
         let error = match (is_quoted, plan.repair_rounds) {
             (true, _) => {
                 "the model wrote an invalid call that also appears in a text of the conversation, so it was not asked to correct it"

@@ -6,11 +6,14 @@ use memchr::memmem;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
 use serde_json::Value;
 
+use crate::reply::plan::UntrustedTexts;
 use crate::translate::conversation::take_calls;
 
 /// All texts of a request, for every role. JSON texts are included both as they are and without escapes.
 #[derive(Default)]
 pub(super) struct Texts<'r> {
+    /// The system prompt: the contents of the system messages at the beginning.
+    system: Vec<Cow<'r, str>>,
     plain: Vec<Cow<'r, str>>,
     json: Vec<Cow<'r, str>>,
     calls: Vec<Cow<'r, str>>,
@@ -23,7 +26,13 @@ impl<'r> Texts<'r> {
         let form = form.and_then(|form| form.json_schema.as_ref());
         let json = request.tools.iter().chain(form);
         texts.json.extend(json.map(|json| json.text().into()));
-        for message in &request.messages {
+        let is_system = |message: &&Message<'_>| matches!(message.role(), "system" | "developer");
+        let system = request.messages.iter().take_while(is_system).count();
+        for message in request.messages.get(..system).into_iter().flatten() {
+            texts.add(message);
+        }
+        texts.system = std::mem::take(&mut texts.plain);
+        for message in request.messages.get(system..).into_iter().flatten() {
             texts.add(message);
         }
         texts.plain.extend(unescaped(&texts.json));
@@ -63,15 +72,19 @@ impl<'r> Texts<'r> {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        let texts = self.plain.iter().chain(&self.json).chain(&self.calls);
+        let texts = self.system.iter().chain(&self.plain);
+        let texts = texts.chain(&self.json).chain(&self.calls);
         texts.map(|text| &**text)
     }
 
     /// Returns all texts except the model's calls.
-    pub(super) fn into_untrusted(self) -> Vec<String> {
+    pub(super) fn into_untrusted(self) -> UntrustedTexts {
         let json = self.json.iter().map(|text| without_parameters(text));
         let plain = self.plain.into_iter().map(Cow::into_owned);
-        plain.chain(json).collect()
+        UntrustedTexts {
+            system: self.system.into_iter().map(Cow::into_owned).collect(),
+            others: plain.chain(json).collect(),
+        }
     }
 }
 

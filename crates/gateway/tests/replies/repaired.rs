@@ -385,6 +385,39 @@ fn quoted() {
     check(Markers::Keyed, bare, bare, false);
 }
 
+/// A system prompt shows calls of tools: an invalid call with other values is not a copy.
+#[test]
+fn shown_in_the_system_prompt() {
+    const SHOWN: &str =
+        "Example:\n<tool_call>\n<function=add>\n<parameter=a>\nseven\n</parameter>\n";
+    const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
+    let system = |role: &str| json!([{"role": role, "content": SHOWN}, {"role": "user", "content": "Do it."}]);
+    let late = json!([{"role": "user", "content": "Do it."}, {"role": "system", "content": SHOWN}]);
+    let copy = WRONG.replace("five", "seven");
+    let empty = "!!!GADGET_START:add\n!!!GADGET_END\n";
+    for (messages, text, is_asked) in [
+        (system("system"), WRONG, true),
+        (system("developer"), WRONG, true),
+        (system("system"), &copy, false),
+        (system("system"), empty, false),
+        (system("user"), WRONG, false),
+        (late.clone(), WRONG, false),
+    ] {
+        let plan = plan(&json!({"messages": messages}), &ModelSettings::default());
+        let is_repaired = !recorded(&plan, &[text], "stop").rounds.is_empty();
+        assert_eq!(is_repaired, is_asked, "{text:?} with {messages}");
+    }
+    // The same holds for the mark in the id of the call before it.
+    for (messages, is_marked) in [(system("system"), true), (late, false)] {
+        let ids = [NOW, &format!("{NOW}{WRONG}")].map(|text| {
+            let plan = plan(&json!({"messages": messages}), &ModelSettings::default());
+            let call = recorded(&plan, &[text], "stop").recorded.calls.remove(0);
+            call.id
+        });
+        assert_eq!(ids[0] != ids[1], is_marked, "{messages}");
+    }
+}
+
 /// For every author and position.
 #[test]
 fn quoted_from_anywhere() {
