@@ -135,8 +135,8 @@ impl Decision {
     }
 }
 
-/// The default gate: allows tools that read and tools that are idempotent, and denies tools that write and
-/// [held calls](Request::held).
+/// The default gate: allows tools that read, tools that are idempotent and tools that
+/// [delegate](Request::delegates), and denies other tools that write and [held calls](Request::held).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOnly;
 
@@ -145,6 +145,9 @@ impl ReadOnly {
     pub(crate) fn decision(request: &Request) -> Decision {
         if let Some(held) = &request.held {
             return Decision::deny(held.rejection());
+        }
+        if request.delegates {
+            return Decision::allow("the calls that it submits need approval themselves");
         }
         match request.effect {
             Effect::Read => Decision::allow("tools that only read need no approval"),

@@ -23,6 +23,8 @@ pub struct Request {
     pub arguments: Arc<Arguments>,
     /// The reason if the call is held: it runs only if the gate allows this particular call (`spec/running.md`, "Held calls").
     pub held: Option<HeldReason>,
+    /// Whether the tool only waits for calls that it submits, which need approval themselves ([`Tool::delegates`](crate::Tool::delegates)).
+    pub delegates: bool,
     /// How rules interpret the arguments.
     pub(crate) meanings: Meanings,
 }

@@ -402,6 +402,7 @@ impl Request {
             effect: tool.spec.effect,
             arguments,
             held: None,
+            delegates: tool.policy.delegates,
             meanings: tool.meanings.clone(),
         }
     }

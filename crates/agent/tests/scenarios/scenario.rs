@@ -38,7 +38,7 @@ pub(crate) struct Scenario {
     #[serde(default)]
     pub(crate) policy: Policies,
     /// The answers of the gate, one for each call: `allow`, `always`, `deny: why`, `error: why`, `panic`, `hang`, or
-    /// `edit path=b`. Default: every call is allowed.
+    /// `edit path=b`; an empty list is the default gate. Default: every call is allowed.
     pub(crate) gate: Option<Vec<String>>,
     /// Rules: `allow read`, `ask write`, `deny write`.
     #[serde(default)]

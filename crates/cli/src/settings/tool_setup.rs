@@ -68,6 +68,7 @@ impl Configuration {
         for agent in &agents {
             toolboxes.push(agent.toolbox(environment, &mut sources).await?);
         }
+        check_builtin(&agents, &toolboxes)?;
         for (agent, toolbox) in agents.iter().zip(&mut toolboxes) {
             if !toolbox.is_empty() || !agent.subagents().is_empty() {
                 // Fails if there is a tool with this name.
@@ -305,6 +306,29 @@ impl Configuration {
             None => Ok(self.settings.system.clone().unwrap_or_default()),
         }
     }
+}
+
+/// Rejects agents that have the same built-in tool with different settings, because all their calls are in one run, which
+/// knows tools by their names.
+fn check_builtin(agents: &[&Configuration], toolboxes: &[Toolbox]) -> Result<(), Failure> {
+    let mut first: BTreeMap<&str, (&Configuration, &Tool)> = BTreeMap::new();
+    for (agent, tools) in agents.iter().zip(toolboxes) {
+        for tool in tools.iter() {
+            let name = tool.name();
+            let (other, known) = *first.entry(name).or_insert((agent, tool));
+            let is_builtin = |it: &Configuration| it.settings.builtin.directory.is_some();
+            let are_builtin =
+                BuiltinTool::from_name(name).is_some() && is_builtin(agent) && is_builtin(other);
+            if are_builtin && !tool.is_same(known) {
+                let names = [other, *agent].map(|it| it.agent().unwrap_or_default());
+                return Err(Failure::Configuration(format!(
+                    "the agents `{}` and `{}` have the built-in tool `{name}` with different settings; give both the same directory and the same other `builtin` settings, or choose different tools with `builtin.tools`",
+                    names[0], names[1]
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn add(toolbox: &mut Toolbox, tool: Tool) -> Result<(), Failure> {

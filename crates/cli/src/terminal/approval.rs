@@ -3,7 +3,7 @@
 //! The decision depends on the effect of the tool, `--yes` and the user at the terminal. A call that also appears in
 //! untrusted text always needs the user.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
@@ -25,8 +25,6 @@ pub(crate) struct Approval {
     yes: bool,
     rules: Rules,
     toolbox: Toolbox,
-    /// The agents that are tools. Only their own calls need approval.
-    agents: BTreeSet<String>,
     /// The interrupted calls by number.
     interrupted: Arc<BTreeMap<u32, Interrupted>>,
     answers: BTreeMap<u32, RecoveryAnswer>,
@@ -71,12 +69,8 @@ impl Gate for Approval {
             // Effects and `--yes` do not apply to held calls.
             if request.held.is_some() {
                 self.ask(request, rule_asks).await
-            } else if request.effect != Effect::Write && !rule_asks {
+            } else if (request.effect != Effect::Write || request.delegates) && !rule_asks {
                 ReadOnly.decide(request).await
-            } else if !rule_asks && self.agents.contains(&*request.name) {
-                Ok(Decision::allow(
-                    "it is an agent, whose calls need approval themselves",
-                ))
             } else if self.yes {
                 Ok(Decision::allow("`--yes` approves every call"))
             } else {
@@ -109,7 +103,6 @@ impl Approval {
             yes,
             rules,
             toolbox,
-            agents: BTreeSet::new(),
             interrupted: Arc::new(history.interrupted()),
             answers,
             was_cancelled: history.was_cancelled(),
@@ -117,11 +110,6 @@ impl Approval {
             directories: Arc::default(),
             prompter,
         }
-    }
-
-    pub(crate) fn with_agents(mut self, names: &[String]) -> Self {
-        self.agents = names.iter().cloned().collect();
-        self
     }
 
     pub(crate) fn set_directories(&self, directories: Directories) {

@@ -96,6 +96,7 @@ impl Driver {
             effect: effect.unwrap_or_default(),
             arguments: self.run_state.arguments(call),
             held: entry.held.clone(),
+            delegates: tool.is_some_and(|tool| tool.policy.delegates),
             meanings: tool.map(|tool| tool.meanings.clone()).unwrap_or_default(),
         })
     }

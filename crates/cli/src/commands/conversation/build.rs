@@ -140,8 +140,7 @@ async fn build_with(
             .map_or(&History::default(), |session| &session.history),
         BTreeMap::new(),
         Arc::clone(&displays.prompter),
-    )
-    .with_agents(&subagents.names);
+    );
     let shared = Shared {
         model: (Arc::clone(&model), &chosen.entry),
         dialect: &dialect,

@@ -111,12 +111,7 @@ pub(crate) struct ServeOptions {
 
     /// How tools are offered: `text` in the prompt, for any model; `native` as tools of the model server, whose calls are
     /// returned unchanged. In `native` mode, a complete call that arrives as text in a known format becomes a call.
-    #[arg(
-        long,
-        value_name = "MODE",
-        default_value = "text",
-        help_heading = "Model"
-    )]
+    #[arg(long, default_value = "text", help_heading = "Model")]
     pub(crate) mode: ToolMode,
 
     #[command(flatten)]

@@ -36,6 +36,13 @@ fn task(agent: &str) -> String {
     call(agent, &[("task", "Do it.")])
 }
 
+#[track_caller]
+fn check_pieces(text: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(text.contains(piece), "{piece}: {text}");
+    }
+}
+
 const LEAD: &str = "[agents.lead]\nmodel = 'lead'\nagents = ['reader']\n";
 const READER: &str = "[agents.reader]\ndescription = 'Reads notes.'\n";
 
@@ -53,23 +60,20 @@ fn an_agent_is_a_tool_of_another() {
     let ended = ask(&scene, &["--agent", "lead", "--session", "kept"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(ended.stdout, "It read apples.\n", "{ended:?}");
-    for piece in [
+    let pieces = [
         "  + reader/read  name=apples  ok",
         "note apples",
         "The note is about apples.",
         "4 turns",
         "2 calls",
-    ] {
-        assert!(ended.stderr.contains(piece), "{piece}: {ended:?}");
-    }
+    ];
+    check_pieces(&ended.stderr, &pieces);
     let log = fs::read_to_string(scene.path("home/.local/state/plaincall/sessions/kept.jsonl"));
-    let log = log.unwrap();
-    for piece in [
+    let pieces = [
         r#""event":"subagent_text","call":0"#,
         r#""name":"read","submitted":{"texts":{"name":"apples"}},"parent":0"#,
-    ] {
-        assert!(log.contains(piece), "{piece}: {log}");
-    }
+    ];
+    check_pieces(&log.unwrap(), &pieces);
     let ended = ask(&scene, &["--agent", "lead", "--no-tools"]);
     assert!(!ended.stderr.contains("note apples"), "{ended:?}");
 }
@@ -108,6 +112,45 @@ fn agents_with_the_same_directory_share_its_tools() {
     assert_eq!(ended.stderr.matches("a note").count(), 2, "{ended:?}");
     // The reader does not have this tool.
     assert!(!notes.join("b.txt").exists(), "{ended:?}");
+}
+
+#[test]
+fn agents_with_the_same_builtin_tool_need_the_same_settings() {
+    let scene = agents(LEAD, &[("lead", &["Done."])]);
+    for folder in ["notes", "other"] {
+        fs::create_dir_all(scene.path("home").join(folder)).unwrap();
+    }
+    let lead = "[agents.lead.builtin]\ndirectory = '~/notes'\n";
+    let other = "[agents.reader.builtin]\ndirectory = '~/other'\n";
+    for (tables, problem) in [
+        (format!("{lead}{READER}{other}"), Some("list_files")),
+        // The settings of the user apply to agents without their own.
+        (
+            format!("{READER}{other}[builtin]\ndirectory = '~/notes'\n"),
+            Some("list_files"),
+        ),
+        (
+            format!(
+                "{lead}tools = ['read_file']\n{READER}{other}tools = ['edit_file', 'search_files']\n"
+            ),
+            None,
+        ),
+    ] {
+        user(
+            &scene,
+            &format!("{LEAD}{tables}[models.lead]\nreplay = 'lead.jsonl'\n"),
+        );
+        let ended = ask(&scene, &["--agent", "lead"]);
+        let Some(tool) = problem else {
+            assert_eq!(ended.status, Some(0), "{tables}: {ended:?}");
+            continue;
+        };
+        assert_eq!(ended.status, Some(2), "{tables}: {ended:?}");
+        let message = format!(
+            "error: the agents `lead` and `reader` have the built-in tool `{tool}` with different settings; give both the same directory and the same other `builtin` settings, or choose different tools with `builtin.tools`\n"
+        );
+        assert!(ended.stderr.ends_with(&message), "{tables}: {ended:?}");
+    }
 }
 
 #[test]
