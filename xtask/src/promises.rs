@@ -214,9 +214,10 @@ const PROMISES: &[Promise] = &[
         sentence: "With 10,000 random models, tools, subagents, gates and users, each question to an agent has one \
                    end, on time; no call runs twice; the model gets each result once and its own text byte for \
                    byte; and nothing is left behind, even if questions are cancelled or dropped; 1,000 sessions \
-                   are truncated anywhere and resumed, also within subagents",
+                   are truncated anywhere and resumed, also within subagents; subagents in killed processes continue \
+                   and repeat no completed call or reply",
         environment: &[("AGENT_CASES", "10000"), ("SESSION_CASES", "1000")],
-        command: "cargo test --release --quiet --package plaincall-agent --test tests scenarios::seeds -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-agent --test tests -- scenarios::seeds scenarios::killed --nocapture",
         figure: &["random conversations", "test result"],
     },
     Promise {

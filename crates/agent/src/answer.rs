@@ -8,7 +8,7 @@ use plaincall::syntax::DialectError;
 use plaincall::{RunError, result::StatusCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Finish, ModelError, Usage, is_zero};
+use crate::model::{Finish, ModelError, Usage};
 use crate::text::count;
 
 /// The answer to a question.
@@ -45,10 +45,18 @@ pub struct Progress {
     pub is_usage_estimated: bool,
     /// The number of repair messages.
     pub repairs: u32,
-    /// The number of calls rejected only because they have no end marker. They could have run with [`Unclosed::Run`](plaincall::call::Unclosed::Run)
-    /// they could have run.
+    /// The number of calls rejected only because they have no end marker. With
+    /// [`Unclosed::Run`](plaincall::call::Unclosed::Run), they could have run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unclosed: u32,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde requires"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The error of a question without an answer.

@@ -28,6 +28,7 @@ pub use key::Key;
 pub use native::{NativeCall, NativeMessage, NativeRequest, NativeTool};
 #[cfg(feature = "http")]
 pub use openai::OpenAi;
+pub use plaincall::events::Usage;
 pub use plaincall_wire::{Json, ReplayError};
 pub use replay::Replay;
 pub use retry::{Retries, Retrying};
@@ -213,47 +214,6 @@ impl Finish {
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
         self
-    }
-}
-
-/// The token usage of replies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Usage {
-    /// The tokens that the model read.
-    pub input: u64,
-    /// The part of `input` that was cached.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cached: u64,
-    /// The tokens that the model wrote, including reasoning.
-    pub output: u64,
-}
-
-/// Whether a count is zero and is omitted.
-pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
-    *count == N::default()
-}
-
-impl Usage {
-    /// Creates a usage.
-    pub const fn new(input: u64, output: u64) -> Self {
-        Self {
-            input,
-            cached: 0,
-            output,
-        }
-    }
-
-    /// Returns the sum of input and output.
-    pub const fn total(self) -> u64 {
-        self.input.saturating_add(self.output)
-    }
-
-    /// Adds the usage of another reply.
-    pub const fn add(&mut self, other: Self) {
-        self.input = self.input.saturating_add(other.input);
-        self.cached = self.cached.saturating_add(other.cached);
-        self.output = self.output.saturating_add(other.output);
     }
 }
 

@@ -7,11 +7,12 @@ mod past;
 
 use std::collections::HashMap;
 use std::future::ready;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plaincall::call::{Parameter, ParameterKind, ToolSpec};
-use plaincall::events::{HeldReason, SubmittedArguments};
+use plaincall::events::{HeldReason, SubmittedArguments, Usage};
 use plaincall::gate::GateFuture;
 use plaincall::policy::Retry;
 use plaincall::tool::Failure;
@@ -47,6 +48,9 @@ pub(crate) struct Subagent {
     agent: Agent,
 }
 
+/// Waits until the run has processed all earlier inputs.
+type CaughtUp = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A message of a subagent to the conversation.
 pub(crate) enum Message {
     /// A call, on its way to the run.
@@ -56,6 +60,9 @@ pub(crate) enum Message {
         call: u32,
         text: String,
         stop: Option<Stop>,
+        usage: Option<Usage>,
+        /// Gets a future that ends once the part is recorded.
+        recorded: Option<oneshot::Sender<CaughtUp>>,
     },
 }
 
@@ -190,7 +197,19 @@ impl Submissions {
     pub(crate) fn handle(&self, message: Message, turn: &mut Turn<'_>) {
         match message {
             Message::Call(submission) => self.submit(submission, turn),
-            Message::Text { call, text, stop } => turn.record_subagent_text(call, &text, stop),
+            Message::Text {
+                call,
+                text,
+                stop,
+                usage,
+                recorded,
+            } => {
+                turn.record_subagent_text(call, &text, stop, usage);
+                if let Some(recorded) = recorded {
+                    // It fails only if the subagent was stopped.
+                    let _ = recorded.send(Box::pin(turn.caught_up()));
+                }
+            }
         }
     }
 
@@ -282,7 +301,7 @@ pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
             if !is_same {
                 let agent = &own.name;
                 let problem = format!(
-                    "the tool `{name}` of the agent `{agent}` is not the `{name}` of the other agents; rename one of them"
+                    "the tool `{name}` of the agent `{agent}` differs from that of another agent; give both the same tool, or rename or remove one of them"
                 );
                 return Err(AgentErrorKind::Settings(problem));
             }

@@ -34,6 +34,7 @@ use crate::result::{CallResult, TurnResults};
 use crate::run_state::{Command, Input, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
+use crate::usage::Usage;
 
 pub(crate) enum Message {
     Listen(Listener),
@@ -55,6 +56,7 @@ pub(crate) enum Message {
     /// Ends the reply. The results are sent when all calls of the turn have ended.
     EndReply {
         stop: Stop,
+        usage: Option<Usage>,
         items: Vec<ReplyItem<'static>>,
         reply: oneshot::Sender<TurnResults>,
     },
@@ -295,11 +297,16 @@ impl Driver {
                     self.send_result(call);
                 }
             }
-            Message::EndReply { stop, items, reply } => {
+            Message::EndReply {
+                stop,
+                usage,
+                items,
+                reply,
+            } => {
                 if let Some((turn, _)) = self.run_state.last_turn() {
                     self.replies.insert(turn, reply);
                 }
-                self.apply(Input::EndReply { stop, items });
+                self.apply(Input::EndReply { stop, usage, items });
             }
             Message::Collect(reply) => match self.run_state.last_turn() {
                 Some((turn, true)) => self.send_results(turn, reply),
@@ -313,6 +320,7 @@ impl Driver {
                 self.cancel("the turn was dropped");
                 self.apply(Input::EndReply {
                     stop: Stop::Broken,
+                    usage: None,
                     items: Vec::new(),
                 });
             }

@@ -15,6 +15,7 @@ use crate::result::{CallResult, StatusCounts};
 use crate::rules::Rules;
 use crate::source::Source;
 use crate::tool_policy::ToolBegin;
+use crate::usage::Usage;
 
 /// An event of a run (`spec/log.md`, "Events"). Times count from the start of the run; in JSON they are `t_ms`, in whole
 /// milliseconds.
@@ -281,6 +282,9 @@ events! {
         /// How the reply ended, if this is its end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Stop>,
+        /// The tokens of the reply, if this is its end and they are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub usage: Option<Usage>,
     }
 
     /// A failed tool that will be retried.
@@ -308,6 +312,9 @@ events! {
     struct ReplyEnd {
         /// How it ended.
         pub stop: Stop,
+        /// Its tokens, if they are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub usage: Option<Usage>,
     }
 
     /// The end of a turn.

@@ -107,6 +107,7 @@ pub mod tools_file;
 mod trace;
 #[cfg(feature = "tokio")]
 mod turn;
+mod usage;
 #[cfg(feature = "tokio")]
 mod whole_results;
 
@@ -152,6 +153,7 @@ pub mod events {
     pub use crate::observers::EVENT_QUEUE;
     pub use crate::source::{Bytes, Source};
     pub use crate::tool_policy::ToolBegin;
+    pub use crate::usage::Usage;
 }
 
 /// The Rust examples in documents.

@@ -183,14 +183,19 @@ impl Replay<'_> {
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(end.stop);
                 }
-                let stop = end.stop;
-                self.apply(Input::EndReply { stop, items }, end.at);
+                let (stop, usage) = (end.stop, end.usage);
+                self.apply(Input::EndReply { stop, usage, items }, end.at);
             }
             RunEvent::Admitted(admission) => self.admit(admission)?,
             RunEvent::SubagentText(part) => {
                 let call = CallIndex::new(part.call);
-                let (text, stop) = (Arc::clone(&part.text), part.stop);
-                self.apply(Input::SubagentText { call, text, stop }, part.at);
+                let input = Input::SubagentText {
+                    call,
+                    text: Arc::clone(&part.text),
+                    stop: part.stop,
+                    usage: part.usage,
+                };
+                self.apply(input, part.at);
             }
             RunEvent::BackOff(back_off) => {
                 let call = CallIndex::new(back_off.call);

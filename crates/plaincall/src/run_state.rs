@@ -29,6 +29,7 @@ use crate::policy::{self, Policy, Writes};
 use crate::result::{CallResult, Status, Times};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
+use crate::usage::Usage;
 pub(crate) use input::{Input, is_for_run};
 pub(crate) use untrusted_texts::UntrustedTexts;
 
@@ -202,7 +203,7 @@ impl RunState {
                 }
                 self.process_items(items, at);
             }
-            Input::EndReply { stop, items } => self.end_reply(stop, items, at),
+            Input::EndReply { stop, usage, items } => self.end_reply(stop, usage, items, at),
             Input::Submit {
                 name,
                 arguments,
@@ -219,7 +220,12 @@ impl RunState {
                 let _ = self.plan.deny(call, reason);
             }
             Input::Ended { call, ended } => self.ended(call, ended, at),
-            Input::SubagentText { call, text, stop } => {
+            Input::SubagentText {
+                call,
+                text,
+                stop,
+                usage,
+            } => {
                 if self.state(call) == Some(State::Running) {
                     self.emit_for(call, at, |CallRef { call, id, name, at }| {
                         RunEvent::SubagentText(SubagentText {
@@ -228,6 +234,7 @@ impl RunState {
                             name,
                             text,
                             stop,
+                            usage,
                             at,
                         })
                     });
@@ -257,7 +264,7 @@ impl RunState {
             // The destructor of the turn did not run.
             self.cancel("the turn was abandoned".into(), false, at);
             self.run_actions(at);
-            self.end_reply(Stop::Broken, Vec::new(), at);
+            self.end_reply(Stop::Broken, None, Vec::new(), at);
             self.run_actions(at);
         }
         self.observe_results();
@@ -473,7 +480,13 @@ impl RunState {
         });
     }
 
-    fn end_reply(&mut self, stop: Stop, items: Vec<ReplyItem<'static>>, at: Duration) {
+    fn end_reply(
+        &mut self,
+        stop: Stop,
+        usage: Option<Usage>,
+        items: Vec<ReplyItem<'static>>,
+        at: Duration,
+    ) {
         let number = self.turns.len().saturating_sub(1);
         if self
             .turns
@@ -482,7 +495,7 @@ impl RunState {
         {
             return;
         }
-        self.emit(|| RunEvent::ReplyEnd(ReplyEnd { stop, at }));
+        self.emit(|| RunEvent::ReplyEnd(ReplyEnd { stop, usage, at }));
         self.process_items(items, at);
         self.set_order(Order::Graph);
         let reply = match stop {

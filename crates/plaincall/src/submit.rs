@@ -14,6 +14,7 @@ use crate::driver::Message;
 use crate::result::{CallResult, Status};
 use crate::run_state::{Input, submitted_id};
 use crate::turn::Turn;
+use crate::usage::Usage;
 
 impl Turn<'_> {
     /// Submits a call as data, for example one that a client sends as JSON.
@@ -99,11 +100,21 @@ impl Turn<'_> {
     }
 
     /// Records a part of a reply in the conversation that the call runs, so that a resumed run can continue it
-    /// (`spec/log.md`, `subagent_text`). No effect if the call is not running.
-    pub fn record_subagent_text(&mut self, call: u32, text: &str, stop: Option<Stop>) {
-        let (call, text) = (CallIndex::new(call), text.into());
-        let input = Input::SubagentText { call, text, stop };
-        self.run.send(Message::Input(input));
+    /// (`spec/log.md`, `subagent_text`). At the end of the reply, `stop` is how it ended, and `usage` its tokens if they are
+    /// known. No effect if the call is not running.
+    pub fn record_subagent_text(
+        &mut self,
+        call: u32,
+        text: &str,
+        stop: Option<Stop>,
+        usage: Option<Usage>,
+    ) {
+        self.run.send(Message::Input(Input::SubagentText {
+            call: CallIndex::new(call),
+            text: text.into(),
+            stop,
+            usage,
+        }));
     }
 
     /// Returns the submitted calls of a [resumed](crate::Run::resume_turn) turn, in order. This includes calls that have ended.

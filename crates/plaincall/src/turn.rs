@@ -17,6 +17,7 @@ use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
 use crate::run_state::{Input, is_for_run};
 use crate::trace::Parent;
+use crate::usage::Usage;
 
 /// One reply of the model, fed with pieces of text as they arrive.
 ///
@@ -34,6 +35,7 @@ pub struct Turn<'run> {
     /// The channel for the results, while the turn waits for them.
     awaited: Option<oneshot::Receiver<TurnResults>>,
     results: Option<TurnResults>,
+    usage: Option<Usage>,
     /// Whether the turn has its results, so that dropping it does not cancel it.
     is_over: bool,
     /// The items that the stream has not returned yet.
@@ -96,6 +98,7 @@ impl<'run> Turn<'run> {
             stop,
             awaited: None,
             results: None,
+            usage: None,
             is_over: false,
             items: VecDeque::new(),
             calls: Vec::new(),
@@ -155,6 +158,11 @@ impl<'run> Turn<'run> {
         }
     }
 
+    /// Sets the tokens of the reply, if they are known. They are logged at its [`end`](Self::end).
+    pub fn set_usage(&mut self, usage: Option<Usage>) {
+        self.usage = usage;
+    }
+
     /// Ends the reply. Its calls continue. No effect on a reply that ended before the run was resumed.
     pub fn end(&mut self, stop: Stop) {
         if self.awaited.is_some() || self.results.is_some() {
@@ -172,7 +180,12 @@ impl<'run> Turn<'run> {
         if self.run.listener.is_some() {
             self.items.extend(items.iter().cloned());
         }
-        self.run.send(Message::EndReply { stop, items, reply });
+        self.run.send(Message::EndReply {
+            stop,
+            usage: self.usage,
+            items,
+            reply,
+        });
     }
 
     /// Ends the reply, unless [`end`](Self::end) was called, and waits until all its calls have ended.

@@ -279,6 +279,7 @@ impl AgentRun<'_> {
                 Finish::new(Stop::Broken)
             });
             reading = None;
+            turn.set_usage(usage);
             turn.end(finish.get_or_insert(ended).stop);
         }
         let finish = finish.unwrap_or(Finish::new(Stop::Broken));

@@ -185,12 +185,11 @@ impl<'r> Answer<'r> {
         if let Some(usage) = usage {
             self.usage.update(usage);
             let cached = self.usage.cache_read_input_tokens;
-            let usage = Usage {
-                input: self.usage.all_input_tokens(),
-                cached: cached.unwrap_or_default(),
-                output: self.usage.output_tokens.unwrap_or_default(),
-            };
-            self.reader.cost(usage).await;
+            let output = self.usage.output_tokens.unwrap_or_default();
+            let usage = Usage::new(self.usage.all_input_tokens(), output);
+            self.reader
+                .cost(usage.cached(cached.unwrap_or_default()))
+                .await;
         }
     }
 }

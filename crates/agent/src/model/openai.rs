@@ -244,9 +244,6 @@ fn finish_of(reason: &str, stops_anywhere: bool) -> Finish {
 }
 
 fn usage_of(usage: &WireUsage<'_>) -> Usage {
-    Usage {
-        input: usage.prompt_tokens.unwrap_or_default(),
-        cached: usage.cached_tokens(),
-        output: usage.completion_tokens.unwrap_or_default(),
-    }
+    let output = usage.completion_tokens.unwrap_or_default();
+    Usage::new(usage.prompt_tokens.unwrap_or_default(), output).cached(usage.cached_tokens())
 }

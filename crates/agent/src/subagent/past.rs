@@ -5,8 +5,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use plaincall::events::SubmittedArguments;
+use plaincall::events::{SubagentText, SubmittedArguments, Usage};
 use plaincall::{RunEvent, Stop, Submitted};
+use tokio::sync::oneshot;
 
 use super::{Link, Message, lock};
 use crate::model::{Finish, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext};
@@ -22,6 +23,7 @@ pub(super) struct Past {
 struct PastReply {
     text: String,
     stop: Option<Stop>,
+    usage: Option<Usage>,
     has_calls: bool,
 }
 
@@ -42,7 +44,7 @@ impl Past {
             match event {
                 RunEvent::SubagentText(part) => {
                     if let Some(past) = pasts.get_mut(&part.call) {
-                        past.write(&part.text, part.stop);
+                        past.write(part);
                     }
                 }
                 RunEvent::Start(start) => {
@@ -73,13 +75,14 @@ impl Past {
         pasts
     }
 
-    fn write(&mut self, text: &str, stop: Option<Stop>) {
+    fn write(&mut self, part: &SubagentText) {
         if self.replies.back().is_none_or(|last| last.stop.is_some()) {
             self.replies.push_back(PastReply::default());
         }
         if let Some(reply) = self.replies.back_mut() {
-            reply.text.push_str(text);
-            reply.stop = stop;
+            reply.text.push_str(&part.text);
+            reply.stop = part.stop;
+            reply.usage = part.usage;
         }
     }
 
@@ -150,33 +153,48 @@ impl Model for RecordedModel {
         if let Some(past) = lock(&self.past).pop_front() {
             return Reply::new(|out| async move {
                 out.text(past.text).await;
+                if let Some(usage) = past.usage {
+                    out.usage(usage).await;
+                }
                 Ok(Finish::new(past.stop.unwrap_or(Stop::Broken)))
             });
         }
         let mut reply = self.model.reply(request);
         let (sender, call) = (self.link.sender.clone(), self.call);
         Reply::new(move |out| async move {
+            let mut usage = None;
             while let Some(next) = reply.next().await {
-                let (text, stop) = match next? {
+                let (text, finish) = match next? {
                     ReplyNext::Piece(Piece::Text(text)) => (text, None),
                     ReplyNext::Piece(piece) => {
+                        if let Piece::Usage(so_far) = piece {
+                            usage = Some(so_far);
+                        }
                         out.piece(piece).await;
                         continue;
                     }
                     ReplyNext::Finish(finish) => (String::new(), Some(finish)),
                 };
+                let (recorded, caught_up) = oneshot::channel();
                 // Before any call in it is submitted. It fails only if the conversation has ended.
                 let _ = sender
                     .send(Message::Text {
                         call,
                         text: text.clone(),
-                        stop: stop.as_ref().map(|finish| finish.stop),
+                        stop: finish.as_ref().map(|finish| finish.stop),
+                        usage: usage.filter(|_| finish.is_some()),
+                        recorded: finish.is_some().then_some(recorded),
                     })
                     .await;
-                match stop {
-                    Some(finish) => return Ok(finish),
-                    None => out.text(text).await,
+                let Some(finish) = finish else {
+                    out.text(text).await;
+                    continue;
+                };
+                // The end must be recorded before the call ends, which does not wait for messages.
+                if let Ok(caught_up) = caught_up.await {
+                    caught_up.await;
                 }
+                return Ok(finish);
             }
             Err(ModelError::endless())
         })

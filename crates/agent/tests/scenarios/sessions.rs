@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use plaincall_agent::model::ScriptedReply;
 use plaincall_agent::plaincall::{Dialect, Effect, Log, Policy, Tool, Toolbox};
-use plaincall_agent::{Agent, AgentLimits, Conversation, Message, Role, Scripted};
+use plaincall_agent::{Agent, AgentLimits, Conversation, Message, Role, Scripted, Usage};
 use serde_json::json;
 
 /// The replies of the model, in order.
@@ -194,4 +195,50 @@ async fn a_question_without_a_reply_is_not_repeated() {
             .filter(|line| line.contains("\"event\":\"message\"") && line.contains("What is it?"));
         assert_eq!(asked.count(), 2);
     }
+}
+
+/// The tokens of replies are in the log, and those of an interrupted subagent count again when it continues.
+#[tokio::test]
+async fn tokens_in_the_log_count_again() {
+    const LOOK: &str = "!!!GADGET_START:Look\n!!!ARG:at\nthe sky\n!!!GADGET_END\n";
+    const TASK: &str = "!!!GADGET_START:Scout\n!!!ARG:task\nLook.\n!!!GADGET_END\n";
+    let reply = |(text, input): (&str, u64)| {
+        ScriptedReply::new()
+            .text(text)
+            .usage(Usage::new(input, 10).cached(7))
+    };
+    let lead = |own: &[(&str, u64)], of_scout: &[(&str, u64)]| {
+        let scout = Scripted::new(of_scout.iter().copied().map(reply));
+        let scout = agent(scout, &Counts::default(), false);
+        let model = Scripted::new(own.iter().copied().map(reply));
+        let lead = Agent::builder(model).subagent("Scout", "Looks.", scout);
+        lead.build().unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let whole = lead(
+        &[(TASK, 100), ("Blue.", 400)],
+        &[(LOOK, 200), ("It is blue.", 300)],
+    );
+    let log = Log::create(&path).unwrap();
+    let mut talk = whole.session(log, json!(null)).await.unwrap();
+    let answer = talk.ask("What colour is it?").await.unwrap();
+    assert_eq!(answer.progress.usage, Usage::new(1000, 40).cached(28));
+    talk.close().await.unwrap();
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    for input in [100, 200, 300, 400] {
+        let usage = format!(r#","usage":{{"input":{input},"cached":7,"output":10}},"#);
+        assert_eq!(text.matches(&usage).count(), 1, "{usage}: {text}");
+    }
+    let is_before = |line: &&str| !line.contains(r#""event":"result","call":0,"#);
+    let cut: String = text.split_inclusive('\n').take_while(is_before).collect();
+    std::fs::write(&path, cut).unwrap();
+    let rest = lead(&[("Blue.", 400)], &[]);
+    let log = Log::resume(&path).unwrap();
+    let mut talk = rest.session(log, json!(null)).await.unwrap();
+    let answer = talk.resume().answer().await.unwrap();
+    assert_eq!(answer.text, "Blue.");
+    assert_eq!(answer.progress.usage, Usage::new(900, 30).cached(21));
+    assert!(!answer.progress.is_usage_estimated);
 }

@@ -183,7 +183,13 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     block_on(async {
         let mut interrupts = Interrupts::new()?;
         let mut probing = probe.begin();
-        let interrupt = follow(&mut probing, recorded.as_mut(), &mut interrupts).await?;
+        let interrupt = follow(
+            &mut probing,
+            recorded.as_mut(),
+            &mut interrupts,
+            options.quick,
+        )
+        .await?;
         let finished = Finished {
             options,
             tasks: &tasks,
@@ -221,6 +227,7 @@ async fn follow(
     probing: &mut Probing,
     mut recorded: Option<&mut Recorded>,
     interrupts: &mut Interrupts,
+    is_quick: bool,
 ) -> Result<Option<Interrupt>, Failure> {
     loop {
         let attempt = tokio::select! {
@@ -234,12 +241,13 @@ async fn follow(
             recorded.add(&attempt)?;
         }
         if !is_quiet() {
-            write_stderr(format_args!("{}\n", progress(probing, &attempt)));
+            write_stderr(format_args!("{}\n", progress(probing, &attempt, is_quick)));
         }
     }
 }
 
-fn progress(probing: &Probing, attempt: &Attempt) -> String {
+/// Formats the line of an attempt. A quick comparison runs as many tasks as fit into its time, so their number is unknown.
+fn progress(probing: &Probing, attempt: &Attempt, is_quick: bool) -> String {
     let outcome = match &attempt.why {
         None if attempt.repaired() > 0 => "correct, repaired".to_owned(),
         None => "correct".to_owned(),
@@ -247,16 +255,17 @@ fn progress(probing: &Probing, attempt: &Attempt) -> String {
         Some(why) => format!("wrong: {}", sanitize(why)),
     };
     let left = probing.time_left().filter(|left| !left.is_zero());
+    let bound = if is_quick { "at most" } else { "about" };
     let left = left.map_or(String::new(), |left| {
-        format!(" (about {} left)", table::duration(left))
+        format!(" ({bound} {} left)", table::duration(left))
     });
-    format!(
-        "{}/{} {} {}: {outcome}{left}",
-        probing.finished(),
-        probing.total(),
-        attempt.arm,
-        attempt.task
-    )
+    let total = if is_quick {
+        String::new()
+    } else {
+        format!("/{}", probing.total())
+    };
+    let (finished, arm, task) = (probing.finished(), &attempt.arm, &attempt.task);
+    format!("{finished}{total} {arm} {task}: {outcome}{left}")
 }
 
 /// A comparison that has ended.

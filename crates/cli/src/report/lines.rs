@@ -5,7 +5,7 @@ use std::time::Duration;
 use anstyle::Style;
 use plaincall::{
     Status, Stop,
-    events::{Admission, AdmittedBy, Author, RunBegin},
+    events::{Admission, AdmittedBy, Author, RunBegin, Usage},
     result::{Because, Link},
 };
 
@@ -29,7 +29,9 @@ const NO_WRAP: usize = usize::MAX;
 pub(crate) fn lines(trace: &Trace, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(start) = &trace.begin {
-        lines.extend(wrap(&head(start, glyphs), layout.width));
+        let mut line = head(start, glyphs);
+        push_tokens(&mut line, trace.usage, glyphs);
+        lines.extend(wrap(&line, layout.width));
         if let Some(directory) = &start.current_directory {
             lines.push(Line::of(DIM, &format!("directory {directory}")));
         }
@@ -53,7 +55,8 @@ pub(crate) fn lines(trace: &Trace, layout: Layout, glyphs: &Glyphs) -> Vec<Line>
             let mut line = Line::of(BOLD, &format!("Turn {}", turn.number.saturating_add(1)));
             let opened = format!(" {} at {}", glyphs.dot, time(turn.opened_ms));
             line.push(DIM, &opened);
-            lines.push(line);
+            push_tokens(&mut line, turn.usage, glyphs);
+            lines.extend(wrap(&line, layout.width));
             lines.push(Line::new());
         }
         lines.extend(messages(turn, layout));
@@ -76,6 +79,13 @@ fn head(start: &RunBegin, glyphs: &Glyphs) -> Line {
     let (dot, version) = (glyphs.dot, &start.plaincall);
     line.push(DIM, &format!(" {dot} plaincall {version} {dot} {tools}"));
     line
+}
+
+fn push_tokens(line: &mut Line, usage: Option<Usage>, glyphs: &Glyphs) {
+    if let Some(usage) = usage {
+        let text = format!(" {} {}", glyphs.dot, human::tokens(usage));
+        line.push(DIM, &text);
+    }
 }
 
 /// Formats the messages that the model received before the turn.
@@ -213,7 +223,10 @@ fn call_details(call: &Call, layout: Layout, glyphs: &Glyphs) -> Vec<Line> {
         }
     }
     for reply in &call.replies {
-        details.text("writes", without_line_end(reply), DIM);
+        details.text("writes", without_line_end(&reply.text), DIM);
+        if let Some(usage) = reply.usage {
+            details.line("tokens", &human::tokens(usage));
+        }
     }
     if let Some(error) = &call.error {
         let style = match call.status {

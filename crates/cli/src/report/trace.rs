@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plaincall::{
     Dialect, Effect, RunEvent, Status, Stop,
-    events::{Admission, Appeared, Cancel, Message, RunBegin},
+    events::{Admission, Appeared, Cancel, Message, RunBegin, SubmittedArguments, Usage},
     result::Because,
 };
 use serde::{Serialize, Serializer};
@@ -24,6 +24,8 @@ pub(crate) struct Trace {
     pub(crate) turns: Vec<Turn>,
     pub(crate) calls: Vec<Call>,
     pub(crate) resumed: Vec<u64>,
+    /// The tokens of all replies whose tokens are known.
+    pub(crate) usage: Option<Usage>,
     /// The time of the last event.
     pub(crate) end_ms: u64,
     /// Problems of the log itself.
@@ -42,6 +44,8 @@ pub(crate) struct Turn {
     pub(crate) opened_ms: u64,
     pub(crate) over_ms: Option<u64>,
     pub(crate) stop: Option<Stop>,
+    /// The tokens of the reply.
+    pub(crate) usage: Option<Usage>,
     pub(crate) ended_ms: Option<u64>,
     pub(crate) cancel: Option<Cancel>,
     /// The messages before the reply, without results.
@@ -74,14 +78,14 @@ pub(crate) struct Call {
     pub(crate) parent: Option<u32>,
     /// The replies of a subagent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) replies: Vec<String>,
+    pub(crate) replies: Vec<SubagentReply>,
     /// Whether the last of them has not ended.
     #[serde(skip)]
     is_replying: bool,
     /// Whether its tool only waits for calls that it submits.
     #[serde(skip)]
     delegates: bool,
-    /// The source of a call that was never completed.
+    /// The source of a call that was never completed, or its arguments as JSON if it was submitted.
     pub(crate) source: Option<String>,
     /// The arguments of a completed call.
     pub(crate) arguments: Option<Pairs>,
@@ -111,6 +115,13 @@ pub(crate) struct Call {
     /// The last state before the end.
     #[serde(skip)]
     state: CallState,
+}
+
+/// A reply in the conversation that a call runs.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct SubagentReply {
+    pub(crate) text: String,
+    pub(crate) usage: Option<Usage>,
 }
 
 /// A dependency: an id and the call that it refers to.
@@ -263,8 +274,13 @@ impl Trace {
             RunEvent::ReplyEnd(end) => {
                 turn.over_ms = Some(ms(end.at));
                 turn.stop = Some(end.stop);
+                turn.usage = end.usage;
+                self.count(end.usage);
             }
             event => {
+                if let RunEvent::SubagentText(part) = event {
+                    self.count(part.usage);
+                }
                 let index = event.call().map(|call| call as usize);
                 if let Some(call) = index.and_then(|index| self.calls.get_mut(index)) {
                     call.apply(event);
@@ -285,6 +301,12 @@ impl Trace {
         });
     }
 
+    fn count(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.usage.get_or_insert_default().add(usage);
+        }
+    }
+
     fn add_call(&mut self, appeared: &Appeared) {
         let tools = self.begin.as_ref().map(|begin| &begin.tools);
         let tool = tools.and_then(|tools| tools.get(&*appeared.name));
@@ -298,6 +320,7 @@ impl Trace {
             delegates: tool.is_some_and(|tool| tool.policy.delegates),
             dependencies: ids.map(|id| Dependency { id, call: None }).collect(),
             parent: appeared.parent,
+            source: appeared.submitted.as_deref().map(json),
             appeared_ms: ms(appeared.at),
             ..Call::default()
         });
@@ -349,6 +372,7 @@ impl Call {
             RunEvent::Waiting(waiting) => {
                 self.complete_ms = Some(ms(waiting.at));
                 self.arguments = Some(waiting.arguments.0.clone());
+                self.source = None;
                 self.state = CallState::Waiting;
             }
             RunEvent::Ready(ready) => {
@@ -374,10 +398,11 @@ impl Call {
             }
             RunEvent::SubagentText(part) => {
                 if !self.is_replying {
-                    self.replies.push(String::new());
+                    self.replies.push(SubagentReply::default());
                 }
                 if let Some(reply) = self.replies.last_mut() {
-                    reply.push_str(&part.text);
+                    reply.text.push_str(&part.text);
+                    reply.usage = part.usage;
                 }
                 self.is_replying = part.stop.is_none();
             }
@@ -437,6 +462,15 @@ fn resolve_dependencies(trace: &mut Trace) {
             dependency.call = target.map(|(_, number)| *number);
         }
     }
+}
+
+fn json(arguments: &SubmittedArguments) -> String {
+    let json = match arguments {
+        SubmittedArguments::Json(json) => serde_json::to_string_pretty(json),
+        SubmittedArguments::Texts(texts) => serde_json::to_string_pretty(texts),
+        _ => return String::new(),
+    };
+    json.unwrap_or_default()
 }
 
 fn ms(time: Duration) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plaincall::events::Usage;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Formats a duration: `40 ms`, `1.2 s`, `2 min 05 s`.
@@ -55,6 +56,16 @@ pub(crate) fn utc(milliseconds: u64) -> String {
 pub(crate) fn count(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
+}
+
+/// Formats tokens: `1204 input tokens (960 cached), 56 output tokens`.
+pub(crate) fn tokens(usage: Usage) -> String {
+    let cached = match usage.cached {
+        0 => String::new(),
+        cached => format!(" ({cached} cached)"),
+    };
+    let (input, output) = (usage.input, usage.output);
+    format!("{input} input tokens{cached}, {output} output tokens")
 }
 
 /// Wraps text between words to rows of at most `width` columns. Its first row starts at column `indent`, the others are

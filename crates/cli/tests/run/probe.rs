@@ -456,7 +456,7 @@ fn wrong_usage() {
             "0 is not in 1..=1000",
         ),
         (&["qwen3"], "unknown model `qwen3`"),
-        (&[], "no model is set"),
+        (&[], "missing model"),
         (
             &["reference:xml"],
             "unknown reference model `xml`; there are `reference:native`",

@@ -51,6 +51,7 @@ fn every_text_of_the_record() {
             check_call(&name, &events, number, call);
         }
         check_replies(&name, &events, &data);
+        check_usage(&name, &events, &data);
     }
 }
 
@@ -130,6 +131,37 @@ fn check_replies(name: &str, events: &[Value], data: &Value) {
         }
     }
     assert_eq!(written.next(), None, "{name}");
+}
+
+/// Checks the tokens of each reply, and their sum.
+fn check_usage(name: &str, events: &[Value], data: &Value) {
+    let recorded = |kind: &str| -> Vec<Value> {
+        let usages = events.iter().filter(|it| it["event"] == kind);
+        usages.filter_map(|it| it.get("usage").cloned()).collect()
+    };
+    let found = |replies: Vec<&Value>| -> Vec<Value> {
+        let usages = replies.iter().map(|it| it["usage"].clone());
+        usages.filter(|usage| !usage.is_null()).collect()
+    };
+    let turns = data["turns"].as_array().unwrap();
+    let of_turns = recorded("reply_end");
+    assert_eq!(found(turns.iter().collect()), of_turns, "{name}");
+    let calls = data["calls"].as_array().unwrap().iter();
+    let replies = calls.filter_map(|call| call["replies"].as_array());
+    let mut of_subagents = recorded("subagent_text");
+    let sum = |key: &str| -> u64 {
+        let all = of_turns.iter().chain(&of_subagents);
+        all.filter_map(|usage| usage[key].as_u64()).sum()
+    };
+    for key in ["input", "cached", "output"] {
+        let total = data["usage"][key].as_u64().unwrap_or_default();
+        assert_eq!(total, sum(key), "{name}");
+    }
+    let mut shown = found(replies.flatten().collect());
+    let by_input = |usage: &Value| usage["input"].as_u64();
+    shown.sort_by_key(by_input);
+    of_subagents.sort_by_key(by_input);
+    assert_eq!(shown, of_subagents, "{name}");
 }
 
 /// A table of the facts that are derived from a log: for each call its dependencies as numbers, and whether it is

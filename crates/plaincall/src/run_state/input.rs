@@ -10,6 +10,7 @@ use crate::attempt::Ended;
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{AdmittedBy, Author};
 use crate::source::Source;
+use crate::usage::Usage;
 
 #[derive(Debug)]
 pub(crate) enum Input {
@@ -36,6 +37,7 @@ pub(crate) enum Input {
     /// The reply ends.
     EndReply {
         stop: Stop,
+        usage: Option<Usage>,
         items: Vec<ReplyItem<'static>>,
     },
     /// A call is submitted, possibly by the tool of another call.
@@ -66,6 +68,7 @@ pub(crate) enum Input {
         call: CallIndex,
         text: Arc<str>,
         stop: Option<Stop>,
+        usage: Option<Usage>,
     },
     /// A running call failed and will be retried.
     BackOff {

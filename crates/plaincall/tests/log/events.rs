@@ -12,8 +12,8 @@ use plaincall::{
     events::{
         Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, CallRef,
         Cancel, Completed, DamagedEnd, Delta, DirectoryBegin, HeldReason, Lagged, LogFailed,
-        Message, ReplyEnd, Resumed, RunBegin, Source, Started, SubmittedArguments, ToolBegin,
-        TurnBegin, TurnEnd, UntrustedText,
+        Message, ReplyEnd, Resumed, RunBegin, Source, Started, SubagentText, SubmittedArguments,
+        ToolBegin, TurnBegin, TurnEnd, UntrustedText, Usage,
     },
     log::{LOG_VERSION, LineEncoder, TornTail},
     policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
@@ -240,6 +240,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             attempt: 1,
             at: at(4),
         })),
+        subagent_text("Let me see.\n", None, None),
+        subagent_text("", Some(Stop::Natural), Some(Usage::new(12, 3))),
         RunEvent::BackOff(build!(BackOff {
             call: 0,
             id: Arc::clone(&id),
@@ -323,6 +325,13 @@ fn every_word() -> Vec<RunEvent> {
     for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {
         events.push(RunEvent::ReplyEnd(build!(ReplyEnd { stop, at: at(8) })));
     }
+    let many = Usage::new(u64::MAX, u64::MAX).cached(u64::MAX);
+    for usage in [Usage::default(), many] {
+        events.push(RunEvent::ReplyEnd(build!(ReplyEnd {
+            usage: Some(usage),
+            at: at(8),
+        })));
+    }
     for (call, timed_out) in [(None, false), (None, true), (Some(0), false)] {
         events.push(RunEvent::Cancel(build!(Cancel {
             call,
@@ -368,6 +377,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             wait: at(1),
             at: at(1),
         })),
+        subagent_text(text, None, None),
         result(Status::Error, |result| {
             result.output = Some(text.into());
             result.error = Some(text.into());
@@ -389,6 +399,15 @@ fn untrusted(text: Option<&str>) -> RunEvent {
         name: text.unwrap_or("page").into(),
         text: text.map(|text| Arc::new(Untrusted::new(text.to_owned()))),
         at: at(1),
+    }))
+}
+
+fn subagent_text(text: &str, stop: Option<Stop>, usage: Option<Usage>) -> RunEvent {
+    RunEvent::SubagentText(build!(SubagentText {
+        text: text.into(),
+        stop,
+        usage,
+        at: at(4),
     }))
 }
 

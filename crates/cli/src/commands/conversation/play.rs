@@ -155,10 +155,7 @@ fn totals(progress: &Progress, time: Duration) -> Vec<String> {
         } else {
             ""
         };
-        parts.push(format!(
-            "{prefix}{} input tokens, {} output tokens",
-            usage.input, usage.output
-        ));
+        parts.push(format!("{prefix}{}", human::tokens(usage)));
     }
     parts.push(human::time(time));
     parts

@@ -60,6 +60,10 @@ impl Subject {
                 let message = format!("`--kind {kind}` requires a URL; a name determines the API");
                 return Err(Failure::Usage(message));
             }
+            if given.address.is_none() && configuration.settings.model.is_none() {
+                let message = "missing model; pass its name or address, such as `plaincall probe ollama:qwen3`, or `plaincall probe reference:block` for a scripted model";
+                return Err(Failure::Usage(message.to_owned()));
+            }
             let mut chosen = configuration.chosen(given.address)?;
             if let Some(model) = given.model {
                 chosen.entry.model = Some(model.to_owned());

@@ -308,7 +308,7 @@ function drawCall(context, call, related) {
       context.fillText(KINDS[kindOfCall][0], x + 6, y + 21);
       context.fillStyle = colors.text;
       context.font = "bold 12px ui-monospace, monospace";
-      context.fillText(fitted(context, call.id, WIDTH - 32), x + 28, y + 14);
+      context.fillText(fitted(context, tag(call) || call.name, WIDTH - 32), x + 28, y + 14);
       context.fillStyle = colors.faint;
       context.font = "11px system-ui, sans-serif";
       context.fillText(fitted(context, `${call.name} · ${took(call)}`, WIDTH - 32), x + 28, y + 28);

@@ -40,6 +40,17 @@ const firstStart = (call) => call.attempts[0]?.started_ms;
 const lastStart = (call) => call.attempts.at(-1)?.started_ms;
 const statusText = (call) => KINDS[kind(call)][1];
 
+// The name of a call among those of its tool: its id, or the arguments of a call that another submitted.
+function tag(call) {
+  if (call.parent === null) return call.id;
+  const short = (content, most) => (content.length > most ? `${content.slice(0, most)}…` : content);
+  const list = (call.arguments ?? []).map(([pointer, content]) => `${pointer}=${short(content.trim(), 60)}`);
+  return short(list.join(", ").replace(/\s+/g, " "), 120);
+}
+
+// The tool and the tag of a call.
+const called = (call) => `${call.name} ${tag(call)}`.trim();
+
 // The calls that depend on each call.
 const dependents = calls.map(() => []);
 for (const call of calls) {
@@ -93,6 +104,11 @@ const moment = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(3)} s`);
 
 const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
+function tokens({ input, cached, output }) {
+  const part = cached ? ` (${cached.toLocaleString("en")} cached)` : "";
+  return `${input.toLocaleString("en")} input tokens${part}, ${output.toLocaleString("en")} output tokens`;
+}
+
 // How long a call ran, or its status if it never ran or was interrupted.
 function took(call) {
   const started = lastStart(call);
@@ -143,7 +159,7 @@ function text(call) {
     call.output,
     call.error,
     call.note,
-    ...(call.replies ?? []),
+    ...(call.replies ?? []).map((reply) => reply.text),
     ...(call.arguments ?? []).flat(),
     ...(call.edited ?? []).flat(),
   ].filter(Boolean).join("\n").toLowerCase();
@@ -215,6 +231,7 @@ function buildHead() {
   const parts = [count(calls.length, "call"), time(trace.end_ms)];
   if (trace.turns.length > 1) parts.push(count(trace.turns.length, "turn"));
   if (begin) parts.push(count(Object.keys(begin.tools).length, "tool"), `plaincall ${begin.plaincall}`);
+  if (trace.usage) parts.push(tokens(trace.usage));
   for (const at of trace.resumed) parts.push(`resumed at ${time(at)}`);
   byId("meta").textContent = parts.join(" · ");
   byId("problems").hidden = trace.problems.length === 0;
@@ -228,7 +245,7 @@ const cards = new Map();
 function card(call) {
   const button = make("button", `call ${kind(call)}`, null,
     make("span", "sign", KINDS[kind(call)][0]),
-    make("span", "title", null, make("span", "name", call.name), " ", make("span", "id", call.id)),
+    make("span", "title", null, make("span", "name", call.name), " ", make("span", "id", tag(call))),
   );
   button.type = "button";
   button.dataset.call = call.number;
@@ -279,7 +296,7 @@ function buildTranscript() {
   const parts = [];
   for (const turn of trace.turns) {
     if (trace.turns.length > 1) {
-      parts.push(make("h2", "", `Turn ${turn.number + 1}`, make("small", "", `at ${time(turn.opened_ms)}`)));
+      parts.push(make("h2", "", `Turn ${turn.number + 1}`, make("small", "", [`at ${time(turn.opened_ms)}`, turn.usage && tokens(turn.usage)].filter(Boolean).join(" · "))));
     }
     let isBehindCall = false;
     for (let at = 0; at < turn.segments.length; at += PART) {
@@ -416,7 +433,7 @@ function details(number) {
   const facts = [`call ${call.number}`, call.effect, trace.turns.length > 1 ? `turn ${trace.turns[call.turn].number + 1}` : null];
   if (call.is_critical) facts.push("on the critical path");
   const parts = [
-    make("h2", "", null, make("span", "name", call.name), make("span", "id", call.id), close),
+    make("h2", "", null, make("span", "name", call.name), make("span", "id", tag(call)), close),
     make("p", "facts", null,
       make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${statusText(call)}${took(call) === statusText(call) ? "" : ` · ${took(call)}`}`),
       make("span", "", facts.filter(Boolean).join(" · "))),
@@ -428,15 +445,16 @@ function details(number) {
   if (call.note !== null) parts.push(part("Note", ...value(call.note)));
   if (call.arguments) parts.push(part("Arguments", ...argumentList(call.arguments)));
   for (const [at, reply] of (call.replies ?? []).entries()) {
-    parts.push(part(call.replies.length > 1 ? `Reply ${at + 1} of the subagent` : "Reply of the subagent", ...value(reply)));
+    const title = call.replies.length > 1 ? `Reply ${at + 1} of the subagent` : "Reply of the subagent";
+    parts.push(part(reply.usage ? `${title} · ${tokens(reply.usage)}` : title, ...value(reply.text)));
   }
-  if (call.parent !== null) parts.push(part("Submitted by", make("p", "links", null, link(call.parent, calls[call.parent]?.id))));
+  if (calls[call.parent]) parts.push(part("Submitted by", make("p", "links", null, link(call.parent, called(calls[call.parent])))));
   if (children[number].length > 0) {
-    const links = children[number].slice(0, MANY).map((child) => link(child, `${calls[child].name} ${calls[child].id}`));
+    const links = children[number].slice(0, MANY).map((child) => link(child, called(calls[child])));
     parts.push(part("Submitted calls", make("p", "links", null, ...links)));
   }
   if (call.edited) parts.push(part("Edited arguments", ...argumentList(call.edited)));
-  if (call.source) parts.push(part("As written", ...value(call.source)));
+  if (call.source) parts.push(part(call.parent === null ? "As written" : "As submitted", ...value(call.source)));
   if (call.dependencies.length > 0) {
     parts.push(part("Depends on", make("p", "links", null, ...call.dependencies.map(({ id, call: cause }) => link(cause, id)))));
   }

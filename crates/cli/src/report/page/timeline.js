@@ -12,10 +12,10 @@ function pieces(call) {
   const complete = call.complete_ms ?? end(call);
   const found = [["writing", call.appeared_ms, complete]];
   let free = complete;
-  for (const attempt of call.attempts) {
+  for (const [place, attempt] of call.attempts.entries()) {
     found.push(["waiting", free, attempt.started_ms]);
     const isLast = attempt === call.attempts.at(-1);
-    const ended = attempt.ended_ms ?? (isLast ? end(call) : attempt.started_ms);
+    const ended = attempt.ended_ms ?? call.attempts[place + 1]?.started_ms ?? end(call);
     const how = attempt.error !== null ? "error" : isLast ? kindOfCall : "interrupted";
     found.push([`running ${how}${isLast && call.is_critical ? " critical" : ""}`, attempt.started_ms, ended]);
     free = ended;
@@ -45,7 +45,7 @@ function row(place) {
   for (const [name, from, to] of pieces(call)) track.append(bar(`piece ${name}`, from, to) ?? "");
   const element = make("div", `row ${kind(call)}${call.is_critical ? " critical" : ""}`, null,
     make("span", "sign", KINDS[kind(call)][0]),
-    make("span", "id", call.id),
+    make("span", "id", tag(call) || call.name),
     make("span", "name", call.name),
     track,
     make("span", "took", took(call)),
@@ -57,8 +57,8 @@ function row(place) {
   element.setAttribute("aria-posinset", place + 1);
   element.setAttribute("aria-setsize", state.shown.length);
   element.setAttribute("aria-selected", String(call.number === state.chosen));
-  element.setAttribute("aria-label", seen(`${call.id}, ${call.name}, ${statusText(call)}, ${took(call)}`));
-  element.title = seen(`${call.id} (${call.name}): ${statusText(call)}, ${took(call)}\n${why(call) ?? ""}`);
+  element.setAttribute("aria-label", seen(`${called(call)}, ${statusText(call)}, ${took(call)}`));
+  element.title = seen(`${called(call)}: ${statusText(call)}, ${took(call)}\n${why(call) ?? ""}`);
   return element;
 }
 
