@@ -7,8 +7,10 @@
 mod cargo_tool;
 mod clients;
 mod coding_agents;
+mod debian;
 mod deny;
 mod departures;
+mod deployment;
 mod dist;
 mod fuzz;
 mod installed;
@@ -49,7 +51,7 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, clients,
-                coding agents, mcp, soak and fuzz
+                coding agents, mcp, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
@@ -57,6 +59,8 @@ cargo xtask TASK
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
+  deployment    check the files of examples/gateway, and restart two gateways behind nginx under load: no request may fail (needs
+                Python, and Debian or an installed nginx and promtool)
   targets       compile the crates without I/O for WebAssembly, and runs and the agent for Windows; installs the targets with
                 rustup, or prints why it cannot
   deny          check licences, duplicates, sources and advisories of all packages with cargo deny and deny.toml; installs
@@ -102,6 +106,7 @@ fn main() -> ExitCode {
         ["notices"] => notices::write(&root()),
         ["soak"] => soak("60"),
         ["soak", seconds] => soak(seconds),
+        ["deployment"] => deployment::check(&root()),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
         ["mutants", rest @ ..] => mutants::run(&root(), rest),
         ["instructions"] => instructions::compare(&root(), None),
@@ -189,7 +194,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 14] = [
+    let groups: [(&str, Group); 15] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -203,6 +208,7 @@ fn test_all() -> Result<(), String> {
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("soak", || soak("24")),
+        ("deployment", || deployment::check(&root())),
         ("fuzz", || {
             if fuzz::has_compiler() {
                 return fuzz::run(&root(), &[]);

@@ -12,6 +12,7 @@
 
 mod bare;
 mod bodies;
+mod drain;
 mod http;
 mod measure;
 mod model;
@@ -23,6 +24,7 @@ mod streams;
 mod way;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,6 +51,10 @@ fn main() -> ExitCode {
             let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
             let time = Duration::from_secs(seconds.parse().expect("seconds"));
             runtime.block_on(soak::soak(program, time))
+        }
+        ["drain", program, nginx, example] => {
+            let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
+            runtime.block_on(drain::drain(program, nginx, Path::new(example)))
         }
         words => Options::read(words).and_then(|options| {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();

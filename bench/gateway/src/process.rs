@@ -1,12 +1,13 @@
 //! The measured servers. Each is a separate process.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 /// The maximum time until a server listens.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,19 +19,25 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a program, with arguments that are created from its address, and waits until it listens.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "nothing else runs while servers start"
-    )]
+    /// Starts a program on a free port, with arguments that are created from its address, and waits until it listens.
     pub(crate) fn start(
         program: impl Into<OsString>,
         arguments: impl FnOnce(SocketAddr) -> Vec<String>,
     ) -> Result<Self, String> {
+        Self::start_at(program, free_address()?, arguments)
+    }
+
+    /// Starts a program on this address.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "nothing that is measured runs while servers start"
+    )]
+    pub(crate) fn start_at(
+        program: impl Into<OsString>,
+        address: SocketAddr,
+        arguments: impl FnOnce(SocketAddr) -> Vec<String>,
+    ) -> Result<Self, String> {
         let program = program.into();
-        let free = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = free.local_addr().map_err(|error| error.to_string())?;
-        drop(free);
         let name = program.display().to_string();
         let child = Command::new(program)
             .args(arguments(address))
@@ -52,6 +59,24 @@ impl Server {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
+    }
+
+    /// Sends SIGTERM, and waits for the end.
+    pub(crate) async fn terminate(&mut self, patience: Duration) -> Result<ExitStatus, String> {
+        let failed = |error: &dyn Display| format!("{}: {error}", self.address);
+        let sent = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        sent.map_err(|error| failed(&error))?;
+        let begun = Instant::now();
+        loop {
+            let status = self.child.try_wait();
+            if let Some(status) = status.map_err(|error| failed(&error))? {
+                return Ok(status);
+            }
+            if begun.elapsed() > patience {
+                return Err(failed(&"it does not end"));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Returns the current and the maximum resident memory, in bytes.
@@ -86,6 +111,12 @@ impl Server {
         let files = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         files.map_or(0, Iterator::count)
     }
+}
+
+/// Returns an address of this machine that no server uses.
+pub(crate) fn free_address() -> Result<SocketAddr, String> {
+    let free = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+    free.local_addr().map_err(|error| error.to_string())
 }
 
 impl Drop for Server {
