@@ -1,4 +1,4 @@
-//! The parser reads what the naive oracle reads, in any dialect and however the text is cut (`spec/README.md`).
+//! The parser reads what the naive oracle reads, in any dialect and for any chunks (`spec/README.md`).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

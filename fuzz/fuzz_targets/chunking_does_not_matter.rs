@@ -1,4 +1,4 @@
-//! How a text is cut into chunks makes no difference: to the parser (`spec/common.md` 2.3).
+//! Chunk boundaries make no difference to the parser (`spec/common.md` 2.3).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! How a stream of events is cut makes no difference. Three bytes choose the limits and the size of the pieces.
+//! Chunk boundaries make no difference to a stream of events. Three bytes choose the limits and the size of the pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

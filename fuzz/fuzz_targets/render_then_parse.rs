@@ -1,4 +1,4 @@
-//! What is rendered is read as the same call, and what is refused could not have been written (`spec/block.md` 9,
+//! A rendered call parses to the same call, and only a call that cannot be written is rejected (`spec/block.md` 9,
 //! `spec/emoji.md` 9).
 #![no_main]
 

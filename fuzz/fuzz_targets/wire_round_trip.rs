@@ -1,4 +1,4 @@
-//! What can be read as a request, a response or a chunk can be written, and reads the same again.
+//! A request, a response or a chunk that can be read can be written, and is then read as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -27,9 +27,16 @@ const BANNED: &[(&str, &str)] = &[
     ("called off", "cancelled"),
     ("calls off", "cancels"),
     ("calling off", "cancelling"),
+    ("anybody", "anyone"),
+    ("broke down", "crashed, failed"),
     ("broke off", "was truncated"),
     ("breaks off", "is truncated"),
+    ("cut", "truncated, split"),
     ("cut off", "truncated"),
+    ("left out", "omitted, skipped"),
+    ("leave out", "omit, skip"),
+    ("leaves out", "omits, skips"),
+    ("leaving out", "omitting, skipping"),
     ("given up", "failed after N retries, abandoned"),
     ("lets go", "closes, releases"),
     ("by itself", "by default, automatically"),
@@ -51,6 +58,7 @@ const BANNED: &[(&str, &str)] = &[
     ("somebody", "someone, a user"),
     ("door", "parser, endpoint, API"),
     ("soup", "arbitrary texts"),
+    ("mend", "fix, repair"),
     ("mended", "fixed"),
     ("mends", "fixes"),
     ("mending", "repair"),
@@ -61,6 +69,9 @@ const BANNED: &[(&str, &str)] = &[
     ("surroundings", "context"),
     ("hopeless", "unrecoverable"),
     ("misfit", "error"),
+    ("remark", "diagnostic, note"),
+    ("vouched", "trusted"),
+    ("outlet", "sink"),
     ("complaint", "error, diagnostic"),
     ("news", "event, update"),
     ("desk", "prompter"),
@@ -75,6 +86,20 @@ const BANNED: &[(&str, &str)] = &[
 /// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code
 /// spans.
 const TOOL_NAMES: &[&str] = &["say", "saying"];
+
+/// Banned words that are correct in names, such as the position of a cut. In Rust, only comments are checked for them.
+const PROSE_ONLY: &[&str] = &["cut"];
+
+/// The words that may follow "is no" and "are no". Everything else "is not a …".
+const AFTER_NO: &[&str] = &[
+    "different",
+    "further",
+    "longer",
+    "match",
+    "more",
+    "other",
+    "such",
+];
 
 /// The first words of doc comments that describe nothing. A doc comment begins with a verb or a noun phrase.
 const BANNED_BEGINNINGS: &[&str] = &["What ", "Who ", "Whether it "];
@@ -248,7 +273,7 @@ fn banned_in(name: &str, text: &str) -> Vec<String> {
         } else {
             line
         };
-        if is_rust && name.contains("/src/") && has_banned_beginning(line) {
+        if is_rust && has_banned_beginning(line) {
             found.push(format!(
                 "{name}:{}: begin the doc comment with a verb or a noun phrase",
                 index + 1
@@ -256,8 +281,19 @@ fn banned_in(name: &str, text: &str) -> Vec<String> {
         }
         let all = format!(" {} ", words(line));
         let prose = format!(" {} ", words(&without_code(comment(name, line))));
+        let comment_only = if is_rust {
+            let (_, comment) = line.split_once("//").unwrap_or_default();
+            format!(" {} ", words(&without_code(comment)))
+        } else {
+            prose.clone()
+        };
+        if has_negated_noun(line) {
+            found.push(format!("{name}:{}: `is no X`: write is not a", index + 1));
+        }
         let banned = BANNED.iter().filter(|(word, _)| {
-            let words = if TOOL_NAMES.contains(word) {
+            let words = if PROSE_ONLY.contains(word) {
+                &comment_only
+            } else if TOOL_NAMES.contains(word) {
                 &prose
             } else {
                 &all
@@ -279,6 +315,17 @@ fn has_banned_beginning(line: &str) -> bool {
         .strip_prefix("/// ")
         .or_else(|| line.strip_prefix("//! "));
     text.is_some_and(|text| BANNED_BEGINNINGS.iter().any(|word| text.starts_with(word)))
+}
+
+/// Returns whether a line contains "is no X" or "are no X", but not after "there" or at the beginning of the line, where
+/// "there" may be the last word of the line before.
+fn has_negated_noun(line: &str) -> bool {
+    let line = line.to_lowercase().replace('_', " ");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.windows(4).any(|words| {
+        matches!(words, [before, "is" | "are", "no", after]
+            if !before.ends_with("there") && !AFTER_NO.contains(after))
+    })
 }
 
 /// Returns the comment of a line if the file is a test or data, otherwise the line.
@@ -349,7 +396,14 @@ mod tests {
     fn doc_comments_begin_with_a_verb_or_a_noun() {
         let text = "/// What it does.\n/// The text.\n    //! Who wrote it.\n// What is this?";
         assert_eq!(banned_in("crates/a/src/b.rs", text).len(), 2);
-        assert_eq!(banned_in("crates/a/tests/b.rs", text).len(), 0);
+        assert_eq!(banned_in("crates/a/tests/b.rs", text).len(), 2);
+    }
+
+    #[test]
+    fn negated_nouns_are_found() {
+        let text =
+            "This is no record.\nThere is no record.\nIt is no longer here.\nThere\nare no files.";
+        assert_eq!(banned_in("a.md", text).len(), 1);
     }
 
     #[test]

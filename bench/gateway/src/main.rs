@@ -7,7 +7,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a measurement that fails is no measurement"
+    reason = "a failed measurement has no result"
 )]
 
 mod bare;

@@ -132,7 +132,7 @@ impl fmt::Display for CallError {
                 "`{close}` follows this call, and nothing before it opened reasoning, so this call may be part of the reasoning: if you meant it, send it again"
             ),
             Self::Arguments(problems) => {
-                formatter.write_str("wrong arguments: ")?;
+                formatter.write_str("invalid arguments: ")?;
                 for (place, problem) in problems.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
                     let separator = if place == 0 { "" } else { "; " };
                     write!(formatter, "{separator}{}", problem.message)?;
@@ -143,7 +143,7 @@ impl fmt::Display for CallError {
                 }
             }
             Self::NoDependencies => formatter.write_str(
-                "this call waits for other calls, which is not supported here: leave out the dependencies",
+                "this call waits for other calls, which is not supported here: remove the dependencies",
             ),
         }
     }

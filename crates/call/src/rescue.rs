@@ -107,7 +107,7 @@ struct Candidate<T> {
     line: usize,
     /// The length of the text before `text`, once it is known to be no call.
     offset: usize,
-    is_no_call: bool,
+    is_text: bool,
     /// How much of the text has been passed on.
     passed: usize,
 }
@@ -216,7 +216,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
     pub fn is_holding(&self) -> bool {
         match &self.state {
             State::Begin(held) => !held.is_empty(),
-            State::Call(call) => !call.is_no_call,
+            State::Call(call) => !call.is_text,
             _ => false,
         }
     }
@@ -275,7 +275,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
             if let Some(fence) = call.matcher.fence {
                 return self.end_block(&call, fence);
             }
-            call.is_no_call = true;
+            call.is_text = true;
         }
         self.state = State::Call(call);
         String::new()
@@ -301,7 +301,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
                     text: held,
                     line: 0,
                     offset: 0,
-                    is_no_call: result == Matched::NoCall,
+                    is_text: result == Matched::NoCall,
                     passed: 0,
                 }));
             }
@@ -378,7 +378,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         let end = end.saturating_sub(call.offset).min(call.text.len());
         let rest = call.text.split_off(end);
         let calls = match matcher.own_call.take() {
-            _ if call.is_no_call => None,
+            _ if call.is_text => None,
             Some(call) => Some(vec![call]),
             None => calls::calls(&call.text, &matcher.parts, &self.tools),
         };
@@ -393,9 +393,9 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         rest
     }
 
-    /// Passes a candidate on that is no call. Its last line is read again, unless it is the first.
+    /// Passes on a candidate that is not a call. Its last line is read again, unless it is the first.
     fn release(&mut self, call: &Candidate<T>) -> String {
-        let is_first = call.line == 0 || call.is_no_call;
+        let is_first = call.line == 0 || call.is_text;
         let from = if is_first { call.text.len() } else { call.line };
         self.text(call.text.get(call.passed..from).unwrap_or_default());
         let is_begun = !is_first || call.text.ends_with('\n');
@@ -405,7 +405,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         call.text.get(from..).unwrap_or_default().to_owned()
     }
 
-    /// Passes on a code block that is no call, so far.
+    /// Passes on a code block that has not become a call so far.
     fn end_block(&mut self, call: &Candidate<T>, fence: Fence) -> String {
         let is_first = call.line == 0;
         let rest = self.release(call);
@@ -414,12 +414,12 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         rest
     }
 
-    /// Passes on what a candidate that is no call has taken.
+    /// Passes on the text taken by a candidate that is not a call.
     fn pass_on(&mut self) {
         let State::Call(call) = &mut self.state else {
             return;
         };
-        if !call.is_no_call {
+        if !call.is_text {
             return;
         }
         let fresh = call.text.get(call.passed..).unwrap_or_default().to_owned();

@@ -160,7 +160,7 @@ fn the_parameters_of_a_tool_are_listed_once() {
     }
     let document = Document::parse(&text, &Dialect::block()).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
-    let problems = bind(&tool(&definition), call).expect_err("wrong arguments");
+    let problems = bind(&tool(&definition), call).expect_err("invalid arguments");
     assert_eq!(problems.len(), 10_500);
     let size: usize = problems.iter().map(|problem| problem.message.len()).sum();
     assert!(size < 100 * problems.len(), "{size}");

@@ -12,6 +12,7 @@ mod json_stream;
 mod json_stream_cost;
 mod key_patterns;
 mod may_run;
+mod message_tokens;
 mod nearest;
 mod other_definitions;
 mod problems;

@@ -11,7 +11,7 @@ mod options;
 mod random;
 
 mod snapshots;
-mod tokens;
+pub(crate) mod tokens;
 
 use std::path::{Path, PathBuf};
 

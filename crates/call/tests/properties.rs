@@ -222,16 +222,16 @@ fn objects() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 /// An object that flattening can usually express.
-fn mend(value: Value) -> Value {
+fn repaired(value: Value) -> Value {
     match value {
         Value::Null => Value::from("null"),
         Value::String(text) if !coerce(&text).is_string() => Value::from(format!("{text}x")),
         Value::Array(items) if items.is_empty() => Value::from("list"),
         Value::Object(members) if members.is_empty() => Value::from("object"),
-        Value::Array(items) => items.into_iter().map(mend).collect(),
+        Value::Array(items) => items.into_iter().map(repaired).collect(),
         Value::Object(members) => members
             .into_iter()
-            .map(|(key, member)| (format!("k{}", key.replace(' ', "_")), mend(member)))
+            .map(|(key, member)| (format!("k{}", key.replace(' ', "_")), repaired(member)))
             .collect(),
         other => other,
     }
@@ -271,7 +271,7 @@ proptest! {
     #[test]
     fn flattened_values_read_back(object in objects(), fixed in any::<bool>()) {
         let object = if fixed {
-            object.into_iter().map(|(key, member)| (format!("k{}", key.replace(' ', "_")), mend(member))).collect()
+            object.into_iter().map(|(key, member)| (format!("k{}", key.replace(' ', "_")), repaired(member))).collect()
         } else {
             object
         };
@@ -308,8 +308,8 @@ proptest! {
             // Mostly values of the declared kind; others are rejected.
             let value = match parameter.kind {
                 ParameterKind::String => Value::from(value.to_string()),
-                ParameterKind::Array => Value::from(vec![mend(value)]),
-                ParameterKind::Object => keys.into_iter().map(|key| (key, mend(value.clone()))).collect(),
+                ParameterKind::Array => Value::from(vec![repaired(value)]),
+                ParameterKind::Object => keys.into_iter().map(|key| (key, repaired(value.clone()))).collect(),
                 _ => value,
             };
             object.insert(parameter.name.clone(), value);

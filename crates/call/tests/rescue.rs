@@ -43,7 +43,7 @@ fn reader() -> RescueReader<&'static ToolSet> {
     READER.with_tools(&*TOOLS)
 }
 
-/// What is found in a text that arrives in these pieces.
+/// Returns the calls that are found in a text that arrives in these pieces.
 fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<Rescued> {
     let mut reader = reader();
     let mut found = Vec::new();

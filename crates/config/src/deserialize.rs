@@ -243,8 +243,8 @@ impl<'n> Reader<'n, '_> {
 
     /// Returns the reader for a part of this value; `None` if it is skipped.
     fn below(&self, node: &'n Node, pointer: String, key: &'n str) -> Option<Self> {
-        let is_left_out = self.found.borrow().wrong.contains(&pointer);
-        (!is_left_out).then_some(Self {
+        let is_skipped = self.found.borrow().wrong.contains(&pointer);
+        (!is_skipped).then_some(Self {
             node,
             pointer,
             key,

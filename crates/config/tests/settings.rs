@@ -382,8 +382,8 @@ fn layers() {
         origins.map(|at| tree.get(at).unwrap().origin.to_string()),
         lines
     );
-    let (kept, left_out) = untrusted(project);
-    assert_eq!(left_out, ["`system_file`", "`models`", "rules that allow"]);
+    let (kept, ignored) = untrusted(project);
+    assert_eq!(ignored, ["`system_file`", "`models`", "rules that allow"]);
     let settings: Settings = merged(kept).read().unwrap();
     assert_eq!(rules(&settings), ["\"a\" Deny", "\"c\" Allow", "\"b\" Ask"]);
     assert_eq!(

@@ -59,7 +59,7 @@ impl InvalidCallMark {
     pub(crate) fn sentence(self) -> String {
         let problem = self.problem();
         format!(
-            "\nYour reply was stopped before its next call, which {problem}. That call was not executed. If you still need it, write it again, corrected.\n"
+            "\nYour reply was stopped before its next call, which {problem}. That call was not run. If you still need it, write it again, corrected.\n"
         )
     }
 }

@@ -635,7 +635,7 @@ impl<O: ResponseSink> Reply<O> {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
             Before::Invalid(call, invalid) if self.sent == 0 => {
-                let reason = RepairReason::of_call(&call, &invalid, &self.plan);
+                let reason = RepairReason::of_call(&call, &invalid, &self.plan, self.repairs);
                 return self.repair(reason);
             }
             Before::Invalid(call, invalid) => {
@@ -690,7 +690,7 @@ impl<O: ResponseSink> Reply<O> {
         }
         if self.lacks_call() {
             let written = self.round.written.as_deref().unwrap_or_default();
-            let reason = without_call(written, &self.plan);
+            let reason = without_call(written, &self.plan, self.repairs);
             let is_near_miss = reason.as_ref().is_some_and(|reason| reason.is_near_miss);
             self.counts.near_misses += u64::from(is_near_miss);
             if let Some(reason) = reason.filter(|_| self.may_repair() && !is_truncated) {

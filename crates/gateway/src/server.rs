@@ -172,7 +172,7 @@ impl Gateway {
         };
         config.check()?;
         if config.keys.is_empty() && !before.config.keys.is_empty() {
-            let message = "there are no client keys any more; to allow every client, restart";
+            let message = "the reloaded files contain no client keys; restart the gateway to run without keys";
             return Err(ConfigError(message.to_owned()));
         }
         let shared = Shared::new(config, Arc::clone(&before.process), Some(&before))?;

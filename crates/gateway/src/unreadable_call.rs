@@ -16,7 +16,7 @@ pub(crate) struct UnreadableCall {
     pub(crate) reason: String,
 }
 
-const BEGIN: &str = " (Not executed: ";
+const BEGIN: &str = " (Not run: ";
 /// The longest reason, in bytes.
 const MAX_REASON: usize = 600;
 /// The longest name, in bytes.
@@ -104,7 +104,7 @@ impl UnreadableCall {
     pub(crate) fn message(&self) -> String {
         let reason = self.reason.trim_end_matches('.');
         format!(
-            "This call was not executed: {reason}. If you still need it, write it again, corrected.\n"
+            "This call was not run: {reason}. If you still need it, write it again, corrected.\n"
         )
     }
 }

@@ -18,7 +18,7 @@ const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
 const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";
 /// The client's own text, which the model must not see.
 const CLIENT_ERROR: &str = "check your backslashes";
-const REASON: &str = "This call was not executed: wrong arguments: `a`: expected an integer, found `five`. If you still need it, write it again, corrected.";
+const REASON: &str = "This call was not run: invalid arguments: `a`: expected an integer, found `five`. If you still need it, write it again, corrected.";
 
 /// A call as the client got it: its id, the name, and the text of its arguments.
 #[derive(Clone, Debug)]
@@ -217,7 +217,7 @@ fn unreadable_calls_come_back_under_any_name() {
                 "{turn}"
             );
             assert!(
-                !turn.contains("invalid") && !turn.contains("Not executed"),
+                !turn.contains("invalid") && !turn.contains("Not run"),
                 "{turn}"
             );
             assert!(last.contains(REASON), "{api:?}: {last}");

@@ -98,7 +98,7 @@ pub(crate) fn bind_pairs(
 }
 
 fn wrong(problem: &str) -> String {
-    format!("wrong arguments: {problem}")
+    format!("invalid arguments: {problem}")
 }
 
 /// Returns the nesting of lists and objects in a value, at most one more than is allowed.

@@ -368,12 +368,12 @@ async fn calls_are_validated_against_the_whole_schema() {
     assert_eq!(
         results[1].error.as_deref(),
         Some(
-            "wrong arguments: `unit`: expected one of `mm` and `inch`, found `cm`; `size`: expected an integer of at least 1, found `0`"
+            "invalid arguments: `unit`: expected one of `mm` and `inch`, found `cm`; `size`: expected an integer of at least 1, found `0`"
         )
     );
     assert_eq!(
         results[2].error.as_deref(),
-        Some("wrong arguments: Empty pointer segment: years/a//b")
+        Some("invalid arguments: Empty pointer segment: years/a//b")
     );
 }
 

@@ -62,16 +62,15 @@ impl Record {
     /// last line comes from an interruption and can be removed.
     ///
     /// # Errors
-    /// Returns an error if it is no record, or has another model, other settings or other tasks.
+    /// Returns an error if the text is not a probe record, or the record has another model, other settings or other tasks.
     pub fn attempts(&self, text: &str) -> Result<(Vec<Attempt>, usize), RecordError> {
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text.get(..complete).unwrap_or_default().lines();
         let Some(first) = lines.next() else {
             return Ok((Vec::new(), 0));
         };
-        let first: Self = serde_json::from_str(first).map_err(|error| {
-            RecordError(format!("line 1: this is no record of a probe: {error}"))
-        })?;
+        let first: Self = serde_json::from_str(first)
+            .map_err(|error| RecordError(format!("line 1: not a probe record: {error}")))?;
         let other = if first.format != self.format || first.tasks != self.tasks {
             Some("another version of the tasks")
         } else if first.model != self.model {

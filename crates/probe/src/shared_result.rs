@@ -108,7 +108,7 @@ impl SharedResult {
     /// Reads a result.
     ///
     /// # Errors
-    /// Returns an error if it is no such JSON, or its figures contradict each other.
+    /// Returns an error if the text is not the JSON of a result, or its figures contradict each other.
     pub fn read(json: &str) -> Result<Self, String> {
         let result: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if result.format != FORMAT {

@@ -111,10 +111,7 @@ fn records_continue_only_what_they_recorded() {
         assert!(error.contains(expected), "{error}");
     }
     let error = record.attempts("{}\n").unwrap_err().to_string();
-    assert!(
-        error.contains("line 1: this is no record of a probe"),
-        "{error}"
-    );
+    assert!(error.contains("line 1: not a probe record"), "{error}");
     let error = record
         .attempts(&(record.line() + "x\n"))
         .unwrap_err()

@@ -82,7 +82,7 @@ fn events_of_streams() {
 }
 
 #[test]
-fn figures_that_are_no_counts_are_understood() {
+fn figures_that_are_not_counts_are_accepted() {
     let name_and_json = folder("response")
         .into_iter()
         .find(|(name, _)| name == "null-choices.json");

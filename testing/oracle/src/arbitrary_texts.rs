@@ -409,7 +409,7 @@ impl<'o> Generator<'o> {
     }
 }
 
-/// Random places to cut a text at, in order, each the edge of a character.
+/// Random positions to split a text at, in order, each at the edge of a character.
 pub fn cuts(random: &mut Random, text: &str) -> Vec<usize> {
     let edges: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     if edges.is_empty() {

@@ -21,7 +21,7 @@ pub struct Capture {
     pub dialects: Vec<Dialect>,
 }
 
-/// Files longer than this are no transcripts, in bytes.
+/// Files longer than this are not transcripts, in bytes.
 const LONGEST: usize = 1 << 14;
 
 /// The examples of the specification that are read, each in its dialect.
@@ -57,7 +57,7 @@ pub fn transcripts() -> Vec<Capture> {
             let (words, fed) = section.split_once('\n').unwrap_or_default();
             let fed = fed.split("\n=== ").next().unwrap_or_default();
             if fed.contains("\\x") {
-                // Bytes that are no text.
+                // Bytes that are not text.
                 continue;
             }
             let fed = if words.trim() == "escaped" {
@@ -154,7 +154,7 @@ pub fn others() -> Vec<Capture> {
             let place = place(&file);
             let all = text(&file);
             let values = serde_json::Deserializer::from_str(&all).into_iter::<Value>();
-            // What is no JSON, on purpose, has no strings.
+            // A text that is not JSON, on purpose, has no strings.
             for value in values.map_while(Result::ok) {
                 each_string(&value, &mut |text| add(place.clone(), text));
             }

@@ -8,7 +8,7 @@
 pub fn setting(name: &str, ordinary: u64) -> u64 {
     std::env::var(name).map_or(ordinary, |value| {
         let number = value.parse();
-        number.unwrap_or_else(|_| panic!("{name} is no number: {value:?}"))
+        number.unwrap_or_else(|_| panic!("{name} is not a number: {value:?}"))
     })
 }
 

@@ -265,7 +265,7 @@ pub(crate) fn unescape(text: &str) -> String {
                 let code = u32::from_str_radix(&digits, 16).expect("hexadecimal digits");
                 out.push(char::from_u32(code).expect("a character"));
             }
-            other => panic!("\\{other:?} is no escape"),
+            other => panic!("\\{other:?} is not an escape"),
         }
     }
     out

@@ -1,4 +1,4 @@
-//! Events with adjacent pieces put together: what must be the same for every way to cut a text into chunks.
+//! Events with adjacent pieces put together: they must be the same for every way to split a text into chunks.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub enum Kind {
         name: String,
         /// The id, if one was written.
         id: Option<String>,
-        /// The dependencies as written, empty ones left out.
+        /// The dependencies as written, without empty ones.
         dependencies: Vec<String>,
     },
     /// A call of the emoji syntax.

@@ -105,7 +105,7 @@ struct Cutter<'t> {
     dialect: &'t Dialect,
     fresh: Parser,
     whole: Vec<Merged>,
-    /// Where a text can be cut, its beginning and its end too.
+    /// The positions at which a text can be split, including its beginning and its end.
     edges: Vec<usize>,
 }
 

@@ -54,7 +54,7 @@ fn text_of(pairs: &[(&str, &str)]) -> String {
     format!("!!!GADGET_START:t\n{}", lines.collect::<String>())
 }
 
-/// What is given before the call has ended.
+/// Returns the output before the call has ended.
 fn given_early(tool: &ToolSpec, pairs: &[(&str, &str)]) -> Result<String, String> {
     // The end is a chunk of its own, so what was given before is in the deltas before.
     let text = text_of(pairs);
@@ -164,7 +164,7 @@ fn strings_are_given_character_by_character() {
                 assert_eq!(given, format!("{before}{inside}"), "{pointer}");
             }
         }
-        // However it is cut.
+        // For any chunks.
         let whole = text + "!!!GADGET_END";
         let streamed = stream(chunks(&whole, &[1]), &Dialect::block(), &tool);
         assert!(streamed[0].rest.is_ok(), "{pointer}");

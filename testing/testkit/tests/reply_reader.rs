@@ -1,4 +1,4 @@
-//! The reader of replies: how a reply is cut makes no difference, and its calls are those of the whole text.
+//! The reader of replies: chunk boundaries make no difference, and its calls are those of the whole text.
 
 #![allow(
     clippy::expect_used,
@@ -42,7 +42,7 @@ fn call_line(index: usize, bound: Result<&Bound, &CallError>) -> String {
     format!("call: {index} {bound:?}")
 }
 
-/// The items as lines; neighbouring text and deltas join. The parser's events are left out.
+/// The items as lines; neighbouring text and deltas join. The parser's events are omitted.
 fn lines<'i>(items: impl Iterator<Item = ReplyItem<'i>>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut last = String::new();
@@ -145,7 +145,7 @@ fn cuts_make_no_difference() {
     }
 }
 
-/// Bytes that are no UTF-8 become the same text, and the second reply of a conversation continues the numbers.
+/// Bytes that are not UTF-8 become the same text, and the second reply of a conversation continues the numbers.
 #[test]
 fn bytes_and_replies() {
     let dialect = Dialect::block();

@@ -1,5 +1,5 @@
 //! The examples of the specification as calls. What `syntax` alone does with them is shown in
-//! `oracle/tests/oracle/specification.rs`, and that they may be cut anywhere in `oracle/tests/contract.rs`.
+//! `oracle/tests/oracle/specification.rs`, and that they may be split anywhere in `oracle/tests/contract.rs`.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -345,7 +345,7 @@ mod tests {
         for (lines, expected, over) in [
             (&b""[..], &[][..], false),
             (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", &["1: {}"], false),
-            // The answer to one request is cut, and the other waits on.
+            // The answer to one request is truncated, and the other request waits.
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n", &["!2"], false),
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n", &["!2"], false),
             (b"{\"id\":1,\"result\":{}}", &["!1"], false),

@@ -133,7 +133,7 @@ async fn lines_with_their_numbers() {
 }
 
 #[tokio::test]
-async fn files_that_are_no_text() {
+async fn files_that_are_not_text() {
     let scene = Scene::new();
     for (content, why) in [
         (&b"a\0b"[..], "it contains NUL bytes"),
@@ -375,7 +375,7 @@ fn cancelled_searches() {
 
 /// Names that look like others, or move a cursor.
 #[tokio::test]
-async fn names_that_are_no_plain_words() {
+async fn names_with_special_characters() {
     let scene = Scene::new();
     for name in [&b"a\nb"[..], b" blank ", b"\xff.txt", b"\x1b[2J", b"\"q\""] {
         scene.file(bytes(name), "word\n");

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The answers to lines that are not messages.
 #[tokio::test]
-async fn lines_that_are_no_messages() {
+async fn lines_that_are_not_messages() {
     let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is not a protocol message: ";
     for (lines, count) in [
         (&b"{\n"[..], 1),

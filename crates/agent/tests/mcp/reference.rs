@@ -28,7 +28,7 @@ const CALLS: [(&str, &str, Result<&str, &str>); 11] = [
     (
         "get-sum",
         "!!!ARG:a\n2.5\n",
-        Err("wrong arguments: missing required parameter `b`"),
+        Err("invalid arguments: missing required parameter `b`"),
     ),
     (
         "get-tiny-image",

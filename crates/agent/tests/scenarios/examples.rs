@@ -87,7 +87,7 @@ async fn an_error_is_reported_once() {
         let requests = model.requests();
         let text = &*requests[1].messages.last().unwrap().text;
         assert!(
-            text.contains("status rejected\nError: wrong arguments: "),
+            text.contains("status rejected\nError: invalid arguments: "),
             "{text}"
         );
         let missing = "missing required parameter `word`";

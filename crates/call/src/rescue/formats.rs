@@ -21,7 +21,7 @@ pub(super) enum Step {
     FenceInfo,
     /// The line end and the beginning of the line that closes a code fence.
     FenceClose,
-    /// The steps for the next character. `ANY` is any other; without it, the text is no call.
+    /// The steps for the next character. `ANY` is any other; without it, the text is not a call.
     One(&'static [(char, &'static [Step])]),
     /// The steps for the next character, if it is this one.
     If(char, &'static [Step]),

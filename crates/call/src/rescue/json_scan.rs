@@ -64,7 +64,7 @@ pub(super) enum Scanned {
     More,
     /// The text is complete.
     Complete,
-    /// The text may be JSON, but is no call of an offered tool.
+    /// The text may be JSON, but is not a call of an offered tool.
     NoCall,
     /// The text is not JSON.
     Invalid,

@@ -13,7 +13,8 @@ use crate::prompt::{listed, minified, tool_of, tool_sets};
 static ENCODING: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::o200k_base().expect("the encoding is part of the crate"));
 
-fn tokens(text: &str) -> usize {
+/// Returns the number of tokens of a text.
+pub(crate) fn tokens(text: &str) -> usize {
     ENCODING.encode_ordinary(text).len()
 }
 

@@ -130,7 +130,7 @@ fn form<T: JsonSchema>(usage: &str, schema: &Value) {
 }
 
 #[test]
-fn types_that_are_no_struct() {
+fn types_that_are_not_structs() {
     let nothing =
         json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
     form::<()>("t", &nothing);

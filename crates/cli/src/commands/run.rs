@@ -138,7 +138,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
     pub(crate) done: Vec<String>,
 
-    /// Treat this interrupted call as not executed, and do not run it again. May be repeated.
+    /// Treat this interrupted call as not run, and do not run it again. May be repeated.
     #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
     pub(crate) not_done: Vec<String>,
 

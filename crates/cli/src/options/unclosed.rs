@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UnclosedChoice {
-    /// Reject them, unless the tool only reads or the text is complete.
+    /// Reject them, with the exceptions above.
     Reject,
     /// Run them if the next call or the end of a complete text ended them.
     Run,

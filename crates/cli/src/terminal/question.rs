@@ -62,7 +62,7 @@ pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "runs again").on_l
 pub(crate) static DONE: Answer =
     answer(b'd', "[d]one", "completed").with_text("Output for the model (optional):");
 pub(crate) static NOT_DONE: Answer =
-    answer(b'n', "[n]ot done", "not executed").with_text("Note for the model (optional):");
+    answer(b'n', "[n]ot done", "not run").with_text("Note for the model (optional):");
 pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "left open");
 
 /// The answer to a question of the model: text, without a key.

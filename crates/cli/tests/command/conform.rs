@@ -101,7 +101,7 @@ fn answers_are_compared_as_the_definition_requires() {
 }
 
 #[test]
-fn unsupported_operations_are_no_failures() {
+fn unsupported_operations_are_not_failures() {
     let (status, output, _) = conform_shell(
         &["--topic", "emoji"],
         r#"echo '{"unsupported":["events","calls","text","refused","near"]}'"#,

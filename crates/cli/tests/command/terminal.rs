@@ -83,7 +83,7 @@ fn explanations_show_colours() {
 }
 
 #[test]
-fn colours_can_be_left_out() {
+fn colours_can_be_turned_off() {
     let mut no_color = plaincall();
     no_color.env("NO_COLOR", "1");
     let mut never = plaincall();

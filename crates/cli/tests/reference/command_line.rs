@@ -140,10 +140,10 @@ fn section(text: &mut String, name: &str, command: &Command) {
         .get_arguments()
         .filter(|arg| is_shown(arg))
         .collect();
-    if !arguments.is_empty() {
+    let is_own = |arg: &&Arg| arg.get_help_heading().is_none();
+    if arguments.iter().any(is_own) {
         text.push('\n');
     }
-    let is_own = |arg: &&Arg| arg.get_help_heading().is_none();
     options(text, arguments.iter().copied().filter(is_own));
     let mut headings: Vec<&str> = Vec::new();
     for heading in arguments.iter().filter_map(|arg| arg.get_help_heading()) {

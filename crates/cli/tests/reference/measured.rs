@@ -23,7 +23,7 @@ interval in brackets. [local-models.md](local-models.md#does-it-help-your-model)
 tasks cannot be compared.
 
 **So far there are only scripted reference models.** Each is good at one way of writing calls and makes the mistakes of real models in the others.
-They show that the comparison finds what it should. They are no evidence about any real model.
+They show that the comparison finds what it should. They prove nothing about real models.
 ";
 const END: &str = "
 ## Defaults

@@ -60,7 +60,7 @@ x third   fail  failed after [..]s
   no reason
   something before
 - fourth  say   skipped   not run: it depends on `third`, which failed
-! fifth   say   rejected  wrong arguments: [..]
+! fifth   say   rejected  invalid arguments: [..]
 
 Timeline
 first   [..]

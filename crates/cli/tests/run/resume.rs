@@ -406,7 +406,7 @@ fn the_rest_of_a_pipe_is_lost() {
 #[test]
 fn the_tools_must_be_the_same() {
     let scene = interrupted_in_second();
-    let changed = format!("{TOOLS}\n# A remark.\n");
+    let changed = format!("{TOOLS}\n# A comment.\n");
     fs::write(scene.path("tools.toml"), changed).unwrap();
     let ended = resume(&scene, &["--done", "second"]);
     check(

@@ -168,7 +168,7 @@ impl Settings {
             let message = match place {
                 Some(place) => {
                     let cycle = chain(path.get(place..).unwrap_or_default());
-                    format!("the agent `{next}` is a tool of itself: {cycle}; remove one of these")
+                    format!("the agents form a cycle: {cycle}; remove one of the references")
                 }
                 None if path.len() > MAX_AGENT_DEPTH => format!(
                     "agents are nested more than {MAX_AGENT_DEPTH} deep: {}",

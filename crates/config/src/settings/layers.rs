@@ -83,9 +83,9 @@ fn put(merged: &mut Node, layer: Node) {
 pub fn untrusted(mut project: Node) -> (Node, Vec<String>) {
     let mut rules = take_rules(&mut project);
     let names = project.table().into_iter().flat_map(|it| it.keys());
-    let mut left_out: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let mut ignored: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if rules.iter().any(|rule| is(rule, "allow")) {
-        left_out.push("rules that allow".to_owned());
+        ignored.push("rules that allow".to_owned());
         rules.retain(|rule| !is(rule, "allow"));
     }
     for rule in rules.iter_mut().filter(|rule| is(rule, "deny")) {
@@ -94,7 +94,7 @@ pub fn untrusted(mut project: Node) -> (Node, Vec<String>) {
     }
     let mut kept = Node::default();
     set_rules(&mut kept, rules);
-    (kept, left_out)
+    (kept, ignored)
 }
 
 fn set_rules(tree: &mut Node, rules: Vec<Node>) {

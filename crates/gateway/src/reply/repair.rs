@@ -21,22 +21,25 @@ pub(super) struct RepairReason {
 }
 
 impl RepairReason {
-    /// Creates the reason for an invalid call, before any call was sent.
-    pub(super) fn of_call(call: &ToolCall, error: &CallError, plan: &ReplyPlan) -> Self {
+    /// Creates the reason for an invalid call, before any call was sent, after this many rounds.
+    pub(super) fn of_call(
+        call: &ToolCall,
+        error: &CallError,
+        plan: &ReplyPlan,
+        rounds: u32,
+    ) -> Self {
         // The dialect was validated when the reply began.
         let message = repair([(call, error)], plan, &plan.compiled.prompt_dialect);
         let message = message.map(PromptText::into_text).unwrap_or_default();
         let is_quoted = plan.may_be_copied(call);
-        let error = match (is_quoted, plan.repair_rounds) {
-            (true, _) => {
-                "the model wrote an invalid call that also appears in a text of the conversation, so it was not asked to correct it"
-            }
-            (false, 0) => "the model wrote an invalid call",
-            _ => "the model wrote an invalid call, even after it was asked to correct it",
+        let error = if is_quoted {
+            "the model wrote an invalid call that also appears in a text of the conversation, so it was not asked to correct it".to_owned()
+        } else {
+            format!("the model wrote an invalid call{}", after(rounds))
         };
         Self {
             text: message
-                + "\nYour reply was stopped here, and no call was executed. Write this call again, corrected, then any calls that follow it.\n",
+                + "\nYour reply was stopped here, and no call was run. Write this call again, corrected, then any calls that follow it.\n",
             error: GatewayError::model(error, "invalid_tool_call"),
             is_missing: plan.choice.is_required(),
             is_near_miss: false,
@@ -46,7 +49,7 @@ impl RepairReason {
 }
 
 /// Returns the reason to repair a reply without a call: near misses, or a required call.
-pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
+pub(super) fn without_call(written: &str, plan: &ReplyPlan, rounds: u32) -> Option<RepairReason> {
     let is_missing = plan.choice.is_required();
     let near = repair_reply(
         &ModelText::new(written),
@@ -60,17 +63,23 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<RepairReas
         return None;
     }
     let is_near_miss = near.is_some();
-    let error = match plan.repair_rounds {
-        0 => "the model wrote no valid call",
-        _ => "the model wrote no valid call, even after it was asked again",
-    };
+    let error = format!("the model wrote no valid call{}", after(rounds));
     Some(RepairReason {
         text: near.unwrap_or_else(|| {
-            "Your reply contains no call, but one is required now. Call a tool.\n".to_owned()
+            "Your reply has no call, but one is required now. Call a tool.\n".to_owned()
         }),
         error: GatewayError::model(error, "missing_tool_call"),
         is_missing,
         is_near_miss,
         can_be_asked: true,
     })
+}
+
+/// Returns the end of an error after this many repair rounds.
+fn after(rounds: u32) -> String {
+    match rounds {
+        0 => String::new(),
+        1 => ", even after 1 repair round".to_owned(),
+        _ => format!(", even after {rounds} repair rounds"),
+    }
 }

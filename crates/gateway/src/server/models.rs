@@ -30,7 +30,7 @@ impl Shared {
 }
 
 /// Returns the models that clients can request: those of each server whose requests it gets, and the names without `*` that
-/// stand for another model. Servers that do not answer are left out, unless none answers.
+/// stand for another model. Servers that do not answer are skipped, unless none answers.
 pub(super) async fn list(
     shared: &Shared,
     headers: &HeaderMap,

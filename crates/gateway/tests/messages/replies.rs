@@ -104,7 +104,7 @@ fn invalid_calls_are_repaired() {
         expected
     );
     // After all rounds, it is an error of the API: in the stream, or before it.
-    let words = "the model wrote an invalid call, even after it was asked to correct it";
+    let words = "the model wrote an invalid call, even after 2 repair rounds";
     let failed = streamed(&json!({}), &settings, &vec![round(&wrong, "stop"); 3]);
     assert_eq!(
         failed.error,

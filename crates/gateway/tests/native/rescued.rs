@@ -16,7 +16,7 @@ fn letters(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What a client gets for these deltas, and how many calls were rescued.
+/// Returns the client's answer for these deltas, and the number of rescued calls.
 fn answer(fields: &Value, deltas: &[Value], reason: &str) -> (Recorded, u64) {
     let mut asked = asked(ClientApi::Chat, &request(fields));
     let bytes = fed(&mut asked, &stream(deltas, reason), 50);

@@ -64,7 +64,7 @@ fn turn_for_model(recorded: &Recorded, settings: &ModelSettings) -> String {
     let count = results.unwrap_or_default().matches("Output: done").count();
     assert_eq!(count, recorded.readable().len());
     let count = results.unwrap_or_default();
-    let count = count.matches("This call was not executed: ").count();
+    let count = count.matches("This call was not run: ").count();
     assert_eq!(count, recorded.calls.len() - recorded.readable().len());
     messages.swap_remove(2)
 }
@@ -170,10 +170,7 @@ fn the_next_request_reports_an_invalid_call() {
         let (_, behind) = for_model.split_once("Output: done\n").unwrap();
         assert!(behind.contains(words), "{behind:?}");
         assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
-        assert_eq!(
-            behind.contains("That call was not executed."),
-            !words.is_empty()
-        );
+        assert_eq!(behind.contains("That call was not run."), !words.is_empty());
         let is_untold = |secret: &str, change: fn(&mut RecordedCall)| {
             let mut recorded = recorded.clone();
             change(&mut recorded.calls[0]);

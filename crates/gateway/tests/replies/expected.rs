@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The arguments of a call, without the reason that follows unreadable ones.
 pub(crate) fn without_reason(arguments: &str) -> &str {
-    let reason = arguments.rfind(" (Not executed: ");
+    let reason = arguments.rfind(" (Not run: ");
     &arguments[..reason.unwrap_or(arguments.len())]
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn calls(
     let document = Document::parse(text, dialect).unwrap();
     let check = ReplyCheck::new(dialect, Unclosed::Reject).unwrap();
     let found = openai_calls(&document, check, stop, Some(tools));
-    let left_out: HashSet<usize> = found.skipped.iter().map(|call| call.index).collect();
+    let skipped: HashSet<usize> = found.skipped.iter().map(|call| call.index).collect();
     let mut right = found.tool_calls.into_iter();
     let mut ids = HashSet::new();
     let mut seen = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn calls(
             break;
         }
         ids.insert(call.id.clone());
-        let found = if left_out.contains(&call.index) {
+        let found = if skipped.contains(&call.index) {
             None
         } else {
             right.next()

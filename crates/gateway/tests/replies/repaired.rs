@@ -50,7 +50,7 @@ fn rounds_of_repair() {
     check_rounds(
         &none,
         &[WRONG, WRONG, WRONG],
-        r#""" error: the model wrote an invalid call, even after it was asked to correct it"#,
+        r#""" error: the model wrote an invalid call, even after 2 repair rounds"#,
         &[],
     );
     // The text of a round begins on a new line, so it forms no marker with the previous text.

@@ -422,7 +422,8 @@ fn without_rounds_of_repair() {
     check(&json!({}), &settings, WRONG, "stop", error);
 }
 
-/// What is held back is what may become a marker, white space before the first other text, and a short text behind a call.
+/// Only the possible beginning of a marker, white space before the first other text, and a short text after a call are held
+/// back.
 #[test]
 fn text_leaves_at_once() {
     let settings = ModelSettings::default();
@@ -463,7 +464,7 @@ fn text_leaves_at_once() {
     }
 }
 
-/// A header that is too long is text, and its marker is left out, however long ago it came.
+/// A header that is too long is text, and its marker is removed, however long ago it arrived.
 #[test]
 fn headers_that_are_too_long() {
     let long = "x".repeat(5000);

@@ -1,4 +1,4 @@
-//! Who waits for whom, and how long, on a clock that is stopped.
+//! Deadlines and keep-alive chunks, on a clock that is stopped.
 
 use std::time::Duration;
 

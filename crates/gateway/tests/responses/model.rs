@@ -69,7 +69,7 @@ pub(crate) fn refused(body: &Value) -> GatewayError {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) bytes: Vec<u8>,

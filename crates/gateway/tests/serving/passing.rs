@@ -348,8 +348,8 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     let plain = json!({"messages": []});
     for body in [&plain, &request(true), &request(false)] {
         let refused = |status| Script::json(status, &error);
-        let mend = "the operator of the gateway must fix this";
-        check_error(refused(401), Some(OWN_KEY), body, 502, mend).await;
+        let fix = "the operator of the gateway must fix this";
+        check_error(refused(401), Some(OWN_KEY), body, 502, fix).await;
         check_error(
             refused(403),
             Some(OWN_KEY),

@@ -67,7 +67,7 @@ async fn requests_in_progress_are_not_retried() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_meanwhile_is_no_error() {
+async fn a_connection_that_was_closed_meanwhile_causes_no_error() {
     // The server closes the connection after each response without announcing it.
     let mut closing = Script::json(200, &completion("Yes."));
     let length = closing.body().len().to_string();

@@ -248,7 +248,9 @@ async fn settings_are_replaced_while_a_stream_runs() {
     );
     let error = gateway.gateway.reload(config.clone()).unwrap_err();
     assert!(
-        error.to_string().contains("no client keys any more"),
+        error
+            .to_string()
+            .contains("the reloaded files contain no client keys"),
         "{error}"
     );
     config.keys = vec!["new-client-key".to_owned()];

@@ -163,7 +163,7 @@ fn a_log_is_opened_as_what_it_is() {
 }
 
 #[test]
-fn a_log_that_is_removed_meanwhile_is_no_log_of_anybody() {
+fn a_log_that_is_removed_meanwhile_has_no_owner() {
     let (_directory, path) = place();
     fs::write(&path, lines(&[begin()])).unwrap();
     // Concurrent opens and removals: an open log is always the file at the path.

@@ -249,7 +249,7 @@ async fn limits_of_what_runs_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bytes_that_are_no_text() {
+async fn bytes_that_are_not_text() {
     let text = "é🛠 !!!GADGET_START:look:a\n!!!ARG:text\nä🛠️\u{0}ö\n!!!GADGET_END\n";
     let mut pieces: Vec<Vec<u8>> = text.as_bytes().chunks(3).map(<[u8]>::to_vec).collect();
     pieces.push(b"\xff\xfe!!!GADGET_START:send:b:a\n!!!ARG:text\n\xc3".to_vec());

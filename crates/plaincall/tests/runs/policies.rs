@@ -297,7 +297,7 @@ async fn answers_of_gates() {
         errors(&results)[..3],
         [
             "not now",
-            "the arguments were edited before the call ran, and are now invalid: wrong arguments: `ms`: expected an integer of at least 0, found `x`",
+            "the arguments were edited before the call ran, and are now invalid: invalid arguments: `ms`: expected an integer of at least 0, found `x`",
             "the call could not be approved: no answer within 5 s",
         ]
     );

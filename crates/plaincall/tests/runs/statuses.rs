@@ -95,8 +95,8 @@ async fn calls_that_are_wrong() {
         "a=sleep b=sleep,x c=sleep,1<c d=sleep,1<e e=sleep,1<d f=sleep,1<missing g=write,1",
         "a rejected -0, b rejected -0, c rejected -0, d rejected -0, e rejected -0, f rejected -0, g rejected -0",
         &[
-            "wrong arguments: missing required parameter `ms`",
-            "wrong arguments: `ms`: expected an integer of at least 0, found `x`",
+            "invalid arguments: missing required parameter `ms`",
+            "invalid arguments: `ms`: expected an integer of at least 0, found `x`",
             "the call depends on itself (`c`): remove that dependency",
             "these calls wait for each other: `d`, `e`; remove a dependency",
             "these calls wait for each other: `d`, `e`; remove a dependency",
@@ -233,7 +233,7 @@ async fn calls_that_the_text_ends() {
     // A truncated pointer line, and a marker that may have swallowed another call.
     check(
         plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),
-        "rejected: wrong arguments: Truncated pointer line: m",
+        "rejected: invalid arguments: Truncated pointer line: m",
     )
     .await;
     check(

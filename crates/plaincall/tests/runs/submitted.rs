@@ -93,32 +93,32 @@ async fn arguments_are_bound_as_those_of_a_model() {
         (
             "wait",
             json!({"ms": "x"}).into(),
-            "rejected wrong arguments: `ms`: expected an integer of at least 0, found `x`",
+            "rejected invalid arguments: `ms`: expected an integer of at least 0, found `x`",
         ),
         (
             "wait",
             texts(&[("ms", "1"), ("ms", "2")]),
-            "rejected wrong arguments: `ms`: Duplicate pointer: ms",
+            "rejected invalid arguments: `ms`: Duplicate pointer: ms",
         ),
         (
             "wait",
             json!({"text": "x"}).into(),
-            "rejected wrong arguments: missing required parameter `ms`",
+            "rejected invalid arguments: missing required parameter `ms`",
         ),
         (
             "wait",
             json!({"sm": 1}).into(),
-            "rejected wrong arguments: unknown parameter `sm`; did you mean `ms`? wait takes `ms` and `text`; missing required parameter `ms`",
+            "rejected invalid arguments: unknown parameter `sm`; did you mean `ms`? wait takes `ms` and `text`; missing required parameter `ms`",
         ),
         (
             "wait",
             json!([1]).into(),
-            "rejected wrong arguments: expected a JSON object, nested at most 64 deep",
+            "rejected invalid arguments: expected a JSON object, nested at most 64 deep",
         ),
         (
             "wait",
             json!({"ms": 1, "text": deep}).into(),
-            "rejected wrong arguments: expected a JSON object, nested at most 64 deep",
+            "rejected invalid arguments: expected a JSON object, nested at most 64 deep",
         ),
         ("wiat", wait(1).into(), "rejected unknown tool `wiat`"),
         ("send", wait(1).into(), "rejected"),
@@ -141,12 +141,12 @@ async fn limits_hold() {
     let one = ends(&mut run, "wait", json!({"text": "long"})).await;
     assert_eq!(
         one,
-        "rejected wrong arguments: `text` has more than 3 bytes"
+        "rejected invalid arguments: `text` has more than 3 bytes"
     );
     let two = ends(&mut run, "wait", json!({"ms": 1, "text": ""})).await;
     assert_eq!(
         two,
-        "rejected wrong arguments: a call has at most 1 arguments"
+        "rejected invalid arguments: a call has at most 1 arguments"
     );
 
     // A key of one segment, at the maximum depth.

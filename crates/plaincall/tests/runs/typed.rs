@@ -89,7 +89,7 @@ async fn a_function_gets_arguments_of_its_type() {
             "a 1x007 ",
             "b 2x007 5",
             "error: `item`: `7` is not in the catalogue: its numbers have three digits",
-            "rejected: wrong arguments: `count`: expected an integer from 0 to 255, found `many`",
+            "rejected: invalid arguments: `count`: expected an integer from 0 to 255, found `many`",
         ],
     )
     .await;
@@ -107,7 +107,7 @@ async fn a_function_gets_arguments_of_its_type() {
 }
 
 #[test]
-fn a_type_that_is_no_object_is_refused_with_the_toolbox() {
+fn a_type_that_is_not_an_object_is_rejected_by_the_toolbox() {
     let tool = Tool::new("sum", |numbers: Vec<i64>, _| async move {
         Ok(numbers.iter().sum::<i64>().to_string())
     });

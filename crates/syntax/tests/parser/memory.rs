@@ -401,11 +401,11 @@ fn worst_texts(written: &Markers) -> Vec<(&'static str, Vec<u8>)> {
     let start = written.start.as_bytes();
     let bytes = [
         (
-            "a header that is no UTF-8",
+            "a header that is not UTF-8",
             [start, &[0xFF; 2 * LINE_LIMIT]].concat(),
         ),
         (
-            "the same behind what is no UTF-8",
+            "the same after bytes that are not UTF-8",
             [&[0xFF; 2 * LINE_LIMIT], start, &[0xFF; 2 * LINE_LIMIT]].concat(),
         ),
         (

@@ -12,7 +12,7 @@ use crate::disk::{Fate, SlowDisk};
 use crate::tools::{RandomGate, dawdle, toolbox};
 use crate::world::{CONCURRENT, World, check_story};
 
-/// What may happen to a conversation.
+/// A disturbance of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mishap {
     /// The gate takes its time and may refuse, fail, panic or not answer.

@@ -1,4 +1,4 @@
-//! Where the log goes: it takes its time, takes what it likes, and may fail.
+//! A disk for the log: writes may be slow, incomplete or fail.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ pub(crate) enum Fate {
     Fails,
 }
 
-/// What has come to the disk.
+/// The bytes that the disk has.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     pub(crate) written: Vec<u8>,

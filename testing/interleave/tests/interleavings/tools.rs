@@ -20,7 +20,7 @@ pub(crate) async fn dawdle(most: usize) {
     }
 }
 
-/// What a tool does, after it has begun.
+/// The behaviour of a tool after it has begun.
 async fn act(world: World, context: Context) -> ToolResult {
     let running = world.start(&context);
     dawdle(4).await;

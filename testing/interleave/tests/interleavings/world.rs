@@ -1,4 +1,4 @@
-//! What the tools, the observer and the disk see of one execution, and what has to hold of it.
+//! One execution as the tools, the observer and the disk see it, and its invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -106,7 +106,7 @@ impl World {
         assert!(results.log_failure().is_none() || has_failed);
     }
 
-    /// What has to hold when all tasks have ended.
+    /// Checks the invariants after all tasks have ended.
     pub(crate) fn check_end(&self) {
         assert!(self.running.lock().unwrap().is_empty(), "a tool still runs");
         let events = self.events.lock().unwrap();
@@ -137,7 +137,7 @@ impl World {
     /// Checks that a reported event was logged before.
     fn check_logged(&self, event: &RunEvent, count: usize) {
         let disk = self.disk.lock().unwrap();
-        // How the run began is no secret.
+        // The beginning of the run is known.
         if self.log.is_none() || disk.has_failed || count < 2 {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is rendered is read as the same call; and nothing is refused that could have been written.
+//! A rendered call parses to the same call, and every call that can be written is rendered.
 use plaincall_oracle::arbitrary_texts::{self, Generator, Random};
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::rendering::{Rendered, check};

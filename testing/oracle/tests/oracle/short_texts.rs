@@ -1,4 +1,4 @@
-//! Every short text over small alphabets, whole and cut in two at every place.
+//! Every short text over small alphabets, whole and split in two at every position.
 //!
 //! The texts over an alphabet are a tree: below a text stand those with one more token. What the parser is like after
 //! the beginning of a text is computed once and used for all texts below.
@@ -145,7 +145,7 @@ const ALPHABETS: &[Alphabet] = &[
 /// Of so many texts, one is read through every entry.
 const SHARE: usize = 16;
 
-/// What the parser is like after the beginning of a text, which came in one chunk.
+/// The state of the parser after the beginning of a text, which came in one chunk.
 struct Begun {
     len: usize,
     parser: Parser,
@@ -161,7 +161,7 @@ struct Climber<'a> {
     readers: Readers,
     disagreements: &'a Disagreements,
     text: String,
-    /// One for each place where the text can be cut, and for its end.
+    /// One for each position where the text can be split, and for its end.
     begun: Vec<Begun>,
     texts: usize,
     parses: usize,
@@ -238,7 +238,7 @@ impl Climber<'_> {
             .note(&self.text, self.options, entry, cuts, place);
     }
 
-    /// Whether the text, cut there, is read as expected.
+    /// Whether the text, split there, is read as expected.
     fn agrees(&self, begun: &Begun, expected: &[Merged]) -> bool {
         let parser = begun.parser.clone();
         let rest = Some(&self.text[begun.len..]).filter(|rest| !rest.is_empty());

@@ -1,4 +1,4 @@
-//! What comes out of the plan, each checked against what has come out before.
+//! The actions of the plan, each checked against the actions before it.
 
 use plaincall_oracle::plan_oracle::Fate;
 use plaincall_plan::{Action, Because, Link, Order, RejectReason, Reply, State, Status};

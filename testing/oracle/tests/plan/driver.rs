@@ -13,7 +13,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) plan: Plan,
     pub(super) scenario: &'a Scenario,
     random: &'a mut Random,
-    /// What the dependencies of each call mean, by the oracle.
+    /// The targets of the dependencies of each call, by the oracle.
     pub(super) meanings: Vec<Vec<Option<usize>>>,
     pub(super) calls: Vec<&'a Call>,
     pub(super) turn_of: Vec<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct Driver<'a> {
     ended: Vec<usize>,
     /// When each reply was over.
     over: Vec<usize>,
-    /// How often each call is still to fail and be tried again.
+    /// How often each call will still fail and be retried.
     failures: Vec<usize>,
     /// Calls that were asked to stop.
     stopped: Vec<bool>,

@@ -7,7 +7,7 @@ use plaincall_plan::{Order, Reply, State, Status, Tool};
 use crate::plan::driver::Driver;
 
 impl Driver<'_> {
-    /// What the call depends on; `None` for an id that no call has so far.
+    /// The calls that this call depends on; `None` for an id that no call has so far.
     pub(super) fn targets(&self, call: usize) -> impl Iterator<Item = Option<usize>> {
         let meanings = self.meanings[call].iter();
         meanings.map(|target| target.filter(|&target| target < self.states.len()))
@@ -17,7 +17,7 @@ impl Driver<'_> {
         self.scenario.tools[self.scenario.tool_of[call]]
     }
 
-    /// How the reply that the call is written in comes to its end.
+    /// How the reply that contains the call ends.
     pub(super) fn reply(&self, call: usize) -> Reply {
         self.scenario.conversation.turns[self.turn_of[call]].reply
     }
@@ -109,7 +109,7 @@ impl Driver<'_> {
             && !in_state(State::Admitted).any(|other| other < call && tool(other).exclusive)
     }
 
-    /// What must hold at every moment: no more calls run than the limits allow, and an exclusive one alone.
+    /// Checks the invariants after each step: no more calls run than the limits allow, and an exclusive call runs alone.
     pub(super) fn check_slots(&self) {
         let is_running = |call: &usize| self.states[*call] == State::Running;
         let live = self.live.iter().copied();
@@ -128,7 +128,7 @@ impl Driver<'_> {
         }
     }
 
-    /// What must hold when all actions have been taken: the plan counts what came out.
+    /// Checks the invariants after all actions: the plan counts its own actions correctly.
     pub(super) fn check_counts(&self) {
         let in_state = |state: State| {
             let live = self.live.iter();

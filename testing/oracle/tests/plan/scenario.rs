@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// What arrives from the model, bit by bit. Calls are numbered over the conversation.
+/// A part of the model's output. Calls are numbered over the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     BeginTurn(Order),

@@ -1,4 +1,4 @@
-//! What random conversations came to, to show that they are worth playing.
+//! The outcomes of random conversations, to show that they cover enough.
 
 use plaincall_plan::Counts;
 

@@ -255,7 +255,7 @@ fn object_of(given: &Given) -> Option<Map<String, Value>> {
     }
 }
 
-/// What the text of a turn must be: its own parts are calls, one each, equal to those sample; the rest gives no call.
+/// Checks the text of a turn: each part that is a call parses to the same call, and the rest contains no call.
 fn check(words: &str, calls: &[Sample], texts: &[String]) -> usize {
     let mut dialect = dialect(words);
     if words.contains("in-reasoning") {

@@ -77,7 +77,7 @@ impl Drawn {
     }
 }
 
-/// What is done to the lines of a text.
+/// A change of each line of a text, with its number.
 type Disguise = fn(usize, &str) -> String;
 
 const IN_FRONT: [Disguise; 14] = [

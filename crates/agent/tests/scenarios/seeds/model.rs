@@ -16,7 +16,7 @@ use super::world::World;
 /// The model.
 pub(super) struct Chance {
     pub(super) world: Arc<World>,
-    /// Whether it is the model of a subagent, whose messages are not checked.
+    /// `true` for the model of a subagent, whose messages are not checked.
     pub(super) is_nested: bool,
 }
 

@@ -49,7 +49,7 @@ fn random_sessions() {
 
 /// The result of one question.
 struct Asked {
-    /// Whether it was dropped or cancelled in the middle.
+    /// `true` if it was dropped or cancelled in the middle.
     is_cut: bool,
     /// Whether results were shortened.
     is_shortened: bool,

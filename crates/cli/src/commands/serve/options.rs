@@ -143,8 +143,9 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) arguments: Arguments,
 
-    /// Whether calls without an end marker are sent. `run` is for models that forget end markers: it accepts a call that
-    /// ends at the next call or at the end of a complete reply.
+    /// Whether calls without an end marker are sent. With `reject`, only a block call at the end of a complete reply is sent.
+    /// `run` is for models that forget end markers: it also accepts a call of either syntax that ends at the next call or at
+    /// the end of a complete reply.
     #[arg(
         long,
         value_name = "CHOICE",

@@ -254,9 +254,9 @@ fn is_cancelled(arguments: &[&str], questions: &str) {
 }
 
 #[test]
-fn an_end_that_is_none_is_remarked() {
+fn an_end_that_is_none_is_noteed() {
     let finish = call("finish", &[("answer", "All is done.")]);
-    for (reason, remark) in [
+    for (reason, note) in [
         ("stop", None),
         (
             "length",
@@ -281,7 +281,7 @@ fn an_end_that_is_none_is_remarked() {
                 .stderr
                 .lines()
                 .find(|line| line.contains("may be incomplete"));
-            assert_eq!(found, remark, "{ended:?}");
+            assert_eq!(found, note, "{ended:?}");
         }
     }
 }

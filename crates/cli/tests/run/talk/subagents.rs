@@ -246,17 +246,11 @@ fn problems_of_agents_are_shown_in_their_file() {
         ),
         (
             described("a", "'a'"),
-            Some((
-                "4:11",
-                "the agent `a` is a tool of itself: a -> a; remove one",
-            )),
+            Some(("4:11", "the agents form a cycle: a -> a; remove one")),
         ),
         (
             described("a", "'b'") + &described("b", "'c'") + &described("c", "'b'"),
-            Some((
-                "10:11",
-                "the agent `b` is a tool of itself: b -> c -> b; remove one",
-            )),
+            Some(("10:11", "the agents form a cycle: b -> c -> b; remove one")),
         ),
         (
             described("a", "'b', 'b'") + &described("b", ""),

@@ -127,7 +127,9 @@ impl Run {
             return Ok(());
         }
         let Some(answer) = &mut self.answer else {
-            return Err(GatewayError::upstream("there is no answer"));
+            return Err(GatewayError::upstream(
+                "the model server returned no answer",
+            ));
         };
         let piece = match &mut self.late {
             None => answer.piece().await?,
