@@ -41,7 +41,7 @@ const ALL: [Arm; 7] = [
     Arm::new("native", "the tool calls of the server", Form::Native, true),
     Arm::new(
         "json",
-        "JSON in the prompt, parsed by hand",
+        "calls as JSON objects in the text, described in the prompt",
         Form::Json,
         true,
     ),

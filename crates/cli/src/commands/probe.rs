@@ -72,7 +72,7 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = arm_names())]
     arms: Vec<String>,
 
-    /// The tasks or kinds of tasks to run, separated by commas; `list` lists them and ends. Default: all.
+    /// The tasks or kinds of tasks to run, separated by commas; `list` prints them and exits. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tasks: Vec<String>,
 
@@ -84,7 +84,7 @@ pub(crate) struct ProbeOptions {
     #[arg(long, conflicts_with_all = ["repeat", "record"])]
     quick: bool,
 
-    /// Write each finished attempt to this file, one line of JSON with its transcript each. If the file exists, continue
+    /// Write each finished attempt with its transcript to this file, as one line of JSON. If the file exists, continue
     /// the comparison that it contains.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,

@@ -22,7 +22,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, short, value_name = "NAME", help_heading = "Model")]
     pub(crate) model: Option<String>,
 
-    /// The agent to use: the name of a table `[agents.NAME]` in the configuration. Other options replace what it sets.
+    /// The agent to use: the name of a table `[agents.NAME]` in the configuration. Other options override its settings.
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub(crate) agent: Option<String>,
 

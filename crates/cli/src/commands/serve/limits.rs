@@ -15,8 +15,8 @@ pub(crate) struct LimitOptions {
     #[arg(long, value_name = "SIZE", default_value = "32MiB")]
     max_body: Size,
 
-    /// The maximum number of concurrent requests. Further requests get status 503. Twice as many connections are
-    /// accepted.
+    /// The maximum number of concurrent requests. Further requests get status 503. At most twice as
+    /// many connections are accepted.
     #[arg(long, value_name = "N", default_value = "4096", value_parser = in_range(1, 1_000_000))]
     pub(super) max_requests: u32,
 
@@ -64,11 +64,11 @@ pub(crate) struct TimeOptions {
     #[arg(long, value_name = "TIME", default_value = "10m")]
     first_byte_timeout: Time,
 
-    /// The time limit between two pieces of a response, both for the model server to send and for the client to read.
+    /// How long the model server may pause within a response, and how long a client may pause reading one.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     idle_timeout: Time,
 
-    /// How long a stream may be idle before a comment is sent, so that proxies keep the connection open.
+    /// How long a stream may be idle before a keep-alive event is sent, so that proxies keep the connection open.
     #[arg(long, value_name = "TIME", default_value = "15s")]
     keep_alive: Time,
 

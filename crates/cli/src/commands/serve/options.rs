@@ -12,8 +12,8 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 
 /// Serve the APIs of OpenAI and Anthropic, with tool calls, for a model that only writes text.
 ///
-/// Clients send requests with tools. Plaincall sends the model server plain text, and streams the calls that the model
-/// writes back as native tool calls. Chat completions requests without tools pass through unchanged. To use the gateway,
+/// Clients send requests with tools. Plaincall sends plain text to the model server, and converts the calls in the
+/// model's text to native tool calls. Chat completions requests without tools pass through unchanged. To use the gateway,
 /// set the base URL of your client to this server: with `/v1` at the end for clients of OpenAI's API, without it for
 /// clients of Anthropic's.
 ///
@@ -103,9 +103,9 @@ pub(crate) struct ServeOptions {
     ///
     /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
     /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `mode`, `arguments`, `unclosed`,
-    /// `repair_rounds` and `developer_role`. `url`, `key_env` or `key_file`, and `headers` name another model server, and
-    /// `model` another name to send. `*` in a name matches any characters. A name without `*` takes precedence over all others,
-    /// then the name with the most other characters.
+    /// `repair_rounds` and `developer_role`. `url`, `key_env` or `key_file`, and `headers` set the model server, and `model`
+    /// the name of the model on that server. `*` in a name matches any characters. If several names match, one without `*`
+    /// takes precedence, then the one with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
 
