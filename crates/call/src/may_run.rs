@@ -23,7 +23,7 @@ use crate::tool::{Effect, ToolSpec};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Unclosed {
-    /// They are rejected, unless the tool only reads or the text is known to be complete.
+    /// They are rejected, except block calls whose tool only reads or that end with a complete text.
     #[default]
     Reject,
     /// They run if the next call or the end of a complete text ended them. For models that forget end markers.
