@@ -90,7 +90,7 @@ impl UnreadableCall {
             };
             let text = ends.into_iter().find_map(|(end, _)| is_proven(end))?;
             let (name, reason) = text.split_once(": ")?;
-            // Clients quote the arguments behind words of their own.
+            // Clients quote the arguments after words of their own.
             let begin = before.find('{').unwrap_or_default();
             Some(Self {
                 name: name.to_owned(),

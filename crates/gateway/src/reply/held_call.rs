@@ -4,13 +4,13 @@ use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, ToolCall, Usag
 
 use crate::api::encoder::ResponseSink;
 
-/// The longest text that is held back behind a call, in bytes. A longer one is sent, and the call before it gets no mark.
+/// The longest text that is held back after a call, in bytes. A longer one is sent, and the call before it gets no mark.
 const MAX_TEXT: usize = 4 << 10;
 
 /// The longest texts that wait for the end of a call, in bytes. The rest is dropped.
 const MAX_WAITING: usize = 1 << 20;
 
-/// Passes a reply on. If it holds calls, a call and the texts behind it are sent when the next call begins or the reply ends.
+/// Passes a reply on. If it holds calls, a call and the texts after it are sent when the next call begins or the reply ends.
 /// Otherwise, texts that arrive inside a call wait for its end if the API has one thing after another.
 #[derive(Debug)]
 pub(super) struct HeldCall<O> {
@@ -27,7 +27,7 @@ struct Held {
     id: String,
     name: String,
     arguments: String,
-    /// The texts behind the call, which are not empty.
+    /// The texts after the call, which are not empty.
     texts: Texts,
 }
 

@@ -14,7 +14,7 @@ use crate::translate::{IS_ERROR, TOOL_REFERENCE};
 #[derive(Default)]
 pub(super) struct Contents<'r> {
     messages: Vec<Message<'r>>,
-    /// Where the results of the last turn's calls belong: behind the turn, before other messages.
+    /// The position for the results of the last turn's calls: after the turn, before other messages.
     results_at: usize,
 }
 
