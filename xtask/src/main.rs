@@ -23,9 +23,9 @@ mod names;
 mod node;
 mod notices;
 mod oldest_rust;
+mod other_parsers;
 mod other_targets;
 mod passed;
-mod peers;
 mod pictures;
 mod promises;
 mod python;
@@ -73,7 +73,7 @@ cargo xtask TASK
   mutants       mutate `plan` and `syntax`; a test must detect every mutant: [plan|syntax] [ARGUMENTS…]
   bench         measure the parser's speed; passes its arguments on
   bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
-  bench peers   compare the parser with other parsers of tool calls; installs them (needs Node and a network)
+  bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
@@ -113,9 +113,9 @@ fn main() -> ExitCode {
         ["instructions", base] => instructions::compare(&root(), Some(base)),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway("release", rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
-        ["bench", "peers"] => peers::bench(&root()),
-        // `peers` takes no arguments.
-        ["bench", rest @ ..] if rest.first() != Some(&"peers") => bench(rest),
+        ["bench", "parsers"] => other_parsers::bench(&root()),
+        // `parsers` takes no arguments.
+        ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
         ["dist"] => dist::run(DIST),

@@ -70,6 +70,7 @@ const BANNED: &[(&str, &str)] = &[
     ("hopeless", "unrecoverable"),
     ("misfit", "error"),
     ("remark", "diagnostic, note"),
+    ("peers", "other parsers, other gateways, comparison"),
     ("vouched", "trusted"),
     ("outlet", "sink"),
     ("complaint", "error, diagnostic"),

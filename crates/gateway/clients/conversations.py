@@ -51,7 +51,7 @@ VALUES = {
 
 
 def literal(value):
-    """A value as it stands in JSON, if it can."""
+    """A value as JSON writes it, if possible."""
     try:
         return json.loads(value)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""ChatOpenAI of LangChain, whole and streamed. It closes JSON that is open by itself."""
+"""ChatOpenAI of LangChain, whole and streamed. It closes incomplete JSON automatically."""
 
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI

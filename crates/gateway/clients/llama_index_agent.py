@@ -1,4 +1,4 @@
-"""The agent of LlamaIndex, whole and streamed. It reads what it can of arguments that are no JSON, and runs the tool."""
+"""The agent of LlamaIndex, whole and streamed. It reads parts of arguments that are not JSON, and runs the tool."""
 
 import asyncio
 

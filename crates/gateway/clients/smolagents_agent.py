@@ -1,4 +1,4 @@
-"""The agent of smolagents, whole and streamed. It runs a tool with the text of arguments that are no JSON."""
+"""The agent of smolagents, whole and streamed. It runs a tool with the text of arguments that are not JSON."""
 
 from smolagents import LogLevel, OpenAIServerModel, ToolCallingAgent, tool
 

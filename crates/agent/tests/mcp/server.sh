@@ -1,4 +1,4 @@
-# A small MCP server with odd habits. `$NOTES` is a file in which it writes down what it hears.
+# A small MCP server with odd habits. `$NOTES` is a file to which it writes what it receives.
 
 printf 'started\n' >>"$NOTES"
 [ -e "$NOTES.hang" ] && exec sleep 1000

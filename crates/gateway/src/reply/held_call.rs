@@ -11,7 +11,7 @@ const MAX_TEXT: usize = 4 << 10;
 const MAX_WAITING: usize = 1 << 20;
 
 /// Passes a reply on. If it holds calls, a call and the texts after it are sent when the next call begins or the reply ends.
-/// Otherwise, texts that arrive inside a call wait for its end if the API has one thing after another.
+/// Otherwise, texts that arrive inside a call wait for its end if the content of the API comes one block after another.
 #[derive(Debug)]
 pub(super) struct HeldCall<O> {
     pub(super) out: O,

@@ -1,4 +1,4 @@
-//! Compares Plaincall's parser with others and prints one table: `peers FOLDER`.
+//! Compares Plaincall's parser with others and prints one table: `compare FOLDER`.
 //!
 //! FOLDER contains `llmist.mjs` and its packages; the payloads for it are written there. The exit status is 1 if
 //! Plaincall does not keep its promised lead.
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use plaincall_bench_peers::formats::Format;
-use plaincall_bench_peers::kept::Kept;
-use plaincall_bench_peers::logical::{self, Logical};
-use plaincall_bench_peers::measure::best;
-use plaincall_bench_peers::readers::Reader;
-use plaincall_bench_peers::table::{HEAD, Row, size_title};
-use plaincall_bench_peers::{SIZES, cut};
+use plaincall_bench_parsers::formats::Format;
+use plaincall_bench_parsers::kept::Kept;
+use plaincall_bench_parsers::logical::{self, Logical};
+use plaincall_bench_parsers::measure::best;
+use plaincall_bench_parsers::readers::Reader;
+use plaincall_bench_parsers::table::{HEAD, Row, size_title};
+use plaincall_bench_parsers::{SIZES, cut};
 use serde_json::{Value, json};
 
 /// The goal: the minimum speed-up over the best other Rust parser of tool calls, on the first payload.
@@ -34,18 +34,18 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {
-        eprintln!("peers: `peers FOLDER`, where FOLDER contains llmist.mjs and its packages");
+        eprintln!("compare: `compare FOLDER`, where FOLDER contains llmist.mjs and its packages");
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
-        eprintln!("peers: the figures of an unoptimised build mean nothing");
+        eprintln!("compare: the figures of an unoptimised build mean nothing");
         return ExitCode::from(2);
     }
     match run(Path::new(&folder)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("peers: {error}");
+            eprintln!("compare: {error}");
             ExitCode::FAILURE
         }
     }
@@ -133,7 +133,7 @@ fn measure(
         let found = reader.collect(chunks);
         if let Some(error) = &found.error {
             eprintln!(
-                "peers: {}, {}, `{}` in chunks of {}: {error}",
+                "compare: {}, {}, `{}` in chunks of {}: {error}",
                 reader.parser,
                 reader.name,
                 logical.name,

@@ -5,10 +5,10 @@
 use std::error::Error;
 
 use alloc_tracker::{Allocator, Session};
-use plaincall_bench_peers::logical;
-use plaincall_bench_peers::readers::Reader;
-use plaincall_bench_peers::table::size_title;
-use plaincall_bench_peers::{SIZES, cut};
+use plaincall_bench_parsers::logical;
+use plaincall_bench_parsers::readers::Reader;
+use plaincall_bench_parsers::table::size_title;
+use plaincall_bench_parsers::{SIZES, cut};
 
 /// Counts every allocation of the process.
 #[global_allocator]

@@ -80,7 +80,7 @@ for (const file of readdirSync(folder).filter((file) => file.endsWith(".txt")).s
   const expected = JSON.parse(readFileSync(join(folder, `${payload}.json`), "utf8"));
   for (const size of SIZES) {
     const chunks = cut(bytes, size);
-    // What the compiler must not leave out.
+    // Keeps the compiler from removing the work.
     let seen = 0;
     const run = () =>
       read(
