@@ -172,9 +172,8 @@ fn qwen_code() {
         start: &["--yolo", "--prompt"],
         replies: &[
             "I look.\n!!!GADGET_START:read_file\n!!!ARG:file_path\nWORK/greeting.txt\n!!!GADGET_END\n",
-            // Its prompt shows calls of its other tools, such as `[tool_call: edit …]`. Such calls are not repaired.
-            "!!!GADGET_START:list_directory\n!!!ARG:folder\nWORK\n!!!GADGET_END\n",
-            "!!!GADGET_START:list_directory\n!!!ARG:path\nWORK\n!!!GADGET_END\n",
+            // Its prompt shows a call of this tool, with other values.
+            "!!!GADGET_START:edit\n!!!ARG:file_path\nWORK/greeting.txt\n!!!ARG:old_string\nHelo\n!!!ARG:new_text\nHello\n!!!GADGET_END\n",
             "!!!GADGET_START:edit\n!!!ARG:file_path\nWORK/greeting.txt\n!!!ARG:old_string\nHelo\n!!!ARG:new_string\nHello\n!!!GADGET_END\n",
         ],
     }
