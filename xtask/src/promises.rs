@@ -88,7 +88,7 @@ const PROMISES: &[Promise] = &[
     Promise {
         sentence: "For 200,000 texts of the parser's own literals, no processing time grows by more than 2.2 times \
                    in several doublings in a row: parser and byte parser with chunks of 1, 4 and 64 bytes and whole, \
-                   renderer, escape, near misses, calls and their JSON, coercion, pointers",
+                   renderer, escape, near misses, calls and their JSON, calls as text, coercion, pointers",
         environment: &[("COMPLEXITY_INPUTS", "200000")],
         command: "cargo test --release --quiet --package plaincall-testkit --lib no_text_takes -- --nocapture",
         figure: &["complexity:"],

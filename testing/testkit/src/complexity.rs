@@ -18,7 +18,7 @@ use plaincall_oracle::arbitrary_texts::Random;
 use rustix::time::{ClockId, clock_gettime};
 
 use pattern::{Pattern, Pieces};
-use subjects::{Input, PARSER, Subject, of_dialect, of_values};
+use subjects::{CALLS_AS_TEXT, Input, PARSER, Subject, of_dialect, of_values};
 
 /// The highest allowed growth factor for a doubled text.
 const MOST: f64 = 2.2;
@@ -116,6 +116,24 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
     ),
     // For each event the replacements were counted from its offset to the end of the buffer.
     ("the byte parser, whole", "auto", "", "\u{e001}\u{1F6E0}["),
+];
+/// Texts that may become calls for as long as they last: the beginning and the repeated unit.
+const CALLS: &[(&str, &str)] = &[
+    ("", "<tool_call>\n"),
+    (
+        "",
+        "<tool_call>{\"name\":\"A\",\"arguments\":{}}</tool_call>",
+    ),
+    ("[TOOL_CALLS]", "A[ARGS]{}[TOOL_CALLS]"),
+    ("<function=A>", "<parameter=x>1</parameter>"),
+    ("<function=A><parameter=x>", "</paramete"),
+    ("{\"name\":\"A\",\"arguments\":{\"x\":\"", "\\n"),
+    ("", "{\"name\":\"A\",\n"),
+    ("```json\n", "{\"name\":\"A\",\n"),
+    ("```\n", "``\n"),
+    ("", "[{\n"),
+    (CALL, "!!!GADGET_EN\n"),
+    (CALL, "1\n!!!GADGET_END\n!!!GADGET_START:A\n!!!ARG:x\n"),
 ];
 const CALL: &str = "!!!GADGET_START:A\n!!!ARG:x\n";
 /// Markers that differ only in their last characters.
@@ -354,6 +372,17 @@ fn try_fixed(search: &mut Search, grounds: &[Ground]) {
     }
 }
 
+fn try_calls(search: &mut Search, values: &[Subject]) {
+    let readers = values
+        .iter()
+        .filter(|subject| subject.name.starts_with(CALLS_AS_TEXT));
+    for subject in readers {
+        for (begin, unit) in CALLS {
+            search.try_one(subject, &Pattern::of(begin, unit), LENGTHS, "no dialect");
+        }
+    }
+}
+
 /// Draws patterns, each for one dialect and one subject, until `inputs` texts have been timed.
 fn search(inputs: u64, seed: u64) -> Search {
     let mut search = Search::default();
@@ -362,6 +391,7 @@ fn search(inputs: u64, seed: u64) -> Search {
     try_suspects(&mut search, &grounds, is_short);
     try_fixed(&mut search, &grounds);
     let values = of_values();
+    try_calls(&mut search, &values);
     let mut random = Random::new(seed);
     for _ in 0..inputs {
         if search.findings.len() >= ENOUGH {

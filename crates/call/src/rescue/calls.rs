@@ -24,19 +24,10 @@ pub(super) enum Part {
     Key(Range<usize>),
     /// The text of this parameter.
     Value(Range<usize>),
-    /// The JSON of the arguments of the tool named before, otherwise of calls.
-    Json(Range<usize>),
-}
-
-/// A call as written.
-struct Written<'t> {
-    name: &'t str,
-    arguments: Form<'t>,
-}
-
-enum Form<'t> {
-    Texts(Vec<(&'t str, &'t str)>),
-    Json(&'t str),
+    /// The JSON of the arguments of the tool named before.
+    Arguments(Range<usize>),
+    /// The JSON of calls.
+    Calls(Range<usize>),
 }
 
 /// Returns the calls that consist of these parts of a text, if all of them are valid.
@@ -45,48 +36,49 @@ pub(super) fn calls(
     parts: &[Part],
     tools: &impl ToolLookup,
 ) -> Option<Vec<RescuedCall>> {
-    let mut written: Vec<Written<'_>> = Vec::new();
-    let mut whole = Vec::new();
+    let mut calls = Vec::new();
+    // The name of the current call, and its texts.
+    let mut named: Option<(&str, Vec<(&str, &str)>)> = None;
     let mut key = None;
     for part in parts {
         match part {
-            Part::Name(range) => written.push(Written {
-                name: text.get(range.clone())?,
-                arguments: Form::Texts(Vec::new()),
-            }),
+            Part::Name(range) => {
+                if let Some((name, texts)) = named.replace((text.get(range.clone())?, Vec::new())) {
+                    calls.push(with_texts(name, &texts, tools)?);
+                }
+            }
             Part::Key(range) => key = text.get(range.clone()),
             // Another value than that of a parameter is an id.
             Part::Value(range) => {
-                let texts = match written.last_mut().map(|call| &mut call.arguments) {
-                    Some(Form::Texts(texts)) => Some(texts),
-                    _ => None,
-                };
-                if let (Some(key), Some(texts)) = (key.take(), texts) {
+                if let (Some(key), Some((_, texts))) = (key.take(), &mut named) {
                     texts.push((key, without_edges(text.get(range.clone())?)));
                 }
             }
-            Part::Json(range) => match written.last_mut() {
-                Some(call) => call.arguments = Form::Json(text.get(range.clone())?),
-                None => whole.push(text.get(range.clone())?),
-            },
-        }
-    }
-    let mut calls = Vec::new();
-    for call in written {
-        calls.push(match call.arguments {
-            Form::Texts(texts) => with_texts(call.name, &texts, tools)?,
-            Form::Json(json) => with_object(call.name, &object(json)?, tools)?,
-        });
-    }
-    for json in whole {
-        match json_text::parse(json).ok()? {
-            Value::Array(items) => {
-                for item in items {
-                    calls.push(from_object(item, tools)?);
+            Part::Arguments(range) => {
+                let (name, _) = named.take()?;
+                calls.push(with_object(
+                    name,
+                    &object(text.get(range.clone())?)?,
+                    tools,
+                )?);
+            }
+            Part::Calls(range) => {
+                if let Some((name, texts)) = named.take() {
+                    calls.push(with_texts(name, &texts, tools)?);
+                }
+                match json_text::parse(text.get(range.clone())?).ok()? {
+                    Value::Array(items) => {
+                        for item in items {
+                            calls.push(from_object(item, tools)?);
+                        }
+                    }
+                    other => calls.push(from_object(other, tools)?),
                 }
             }
-            other => calls.push(from_object(other, tools)?),
         }
+    }
+    if let Some((name, texts)) = named {
+        calls.push(with_texts(name, &texts, tools)?);
     }
     Some(calls).filter(|calls| !calls.is_empty())
 }

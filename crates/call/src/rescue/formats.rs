@@ -15,8 +15,10 @@ pub(super) enum Step {
     Key,
     /// The text of a parameter, up to this text.
     Value(&'static str),
-    /// A JSON object or list: the arguments of the tool named before, otherwise calls.
-    Json,
+    /// A JSON object or list with calls.
+    Calls,
+    /// A JSON object with the arguments of the tool named before.
+    Arguments,
     /// The rest of the line of a code fence, after its first three characters.
     FenceInfo,
     /// The line end and the beginning of the line that closes a code fence.
@@ -29,7 +31,9 @@ pub(super) enum Step {
     End,
 }
 
-use Step::{Blank, End, FenceClose, FenceInfo, If, Json, Key, Name, One, Space, Text, Value};
+use Step::{
+    Arguments, Blank, Calls, End, FenceClose, FenceInfo, If, Key, Name, One, Space, Text, Value,
+};
 
 /// Any character for which there are no steps.
 pub(super) const ANY: char = '\0';
@@ -52,7 +56,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         open: "<function_call>",
-        steps: &[Space, Json, Space, Text("</function_call>"), End],
+        steps: &[Space, Calls, Space, Text("</function_call>"), End],
     },
     // Qwen3-Coder, which often forgets the tag before it, and Llama 3.1.
     Format {
@@ -91,7 +95,7 @@ pub(super) const FORMATS: &[Format] = &[
 ];
 
 /// JSON without a text of its own.
-pub(super) const BARE: &[Step] = &[Json, End];
+pub(super) const BARE: &[Step] = &[Calls, End];
 /// The rest of the line after a call in one of our own syntaxes.
 pub(super) const AFTER_OWN: &[Step] = &[End];
 
@@ -103,14 +107,14 @@ const END_TOOL_CALL: &str = "</tool_call>";
 const FUNCTION: &str = "<function=";
 const TOOL_CALLS: &str = "[TOOL_CALLS]";
 
-const BARE_IN_SPACE: &[Step] = &[Space, Json, End];
-const FENCE: &[Step] = &[FenceInfo, Space, Json, FenceClose, End];
+const BARE_IN_SPACE: &[Step] = &[Space, Calls, End];
+const FENCE: &[Step] = &[FenceInfo, Space, Calls, FenceClose, End];
 
 static IN_TOOL_CALL: [Step; 7] = [
     Space,
     One(&[
-        ('{', &[Json]),
-        ('[', &[Json]),
+        ('{', &[Calls]),
+        ('[', &[Calls]),
         ('<', &[Text(FUNCTION), One(&[(ANY, &IN_FUNCTION)])]),
     ]),
     Space,
@@ -126,7 +130,7 @@ static IN_FUNCTION: [Step; 4] = [
     Text(">"),
     Space,
     One(&[
-        ('{', &[Json, Space, Text("</function>")]),
+        ('{', &[Arguments, Space, Text("</function>")]),
         ('<', &PARAMETERS),
     ]),
 ];
@@ -152,8 +156,8 @@ static PARAMETERS: [Step; 2] = [
 static IN_TOOL_CALLS: [Step; 5] = [
     Space,
     One(&[
-        ('[', &[Json]),
-        ('{', &[Json]),
+        ('[', &[Calls]),
+        ('{', &[Calls]),
         (
             ANY,
             &[
@@ -168,7 +172,7 @@ static IN_TOOL_CALLS: [Step; 5] = [
                         ]),
                     ],
                 ),
-                Json,
+                Arguments,
             ],
         ),
     ]),

@@ -17,7 +17,8 @@ pub(crate) fn argument_keys() -> impl Iterator<Item = &'static str> {
     keys.filter(|key| *key != "input")
 }
 
-/// Follows the JSON text of calls, or of the arguments of a call.
+/// Follows the JSON text of calls, or of the arguments of a call, to its end. It does not notice every error: the text is parsed
+/// when it is complete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonScan {
     /// The open brackets, outermost first.
@@ -33,29 +34,20 @@ pub(super) struct JsonScan {
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Expects {
+    /// A value, or the end of a list.
     #[default]
     Value,
-    ValueOrEnd,
+    /// A key, or the end of an object.
     Key,
-    KeyOrEnd,
     Colon,
     CommaOrEnd,
-    /// The rest of a string, and of an escape in it.
+    /// The rest of a string.
     String {
         is_key: bool,
-        escape: Escape,
+        is_escaped: bool,
     },
-    /// The rest of this word.
-    Word(&'static str),
-    Number,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Escape {
-    None,
-    Begun,
-    /// So many hexadecimal digits.
-    Digits(u8),
+    /// The rest of a number or word.
+    Word,
 }
 
 /// The meaning of a character.
@@ -86,48 +78,44 @@ impl JsonScan {
         slice: impl Fn(usize) -> &'t str,
         offers: impl Fn(&str) -> bool,
     ) -> Scanned {
-        use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Number, String, Value, ValueOrEnd, Word};
+        use Expects::{Colon, CommaOrEnd, Key, String, Value, Word};
         // A list of calls has nothing else.
         let is_item = self.has_calls && self.open.as_slice() == ['['];
-        let is_value = matches!(self.expects, Value | ValueOrEnd);
-        let may_be_call = matches!(c, '{' | ']' | ' ' | '\t' | '\n' | '\r');
+        let is_value = is_item && matches!(self.expects, Value);
         match (self.expects, c) {
-            (String { is_key, escape }, _) => return self.string(c, is_key, escape, slice, offers),
-            (Word(rest), _) => {
-                let Some(rest) = rest.strip_prefix(c) else {
-                    return Scanned::Invalid;
-                };
-                self.expects = if rest.is_empty() {
-                    CommaOrEnd
-                } else {
-                    Word(rest)
+            (String { is_key, is_escaped }, '"') if !is_escaped => {
+                return self.end_string(is_key, slice(self.string), offers);
+            }
+            (String { .. }, '\0'..='\u{1F}') => return Scanned::Invalid,
+            (String { is_key, is_escaped }, _) => {
+                let is_escaped = c == '\\' && !is_escaped;
+                self.expects = String { is_key, is_escaped };
+            }
+            (Word, ' ' | '\t' | '\n' | '\r') => self.expects = CommaOrEnd,
+            (_, ' ' | '\t' | '\n' | '\r') => return Scanned::More,
+            (Key | Value, '"') => {
+                self.string = at + 1;
+                self.expects = String {
+                    is_key: matches!(self.expects, Key),
+                    is_escaped: false,
                 };
             }
-            (Number, '0'..='9' | '+' | '-' | '.' | 'e' | 'E') => {}
-            (_, ' ' | '\t' | '\n' | '\r') => {
-                if matches!(self.expects, Number) {
-                    self.expects = CommaOrEnd;
-                }
-            }
-            (Key | KeyOrEnd, '"') => self.begin_string(true, at),
             (Colon, ':') => self.expects = Value,
-            (Value | ValueOrEnd, '{' | '[') => {
+            (Value, '{' | '[') => {
                 self.open.push(c);
-                self.expects = if c == '{' { KeyOrEnd } else { ValueOrEnd };
+                self.expects = if c == '{' { Key } else { Value };
                 if self.open.len() > DEPTH {
                     return Scanned::Invalid;
                 }
             }
-            (Value | ValueOrEnd, '"') => self.begin_string(false, at),
-            (Value | ValueOrEnd, 't') => self.expects = Word("rue"),
-            (Value | ValueOrEnd, 'f') => self.expects = Word("alse"),
-            (Value | ValueOrEnd, 'n') => self.expects = Word("ull"),
-            (Value | ValueOrEnd, '-' | '0'..='9') => self.expects = Number,
-            (CommaOrEnd | Number, ',') => {
+            (Value | Word, '+' | '-' | '.' | '0'..='9' | 'A'..='Z' | 'a'..='z') => {
+                self.expects = Word;
+            }
+            (CommaOrEnd | Word, ',') => {
                 let is_object = self.open.last() == Some(&'{');
                 self.expects = if is_object { Key } else { Value };
             }
-            (CommaOrEnd | Number | KeyOrEnd | ValueOrEnd, '}' | ']') => {
+            (CommaOrEnd | Word | Key | Value, '}' | ']') => {
                 let begin = if c == '}' { '{' } else { '[' };
                 if self.open.pop() != Some(begin) {
                     return Scanned::Invalid;
@@ -139,55 +127,19 @@ impl JsonScan {
             }
             _ => return Scanned::Invalid,
         }
-        if is_item && is_value && !may_be_call {
+        if is_value && !matches!(c, '{' | ']') {
             return Scanned::NoCall;
         }
         Scanned::More
     }
 
-    fn begin_string(&mut self, is_key: bool, at: usize) {
-        self.string = at + 1;
-        let escape = Escape::None;
-        self.expects = Expects::String { is_key, escape };
-    }
-
-    fn string<'t>(
-        &mut self,
-        c: char,
-        is_key: bool,
-        escape: Escape,
-        slice: impl Fn(usize) -> &'t str,
-        offers: impl Fn(&str) -> bool,
-    ) -> Scanned {
-        let escape = match (escape, c) {
-            (Escape::None, '"') => return self.end_string(is_key, slice, offers),
-            (Escape::None, '\\') => Escape::Begun,
-            (Escape::None, '\0'..='\u{1F}') => return Scanned::Invalid,
-            (Escape::Begun, 'u') => Escape::Digits(4),
-            (Escape::None, _) | (Escape::Begun, '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => {
-                Escape::None
-            }
-            (Escape::Digits(1), c) if c.is_ascii_hexdigit() => Escape::None,
-            (Escape::Digits(left), c) if c.is_ascii_hexdigit() => Escape::Digits(left - 1),
-            _ => return Scanned::Invalid,
-        };
-        self.expects = Expects::String { is_key, escape };
-        Scanned::More
-    }
-
-    fn end_string<'t>(
-        &mut self,
-        is_key: bool,
-        slice: impl Fn(usize) -> &'t str,
-        offers: impl Fn(&str) -> bool,
-    ) -> Scanned {
+    fn end_string(&mut self, is_key: bool, string: &str, offers: impl Fn(&str) -> bool) -> Scanned {
         self.expects = if is_key {
             Expects::Colon
         } else {
             Expects::CommaOrEnd
         };
         let is_call = self.has_calls && matches!(self.open.as_slice(), ['{'] | ['[', '{']);
-        let string = slice(self.string);
         let is_wrong = is_call
             && if is_key {
                 self.names_tool = is_name_key(string);

@@ -153,8 +153,9 @@ impl<T: ToolLookup> Matcher<T> {
                     }
                     return matched;
                 }
-                Step::Json => {
-                    let result = self.json(c, at, from, offers);
+                Step::Calls | Step::Arguments => {
+                    let has_calls = matches!(step, Step::Calls);
+                    let result = self.json(c, at, has_calls, from, offers);
                     return if result == Matched::More {
                         matched
                     } else {
@@ -182,6 +183,7 @@ impl<T: ToolLookup> Matcher<T> {
         &mut self,
         c: char,
         at: usize,
+        has_calls: bool,
         from: impl Fn(usize) -> Option<&'t str>,
         offers: impl Fn(&str) -> bool,
     ) -> Matched {
@@ -189,8 +191,7 @@ impl<T: ToolLookup> Matcher<T> {
             return Matched::Never;
         }
         let begin = *self.begin.get_or_insert(at);
-        let has_name = self.parts.iter().any(|part| matches!(part, Part::Name(_)));
-        let json = self.json.get_or_insert_with(|| JsonScan::new(!has_name));
+        let json = self.json.get_or_insert_with(|| JsonScan::new(has_calls));
         let string = |begin| from(begin).and_then(|text| text.strip_suffix(c));
         match json.take(c, at, |begin| string(begin).unwrap_or_default(), offers) {
             Scanned::More => return Matched::More,
@@ -199,7 +200,12 @@ impl<T: ToolLookup> Matcher<T> {
             Scanned::Complete => {}
         }
         self.json = None;
-        self.end_part(Part::Json(begin..at + 1));
+        let range = begin..at + 1;
+        self.end_part(if has_calls {
+            Part::Calls(range)
+        } else {
+            Part::Arguments(range)
+        });
         Matched::More
     }
 

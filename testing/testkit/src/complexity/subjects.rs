@@ -1,5 +1,7 @@
 //! The subjects: everything that parses text of a model, a user or a server.
 
+use std::sync::Arc;
+
 use plaincall_call::{
     Arguments, Document, Limits, ModelText, PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet,
     ToolSpec, Unclosed, Untrusted, bind, bind_arguments,
@@ -10,6 +12,7 @@ use plaincall_call::{
     openai::openai_calls,
     render::flatten,
     repair::repair_reply,
+    rescue::RescueReader,
     untrusted::EchoGuard,
 };
 use plaincall_oracle::split::chunks;
@@ -163,7 +166,8 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
 /// Returns the subjects that parse a value, a name or JSON.
 pub(super) fn of_values() -> Vec<Subject> {
     let tool = tool();
-    vec![
+    let mut subjects = vec![calls_as_text(usize::MAX), calls_as_text(4)];
+    subjects.extend([
         subject("coercion", |input| {
             let _ = coerce(&input.text);
         }),
@@ -195,7 +199,28 @@ pub(super) fn of_values() -> Vec<Subject> {
             let _ = nearest_name(&input.text, ["read_file", "a*", &input.text]);
             let _ = nearest_name("read_file", names);
         }),
-    ]
+    ]);
+    subjects
+}
+
+/// The name of the subjects that find calls in the text of a reply.
+pub(super) const CALLS_AS_TEXT: &str = "calls as text";
+
+/// Finds calls in a reply that arrives in chunks of this size.
+fn calls_as_text(size: usize) -> Subject {
+    let markers = ["<think>", "</think>"].map(str::to_owned);
+    let reader = RescueReader::new(Some(markers)).expect(WORKS);
+    let tools = Arc::new(ToolSet::new([tool()]).expect("one tool"));
+    subject(
+        format!("{CALLS_AS_TEXT}, in chunks of {size}"),
+        move |input| {
+            let mut reader = reader.with_tools(Arc::clone(&tools));
+            for chunk in chunks(&input.text, size) {
+                drop(reader.feed(chunk));
+            }
+            drop(reader.flush(true));
+        },
+    )
 }
 
 /// Returns a tool whose schema uses most keywords that affect parsing.
