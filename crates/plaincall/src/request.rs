@@ -19,6 +19,8 @@ pub struct Request {
     pub name: Arc<str>,
     /// The effect of the tool.
     pub effect: Effect,
+    /// The tool of the call that submitted this one, such as a subagent, if any.
+    pub parent: Option<Arc<str>>,
     /// The arguments.
     pub arguments: Arc<Arguments>,
     /// The reason if the call is held: it runs only if the gate allows this particular call (`spec/running.md`, "Held calls").

@@ -400,6 +400,7 @@ impl Request {
             id: Arc::default(),
             name: tool.name().into(),
             effect: tool.spec.effect,
+            parent: None,
             arguments,
             held: None,
             delegates: tool.policy.delegates,

@@ -139,7 +139,7 @@ impl Approval {
             answers.retain(|answer| answer.key != ALL.key);
         }
         let question = Question {
-            id: Arc::clone(&request.id),
+            id: label(request),
             pages: question::pages(self.details(request, rule_asks, terminal.size())).await,
             text: "Allow this call?",
             answers,
@@ -175,7 +175,7 @@ impl Approval {
         let details = self.details(request, false, terminal.size());
         let started = self.interrupted.get(&request.call).map(|call| call.started);
         let question = Question {
-            id: Arc::clone(&request.id),
+            id: label(request),
             pages: question::pages_of_interrupted(details, started, self.began),
             text: "What happened to this call?",
             answers,
@@ -205,7 +205,7 @@ impl Approval {
 
     fn details<'a>(&'a self, request: &'a Request, rule_asks: bool, size: Size) -> Details<'a> {
         Details {
-            id: &request.id,
+            id: request.parent.as_ref().unwrap_or(&request.id),
             name: &request.name,
             effect: request.effect,
             rule_asks,
@@ -215,6 +215,14 @@ impl Approval {
             directories: self.directories.get(),
             size,
         }
+    }
+}
+
+/// Returns the id of a call, or the name of a subagent and that of its tool.
+fn label(request: &Request) -> Arc<str> {
+    match &request.parent {
+        Some(parent) => format!("{parent}/{}", request.name).into(),
+        None => Arc::clone(&request.id),
     }
 }
 

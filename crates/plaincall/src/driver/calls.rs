@@ -89,11 +89,14 @@ impl Driver {
         let entry = self.run_state.call(call)?;
         let tool = self.run_state.tool(call);
         let effect = tool.map(|tool| tool.spec.effect);
+        let parent = entry.parent.map(CallIndex::new);
+        let parent = parent.and_then(|call| self.run_state.call(call));
         Some(Request {
             call: call.get(),
             id: Arc::clone(&entry.id),
             name: Arc::clone(&entry.name),
             effect: effect.unwrap_or_default(),
+            parent: parent.map(|call| Arc::clone(&call.name)),
             arguments: self.run_state.arguments(call),
             held: entry.held.clone(),
             delegates: tool.is_some_and(|tool| tool.policy.delegates),

@@ -5,6 +5,7 @@ use std::fs;
 
 use super::configuration::{project, trust, user};
 use super::{at_home, fed, scene};
+use crate::run::pseudo_terminal::{Options, Terminal};
 use crate::run::scene::{Ended, Scene, call};
 
 /// A scene with a configuration, and with models that play these replies.
@@ -169,6 +170,35 @@ fn only_the_calls_of_an_agent_need_approval() {
         assert!(ended.stderr.contains("I tried."), "{ended:?}");
         assert_eq!(scene.path("new.txt").exists(), is_written, "{ended:?}");
     }
+}
+
+#[test]
+fn a_question_names_the_agent_of_a_call() {
+    let write = call("write", &[("name", "new"), ("text", "one")]);
+    let scene = agents(
+        &format!("{LEAD}tools = []\n{READER}model = 'reader'\ntools = ['~/../tools.toml']\n"),
+        &[
+            ("lead", &[&task("reader"), "Done."]),
+            ("reader", &[&write, "It is written."]),
+        ],
+    );
+    let home = scene.path("home");
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            command: "ask",
+            arguments: &["Go.", "--agent", "lead"],
+            environment: &[("HOME", home.to_str().unwrap())],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("Allow this call?");
+    terminal.answer('y');
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    let pieces = ["? reader wants to run write", "reader/write allowed"];
+    check_pieces(&shown, &pieces);
+    assert!(scene.path("new.txt").exists(), "{shown}");
 }
 
 #[test]
