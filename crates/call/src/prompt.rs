@@ -6,6 +6,7 @@ mod examples;
 mod list;
 mod notation;
 pub(crate) mod options;
+mod shortened;
 mod teaching;
 
 pub use options::PromptOptions;
@@ -66,7 +67,7 @@ pub fn prompt<'t>(
             }
             let start = built.written();
             match text {
-                None => list(&mut built, &tools, syntax, &examples),
+                None => list(&mut built, &tools, syntax, options, &examples),
                 Some(text) => {
                     built.trusted(Trusted::assert(text)).begin_line();
                 }
@@ -86,17 +87,28 @@ pub fn prompt<'t>(
 ///
 /// # Errors
 /// Returns an error for the automatic dialect.
-pub fn tool_entry(tool: &ToolSpec, dialect: &Dialect) -> Result<String, DialectError> {
+pub fn tool_entry(
+    tool: &ToolSpec,
+    dialect: &Dialect,
+    options: &PromptOptions,
+) -> Result<String, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
-    Ok(list_tool(tool, syntax).raw().to_owned())
+    let entry = list_tool(tool, syntax, options.description_length);
+    Ok(entry.raw().to_owned())
 }
 
-fn list(built: &mut PromptTextBuilder, tools: &[&ToolSpec], syntax: Syntax, examples: &Examples) {
+fn list(
+    built: &mut PromptTextBuilder,
+    tools: &[&ToolSpec],
+    syntax: Syntax,
+    options: &PromptOptions,
+    examples: &Examples,
+) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {
             built.trusted("\n");
         }
-        built.untrusted(&list_tool(tool, syntax));
+        built.untrusted(&list_tool(tool, syntax, options.description_length));
         examples.write(index, built);
     }
     if tools.is_empty() {

@@ -227,10 +227,14 @@ impl Adapter {
         let is_native = settings.mode == ToolMode::Native;
         if is_native && !is_chat {
             native::complete(&mut upstream, &plan.offer);
-            let changed = plan.offer.changed().iter();
-            plan.changed = changed.filter(|tool| tool.is_dropped).cloned().collect();
         }
-        let mut changed = plan.changed.clone();
+        // In native mode, the model server gets what it can use, with the schemas of the client.
+        let is_changed = |tool: &&ChangedTool| !is_native || !is_chat && tool.is_dropped;
+        let changed = plan.offer.changed().iter().filter(is_changed);
+        let mut changed: Vec<ChangedTool> = changed.cloned().collect();
+        if is_native {
+            plan.counts = Counts::of_changed(&changed);
+        }
         for tool in &mut changed {
             tool.reason.at = notes.tool_pointer(&tool.reason.at);
         }

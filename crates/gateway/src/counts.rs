@@ -1,4 +1,4 @@
-//! Counters for what happened in a reply.
+//! Counters for what happened in a request and its reply.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use plaincall_call::definitions::ChangedTool;
 
 macro_rules! counts {
     ($($name:ident: $help:literal,)*) => {
-        /// Counters for what happened in a reply.
+        /// Counters for what happened in a request and its reply.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counts {
@@ -44,6 +44,7 @@ counts! {
     invented_results: "Invented results removed from texts.",
     loosened_tools: "Tools offered with a looser schema.",
     dropped_tools: "Tools that could not be offered.",
+    hidden_tools: "Tools that the settings of the model keep out of the prompt.",
 }
 
 impl Counts {

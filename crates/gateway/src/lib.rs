@@ -54,4 +54,6 @@ pub use key::Secret;
 pub use server::{
     Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,
 };
-pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, ToolMode, for_name};
+pub use settings::{
+    ArgumentMode, Markers, ModelSettings, PromptBudget, ReasoningSpan, ToolMode, for_name,
+};

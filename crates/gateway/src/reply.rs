@@ -193,7 +193,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
-            counts: Counts::of_changed(&plan.changed),
+            counts: plan.counts,
             out: HeldCall::new(
                 out,
                 plan.mode == ReplyMode::Calls && !plan.streams_arguments(),

@@ -1,5 +1,7 @@
 //! The settings of a model.
 
+use std::num::NonZeroUsize;
+
 use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
 
@@ -26,6 +28,28 @@ pub struct ModelSettings {
     pub developer_is_system: bool,
     /// The name of the model that is sent to the model server. Default: the requested one.
     pub upstream_model: Option<String>,
+    /// The tools that the prompt lists. Default: all.
+    pub prompt_budget: PromptBudget,
+}
+
+/// Limits for the list of tools in a prompt (`spec/gateway.md` 1). In names, `*` matches any characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PromptBudget {
+    /// The names of the tools that are listed. Default: all.
+    pub listed_tools: Option<Vec<String>>,
+    /// The names of tools that are not listed, even if `listed_tools` has them.
+    pub hidden_tools: Vec<String>,
+    /// The maximum length of each description, in characters. Default: no limit.
+    pub description_length: Option<NonZeroUsize>,
+}
+
+impl PromptBudget {
+    /// Returns whether the prompt lists the tool with this name.
+    pub fn lists(&self, name: &str) -> bool {
+        let has = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        self.listed_tools.as_deref().is_none_or(has) && !has(&self.hidden_tools)
+    }
 }
 
 /// How tools are offered to a model.
@@ -88,6 +112,7 @@ impl Default for ModelSettings {
             repair_rounds: 2,
             developer_is_system: true,
             upstream_model: None,
+            prompt_budget: PromptBudget::default(),
         }
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct ToolPrompt {
     pub(crate) compiled: Arc<CompiledDialect>,
     /// Describes the tools and how to call them. Empty if there are none.
     pub(crate) prompt: Arc<str>,
+    /// The number of tools that the settings hide.
+    pub(crate) hidden: u64,
 }
 
 /// The key of a definition that names the parameter for the body of an emoji call.
@@ -113,10 +115,19 @@ impl OfferedTools {
         }
         // The lock is not held meanwhile.
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
+        let budget = &settings.prompt_budget;
         let new = ToolPrompt {
             prompt: match settings.mode {
-                ToolMode::Text => self.prompt(&compiled.prompt_dialect, one_call)?.into(),
+                ToolMode::Text => self
+                    .prompt(settings, &compiled.prompt_dialect, one_call)?
+                    .into(),
                 ToolMode::Native => "".into(),
+            },
+            hidden: match settings.mode {
+                ToolMode::Text => {
+                    self.iter().filter(|tool| !budget.lists(&tool.name)).count() as u64
+                }
+                ToolMode::Native => 0,
             },
             compiled: Arc::new(compiled),
             settings: settings.clone(),
@@ -131,19 +142,29 @@ impl OfferedTools {
         Ok(new)
     }
 
-    fn prompt(&self, dialect: &Dialect, one_call: bool) -> Result<String, DialectError> {
+    fn prompt(
+        &self,
+        settings: &ModelSettings,
+        dialect: &Dialect,
+        one_call: bool,
+    ) -> Result<String, DialectError> {
         if self.is_empty() {
             return Ok(String::new());
         }
-        let mut options = PromptOptions::new().without_dependencies();
+        let mut options = list_options(settings);
         if one_call {
             options = options.one_call();
         }
         let listed = self
             .iter()
-            .filter(|tool| !self.deferred.contains(&tool.name));
+            .filter(|tool| self.is_listed(&tool.name, settings));
         let prompt = prompt(listed, dialect, &options)?;
         Ok(prompt.text().trim_end().to_owned())
+    }
+
+    /// Returns whether the prompt lists this tool.
+    pub(crate) fn is_listed(&self, name: &str, settings: &ModelSettings) -> bool {
+        settings.prompt_budget.lists(name) && !self.deferred.contains(name)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -188,6 +209,15 @@ impl OfferedTools {
 
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
         self.tools.find(name)
+    }
+}
+
+/// Returns the options with which tools are listed.
+pub(crate) fn list_options(settings: &ModelSettings) -> PromptOptions {
+    let options = PromptOptions::new().without_dependencies();
+    match settings.prompt_budget.description_length {
+        Some(length) => options.description_length(length),
+        None => options,
     }
 }
 

@@ -7,16 +7,18 @@ pub(crate) mod native;
 
 use std::collections::HashSet;
 
-use plaincall_syntax::DialectError;
+use plaincall_call::{Untrusted, prompt::tool_entry};
+use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
 
+use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::settings::{ArgumentMode, Markers, ModelSettings, ToolMode};
 use crate::tool_cache::ToolCache;
-use crate::tools::{Choice, OfferedTools, ToolPrompt};
+use crate::tools::{Choice, OfferedTools, ToolPrompt, list_options};
 use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
@@ -147,7 +149,10 @@ pub fn translate<'r>(
     let plan = ReplyPlan {
         compiled: prompt.compiled,
         untrusted: untrusted.unwrap_or_default().into(),
-        changed: offer.changed().to_vec(),
+        counts: Counts {
+            hidden_tools: prompt.hidden,
+            ..Counts::of_changed(offer.changed())
+        },
         secret: caller.secret.clone(),
         offer,
         choice,
@@ -186,7 +191,7 @@ pub(crate) fn plain_plan(
     Ok(ReplyPlan {
         compiled: prompt.compiled,
         untrusted: std::sync::Arc::default(),
-        changed: Vec::new(),
+        counts: Counts::default(),
         secret: secret.clone(),
         offer,
         choice: Choice::None,
@@ -213,7 +218,7 @@ fn translate_messages(
     choice: &Choice,
 ) -> Result<(), DialectError> {
     let compiled = &*prompt.compiled;
-    let mut conversation = Conversation::new(compiled, offer, secret, settings.developer_is_system);
+    let mut conversation = Conversation::new(compiled, offer, secret, settings);
     for message in std::mem::take(&mut request.messages) {
         conversation.add(message)?;
     }
@@ -228,7 +233,15 @@ fn translate_messages(
         request.response_format.take()
     };
     let kept = request.response_format.as_ref();
-    if let Some(text) = instructions(choice, offer, form.as_ref(), kept, &compiled.prompt_text) {
+    let mut text = instructions(choice, offer, form.as_ref(), kept);
+    text.push_str(&unlisted(
+        choice,
+        offer,
+        settings,
+        &compiled.prompt_dialect,
+    )?);
+    if !text.is_empty() {
+        let text = compiled.prompt_text.escape(Untrusted::new(text));
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &text),
             _ => add_to_system(&mut messages, &text),
@@ -239,6 +252,25 @@ fn translate_messages(
     request.tool_choice = None;
     request.parallel_tool_calls = None;
     Ok(())
+}
+
+/// Returns the definitions of the tools that the choice names and the prompt does not list.
+fn unlisted(
+    choice: &Choice,
+    offer: &OfferedTools,
+    settings: &ModelSettings,
+    dialect: &Dialect,
+) -> Result<String, DialectError> {
+    let mut text = String::new();
+    let Choice::Only { names, .. } = choice else {
+        return Ok(text);
+    };
+    let unlisted = names.iter().filter(|name| !offer.is_listed(name, settings));
+    for tool in unlisted.filter_map(|name| offer.get(name)) {
+        text.push_str("\n\n");
+        text.push_str(&tool_entry(tool, dialect, &list_options(settings))?);
+    }
+    Ok(text)
 }
 
 /// Appends a text to the first system message, or creates one.

@@ -3,28 +3,39 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 
 use plaincall_syntax::Syntax;
 use serde_json::Value;
 
 use super::notation::{Keywords, Notation, References, comment, describe, json};
+use super::shortened::{shortened, shortened_schema};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 use crate::untrusted::Untrusted;
 
 /// Writes the entry of a tool: its usage, description and parameters, on several lines.
 ///
-/// Its first line begins with `## `, and no other line does, regardless of the definition.
-pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Untrusted<'static> {
+/// Its first line begins with `## `, and no other line does, regardless of the definition. Each description has at most
+/// `length` characters.
+pub(super) fn list_tool(
+    tool: &ToolSpec,
+    syntax: Syntax,
+    length: Option<NonZeroUsize>,
+) -> Untrusted<'static> {
     let name = match syntax {
         Syntax::Block => comment(&tool.name),
         Syntax::Emoji => comment(&tool.usage().to_string()),
     };
     let mut text = format!("## {name}\n");
-    describe_in_lines(&mut text, &tool.description);
-    let document = without_call_examples(tool.schema().document());
+    let description = shortened(&tool.description, length);
+    describe_in_lines(&mut text, &description);
+    let mut document = without_call_examples(tool.schema().document());
+    if let Some(length) = length {
+        shortened_schema(document.to_mut(), length);
+    }
     let whole = json(&document);
-    match in_notation(tool, &document, syntax) {
+    match in_notation(tool, &document, &description, syntax) {
         Some(notation) if notation.len() <= whole.len() => text.push_str(&notation),
         _ => {
             text.push_str(&whole);
@@ -70,7 +81,12 @@ fn without_call_examples(document: &Value) -> Cow<'_, Value> {
 }
 
 /// Writes the parameters; `None` if the schema has references that the notation cannot name.
-fn in_notation(tool: &ToolSpec, document: &Value, syntax: Syntax) -> Option<String> {
+fn in_notation(
+    tool: &ToolSpec,
+    document: &Value,
+    described: &str,
+    syntax: Syntax,
+) -> Option<String> {
     let mut keywords = Keywords::new(document.as_object()?);
     let mut notation = Notation::new(References::of(document)?, syntax);
     let mut text = String::new();
@@ -78,7 +94,7 @@ fn in_notation(tool: &ToolSpec, document: &Value, syntax: Syntax) -> Option<Stri
         keywords.take(definitions);
     }
     let description = keywords.take_text("description").unwrap_or_default();
-    if description != tool.description {
+    if description != described {
         describe_in_lines(&mut text, &description);
     }
     if keywords.describes_more_than_members() {

@@ -1,5 +1,7 @@
 //! Options of the prompt.
 
+use std::num::NonZeroUsize;
+
 /// The default limit of all examples of calls together, in bytes.
 const EXAMPLE_BYTES: usize = 4 << 10;
 
@@ -9,6 +11,7 @@ pub struct PromptOptions {
     pub(super) without_dependencies: bool,
     pub(super) one_call: bool,
     pub(super) example_bytes: usize,
+    pub(super) description_length: Option<NonZeroUsize>,
 }
 
 impl Default for PromptOptions {
@@ -17,6 +20,7 @@ impl Default for PromptOptions {
             without_dependencies: false,
             one_call: false,
             example_bytes: EXAMPLE_BYTES,
+            description_length: None,
         }
     }
 }
@@ -43,6 +47,12 @@ impl PromptOptions {
     /// [`Prompt::skipped_examples`](super::Prompt::skipped_examples) returns those that do not fit.
     pub fn example_bytes(mut self, most: usize) -> Self {
         self.example_bytes = most;
+        self
+    }
+
+    /// Limits the length of each description, in characters (`spec/prompt.md` 3.2). Default: no limit.
+    pub fn description_length(mut self, most: NonZeroUsize) -> Self {
+        self.description_length = Some(most);
         self
     }
 }

@@ -51,18 +51,23 @@ fn the_definition_holds() {
     let mut count = 0;
     let mut fences = fences.iter();
     while let Some((words, definition)) = fences.next() {
-        let dialect = match *words {
-            "list block" => Dialect::block(),
-            "list emoji" => Dialect::emoji(),
+        let mut words = words.split(' ').skip_while(|word| *word == "list");
+        let dialect = match words.next() {
+            Some("block") => Dialect::block(),
+            Some("emoji") => Dialect::emoji(),
             other => panic!("what is {other:?}?"),
         };
+        let mut options = PromptOptions::new();
+        if let Some(length) = words.next() {
+            options = options.description_length(length.parse().expect("a length"));
+        }
         let (kind, expected) = fences.next().expect("a listing");
         assert_eq!(*kind, "text", "{definition}");
-        let made = prompt([&tool(definition)], &dialect, &PromptOptions::new());
+        let made = prompt([&tool(definition)], &dialect, &options);
         let made = made.expect("a dialect that works");
         let listed = made.part(PromptPart::Tools).expect("a list").trim_end();
         assert_eq!(listed, expected, "{definition}");
         count += 1;
     }
-    assert!(count >= 11, "{count} examples");
+    assert!(count >= 12, "{count} examples");
 }

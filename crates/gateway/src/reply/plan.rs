@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::definitions::ChangedTool;
 use plaincall_call::{ToolCall, ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::compiled::CompiledDialect;
+use crate::counts::Counts;
 use crate::key::Secret;
 use crate::settings::ArgumentMode;
 use crate::tools::{Choice, OfferedTools};
@@ -17,8 +17,8 @@ use crate::tools::{Choice, OfferedTools};
 pub struct ReplyPlan {
     pub(crate) compiled: Arc<CompiledDialect>,
     pub(crate) untrusted: Arc<UntrustedTexts>,
-    /// The tools that the model server does not get as the client defines them.
-    pub(crate) changed: Vec<ChangedTool>,
+    /// The counters of the request.
+    pub(crate) counts: Counts,
     pub(crate) secret: Secret,
     pub(crate) offer: Arc<OfferedTools>,
     pub(crate) choice: Choice,

@@ -16,7 +16,8 @@ use serde_json::Value;
 use crate::compiled::CompiledDialect;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::Secret;
-use crate::tools::OfferedTools;
+use crate::settings::ModelSettings;
+use crate::tools::{OfferedTools, list_options};
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, joined};
 use crate::unreadable_call::UnreadableCall;
 
@@ -29,7 +30,7 @@ pub(super) struct Conversation<'o, 'r> {
     prompt_text: &'o PromptTextBuilder,
     offer: &'o OfferedTools,
     secret: &'o Secret,
-    developer_is_system: bool,
+    settings: &'o ModelSettings,
     messages: Vec<Message<'r>>,
     /// The names and ids of the last turn's calls.
     calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
@@ -48,14 +49,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
         compiled: &'o CompiledDialect,
         offer: &'o OfferedTools,
         secret: &'o Secret,
-        developer_is_system: bool,
+        settings: &'o ModelSettings,
     ) -> Self {
         Self {
             dialect: &compiled.prompt_dialect,
             prompt_text: &compiled.prompt_text,
             offer,
             secret,
-            developer_is_system,
+            settings,
             messages: Vec::new(),
             calls: Vec::new(),
             invalid_call: None,
@@ -68,7 +69,9 @@ impl<'o, 'r> Conversation<'o, 'r> {
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
         match message.role() {
             "tool" => return self.result(message),
-            "developer" if self.developer_is_system => message.role = Some("system".into()),
+            "developer" if self.settings.developer_is_system => {
+                message.role = Some("system".into())
+            }
             _ => {}
         }
         let before = self.take_results()?;
@@ -147,7 +150,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let name = name.and_then(|json| json.read::<String>().ok());
         let name = name.unwrap_or_default();
         Ok(match self.offer.get(&name) {
-            Some(tool) => tool_entry(tool, self.dialect)?.into(),
+            Some(tool) => tool_entry(tool, self.dialect, &list_options(self.settings))?.into(),
             None => format!("There is no tool named {name}.\n").into(),
         })
     }

@@ -1,20 +1,18 @@
 //! Instructions for the next reply.
 
-use plaincall_call::{PromptTextBuilder, Untrusted};
 use plaincall_wire::openai::ResponseFormat;
 use serde_json::Value;
 
 use crate::tools::{Choice, OfferedTools};
 
-/// Returns the instructions at the end of the request. They are escaped, since a custom marker may be any word. `form` is the
-/// response format to describe here; `kept` stays in the request and is enforced by the server.
+/// Returns the instructions at the end of the request; empty if there are none. They must be escaped, since a custom marker may be
+/// any word. `form` is the response format to describe here; `kept` stays in the request and is enforced by the server.
 pub(super) fn instructions(
     choice: &Choice,
     offer: &OfferedTools,
     form: Option<&ResponseFormat<'_>>,
     kept: Option<&ResponseFormat<'_>>,
-    prompt_text: &PromptTextBuilder,
-) -> Option<String> {
+) -> String {
     // A structured answer is not text.
     let has_form = kept.is_some_and(|form| form.kind.as_deref() != Some("text"));
     let mut words = match choice {
@@ -37,8 +35,7 @@ pub(super) fn instructions(
         let line = if words.is_empty() { "" } else { "\n" };
         words.extend(describe_format(form).map(|form| format!("{line}{form}")));
     }
-    let words = Some(words).filter(|words| !words.is_empty())?;
-    Some(prompt_text.escape(Untrusted::new(words)).into_owned())
+    words
 }
 
 /// Describes the response format for replies without a call.
