@@ -6,6 +6,8 @@
     reason = "tests, some of which are long tables"
 )]
 
+use std::num::NonZeroU32;
+
 use plaincall_call::Unclosed;
 use plaincall_config::secret::{Address, not_shown, redacted, redacted_prose, starred};
 use plaincall_config::settings::{
@@ -136,6 +138,19 @@ fn every_key_of_a_model() {
                 ..none()
             },
         ),
+        (
+            Model {
+                hidden_tools: Some(vec!["web_*".to_owned()]),
+                ..none()
+            },
+            "listed_tools = ['read', 'mcp__*']\ndescription_length = 200",
+            Model {
+                listed_tools: Some(vec!["read".to_owned(), "mcp__*".to_owned()]),
+                hidden_tools: Some(vec!["web_*".to_owned()]),
+                description_length: NonZeroU32::new(200),
+                ..none()
+            },
+        ),
     ] {
         over(&all, lines, &expected);
     }
@@ -225,6 +240,17 @@ fn problems_of_models() {
             "[models.a]\nrepair_rounds = 21",
             (2, 1),
             "an integer from 0 to 20",
+        ),
+        (
+            "[models.a]\ndescription_length = 0",
+            (2, 22),
+            "an integer of at least 1",
+        ),
+        ("[models.a]\nlisted_tools = 'read'", (2, 16), "an array"),
+        (
+            "[models.a]\nmode = 'native'\nlisted_tools = []",
+            (3, 1),
+            "tools are not in it; remove one",
         ),
         ("\n[models.'a']\nstart_prefix = '!'", (2, 9), "is too short"),
         (

@@ -10,6 +10,7 @@ mod reload;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -423,5 +424,10 @@ fn settings(model: &Model) -> ModelSettings {
     }
     settings.developer_is_system = model.developer_role != Some(true);
     settings.upstream_model.clone_from(&model.model);
+    let budget = &mut settings.prompt_budget;
+    budget.listed_tools.clone_from(&model.listed_tools);
+    budget.hidden_tools = model.hidden_tools.clone().unwrap_or_default();
+    let length = model.description_length;
+    budget.description_length = length.and_then(|length| NonZeroUsize::try_from(length).ok());
     settings
 }

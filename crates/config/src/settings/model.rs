@@ -19,7 +19,7 @@ use crate::{Document, FileError, Location, child};
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role";
+pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
 /// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
 
@@ -112,6 +112,18 @@ pub struct Model {
     /// Whether the server supports the role `developer`. Otherwise `plaincall serve` sends such messages as `system`, except in
     /// chat completions requests that it forwards or handles in native mode. Only in the file of `--models`.
     pub developer_role: Option<bool>,
+
+    /// The tools that the prompt of `plaincall serve` lists. In names, `*` matches any characters. The others can still be called.
+    /// Only in the file of `--models`, and only in text mode. Default: all.
+    pub listed_tools: Option<Vec<String>>,
+
+    /// Tools that the prompt of `plaincall serve` does not list, even if `listed_tools` has them. In names, `*` matches any
+    /// characters. Only in the file of `--models`, and only in text mode.
+    pub hidden_tools: Option<Vec<String>>,
+
+    /// The maximum length of each description of a tool or parameter in the prompt of `plaincall serve`, in characters. Only in the
+    /// file of `--models`, and only in text mode. Default: no limit.
+    pub description_length: Option<NonZeroU32>,
 }
 
 /// The API of a model server.
@@ -295,12 +307,30 @@ impl Model {
             arguments: self.arguments.or(base.arguments),
             repair_rounds: self.repair_rounds.or(base.repair_rounds),
             developer_role: self.developer_role.or(base.developer_role),
+            listed_tools: self.listed_tools.or_else(|| base.listed_tools.clone()),
+            hidden_tools: self.hidden_tools.or_else(|| base.hidden_tools.clone()),
+            description_length: self.description_length.or(base.description_length),
             ..base.clone()
         }
     }
 }
 
 impl Model {
+    /// Reports keys that have no effect on the prompt, because tools are not in it.
+    fn budget_problem(&self) -> Option<(&'static str, String)> {
+        let set = [
+            ("listed_tools", self.listed_tools.is_some()),
+            ("hidden_tools", self.hidden_tools.is_some()),
+            ("description_length", self.description_length.is_some()),
+        ];
+        let key = set.into_iter().find(|(_, is_set)| *is_set);
+        let (key, _) = key.filter(|_| self.mode == Some(ToolMode::Native))?;
+        let message = format!(
+            "`{key}` limits the prompt, but with `mode = \"native\"` tools are not in it; remove one"
+        );
+        Some((key, message))
+    }
+
     /// Replaces the variables in the headers, and reports problems of the keys about the server in the table at a pointer.
     fn server_problems(
         &mut self,
@@ -410,7 +440,7 @@ pub fn read_models(
         for (place, message) in model.server_problems(&pointer, variable) {
             document.problem(&place, message);
         }
-        let mut problem = model.teaching_problem();
+        let mut problem = model.teaching_problem().or_else(|| model.budget_problem());
         if problem.is_none() && model.repair_rounds > Some(MAX_REPAIR_ROUNDS) {
             let message =
                 format!("`repair_rounds` must be an integer from 0 to {MAX_REPAIR_ROUNDS}");

@@ -103,9 +103,9 @@ pub(crate) struct ServeOptions {
     ///
     /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
     /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `mode`, `arguments`, `unclosed`,
-    /// `repair_rounds` and `developer_role`. `url`, `key_env` or `key_file`, and `headers` set the model server, and `model`
-    /// the name of the model on that server. `*` in a name matches any characters. If several names match, one without `*`
-    /// takes precedence, then the one with the most other characters.
+    /// `repair_rounds`, `developer_role`, `listed_tools`, `hidden_tools` and `description_length`. `url`, `key_env` or
+    /// `key_file`, and `headers` set the model server, and `model` the name of the model on that server. `*` in a name matches any
+    /// characters. If several names match, one without `*` takes precedence, then the one with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
 
