@@ -10,6 +10,7 @@ mod native;
 mod replies;
 mod responses;
 mod serving;
+mod stable_prefix;
 mod translate;
 
 /// Changes the default settings.

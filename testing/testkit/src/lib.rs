@@ -15,6 +15,7 @@ mod complexity;
 pub mod digits;
 pub mod json_streams;
 pub mod model_server;
+pub mod recordings;
 #[cfg(feature = "sockets")]
 pub mod round_robin;
 pub mod schema_calls;
