@@ -21,6 +21,8 @@ use crate::translate::{Caller, Translation, native, plain_plan, translate};
 const MAX_VALUES: usize = 250_000;
 /// The maximum size of a model server's answer that is not streamed, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
+/// The initial room for the fixed part of a prompt, in bytes.
+const PROMPT_ROOM: usize = 4 << 10;
 
 /// Converts requests of clients to plain text, and replies back, as bytes: for programs with their own server.
 ///
@@ -105,6 +107,9 @@ pub struct Asked {
     changed: Vec<ChangedTool>,
     /// The request that is sent next, or was sent. A repair round adds to it.
     body: Bytes,
+    /// The prompt as bytes ([`take_prompt`](Self::take_prompt)).
+    #[cfg(feature = "server")]
+    prompt: Bytes,
     #[cfg(feature = "server")]
     may_repair: bool,
     exchange: Exchange<Box<dyn Encoder + Send>>,
@@ -240,17 +245,32 @@ impl Adapter {
         }
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
-        let body = if is_native && is_chat && name.is_none() {
+        let body: Bytes = if is_native && is_chat && name.is_none() {
             body.to_vec()
         } else {
-            plaincall_wire::write_bytes(&upstream)
-        };
+            // About as long as the client's, so that it is not copied while it grows.
+            let mut written = Vec::with_capacity(body.len() + PROMPT_ROOM);
+            plaincall_wire::write_to(&upstream, &mut written);
+            written
+        }
+        .into();
         #[cfg(feature = "server")]
         let may_repair = plan.may_repair();
+        #[cfg(feature = "server")]
+        let prompt = if is_native {
+            // Chat templates put the tools before the messages.
+            let mut prompt = plaincall_wire::write_bytes(&upstream.tools);
+            plaincall_wire::write_to(&upstream.messages, &mut prompt);
+            prompt.into()
+        } else {
+            body.clone()
+        };
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
             changed,
-            body: body.into(),
+            body,
+            #[cfg(feature = "server")]
+            prompt,
             #[cfg(feature = "server")]
             may_repair,
             exchange: Exchange::new(reply, self.stream_limits),
@@ -264,6 +284,19 @@ impl Asked {
     /// Returns the body of the next request to the model server.
     pub fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// Takes the bytes that determine the model's prompt, in its order: the request in text mode, tools and messages in native
+    /// mode. There are none after the first time.
+    #[cfg(feature = "server")]
+    pub(crate) fn take_prompt(&mut self) -> Bytes {
+        std::mem::take(&mut self.prompt)
+    }
+
+    /// Adds to the counters.
+    #[cfg(feature = "server")]
+    pub(crate) fn add_counts(&mut self, more: Counts) {
+        self.exchange.reply.add_counts(more);
     }
 
     /// Returns whether the request was translated to plain text.

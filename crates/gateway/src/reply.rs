@@ -221,6 +221,11 @@ impl<O: ResponseSink> Reply<O> {
         self.counts
     }
 
+    #[cfg(feature = "server")]
+    pub(crate) fn add_counts(&mut self, more: Counts) {
+        self.counts += more;
+    }
+
     /// Handles the next chunk of the model server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
         let is_error = chunk.object.as_deref() == Some("error")

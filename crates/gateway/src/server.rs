@@ -14,6 +14,7 @@ mod filtered_body;
 mod forward;
 mod forwarded_headers;
 mod key_limits;
+mod known_prompts;
 mod local;
 mod metrics;
 mod models;
@@ -54,6 +55,7 @@ use crate::server::body::{BoxError, Response};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 use crate::server::endpoint::Endpoint;
 pub use crate::server::key_limits::KeyLimits;
+use crate::server::known_prompts::KnownPrompts;
 pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::metrics::Metrics;
 pub use crate::server::replay::Replay;
@@ -78,6 +80,7 @@ pub(crate) struct Shared {
 pub(crate) struct Process {
     fresh: Fresh,
     metrics: Metrics,
+    known_prompts: KnownPrompts,
     /// One permit for each concurrent request.
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
@@ -139,6 +142,7 @@ impl Gateway {
         let process = Arc::new(Process {
             fresh,
             metrics: Metrics::default(),
+            known_prompts: KnownPrompts::default(),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),

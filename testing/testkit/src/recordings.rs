@@ -19,10 +19,7 @@ const FILES: [(&str, &str); 7] = [
     ("opencode", include_str!("../recordings/opencode.txt")),
     ("qwen-code", include_str!("../recordings/qwen-code.txt")),
     ("Codex CLI", include_str!("../recordings/codex.txt")),
-    (
-        "OpenAI SDK, chat",
-        include_str!("../recordings/openai.txt"),
-    ),
+    ("OpenAI SDK, chat", include_str!("../recordings/openai.txt")),
     (
         "OpenAI SDK, Responses",
         include_str!("../recordings/openai-responses.txt"),
@@ -38,8 +35,8 @@ const FILES: [(&str, &str); 7] = [
 
 /// The words of the texts.
 const WORDS: [&str; 16] = [
-    "a", "tool", "reads", "the", "file", "and", "returns", "its", "lines", "unless", "another", "path", "is", "given", "in",
-    "order",
+    "a", "tool", "reads", "the", "file", "and", "returns", "its", "lines", "unless", "another",
+    "path", "is", "given", "in", "order",
 ];
 /// The length of a line of the texts, in bytes.
 const LINE: usize = 90;
@@ -47,13 +44,6 @@ const LINE: usize = 90;
 /// Returns the recordings of all clients.
 pub fn recordings() -> Vec<Recording> {
     FILES.map(|(client, text)| read(client, text)).into()
-}
-
-/// Returns the recording of a client.
-pub fn recording(client: &str) -> Recording {
-    let found = FILES.iter().find(|(name, _)| *name == client);
-    let (client, text) = found.expect("a recorded client");
-    read(client, text)
 }
 
 fn read(client: &'static str, text: &'static str) -> Recording {

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Request};
 
 use crate::adapter::{AskEnd, Asked};
 use crate::api::ClientApi;
+use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::{Task, prepared};
@@ -66,6 +67,14 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
     };
     guard.upstream(&upstream);
     guard.report.is_translated = asked.is_translated();
+    let prompt = asked.take_prompt();
+    let known = &shared.process.known_prompts;
+    asked.add_counts(Counts {
+        prompt_bytes: prompt.len() as u64,
+        kept_prompt_bytes: known.add(&guard.report.model, &prompt),
+        ..Counts::default()
+    });
+    drop(prompt);
     guard.report.counts = asked.counts();
     let changed = response::changed_tools(asked.changed_tools());
     let response = if prepared.is_streamed {

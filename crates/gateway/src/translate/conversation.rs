@@ -70,7 +70,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         match message.role() {
             "tool" => return self.result(message),
             "developer" if self.settings.developer_is_system => {
-                message.role = Some("system".into())
+                message.role = Some("system".into());
             }
             _ => {}
         }
