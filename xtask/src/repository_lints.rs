@@ -19,7 +19,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // results state. 210 more: answers that match a schema. 10 more: a message
     // about an unknown tool begins with the suggestion. 10 more: the entry of one tool.
     // 1,410 more: calls in other formats (`rescue`).
-    ("call", 17_790),
+    // 100 more: descriptions within a limit.
+    ("call", 17_890),
     // 800 more than before: the table, the page, the record and the recommendation of `plaincall probe`.
     // Also wrapped notes, and the number of calls that do not fit into the live view.
     // 80 more: calls of subagents below their call.
@@ -34,7 +35,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
     // 80 more: model servers of `serve`.
-    ("config", 3_560),
+    // 30 more: the budget of a prompt.
+    ("config", 3_590),
     // 121 more than before: routing and CORS, in place of axum, tower and tower-http.
     // 20 more: faster search in bodies. 480 more: the byte API, and encoders for several APIs.
     // 1,420 more: the Responses API. 50 more: bodies that produce their own pieces.
@@ -44,7 +46,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 660 more: several model servers, their list of models, reloading.
     // 400 more: limits of client keys, one type for endpoints, requests in transit at shutdown.
     // 150 more: texts inside a streamed call, the texts of the system prompt.
-    ("gateway", 12_730),
+    // 230 more: the budget of a prompt, and the part of it that is kept.
+    ("gateway", 12_960),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

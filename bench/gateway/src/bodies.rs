@@ -33,12 +33,24 @@ pub(crate) fn request(is_streamed: bool) -> String {
     body.to_string()
 }
 
+/// The tool that the answers call.
+pub(crate) const CALLED: &str = "tool_3";
+
 /// An answer that is not streamed: about 1 kB, with one call.
 pub(crate) fn answer() -> String {
     let content = format!(
         "{}\n!!!GADGET_START:tool_3\n!!!ARG:query\nweather in Paris\n!!!ARG:limit\n5\n!!!GADGET_END\n",
         "I look that up for you. ".repeat(25)
     );
+    completion(&content)
+}
+
+/// An answer without a call.
+pub(crate) fn plain_answer() -> String {
+    completion("Done.")
+}
+
+fn completion(content: &str) -> String {
     json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "logprobs": null, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 900, "completion_tokens": 80, "total_tokens": 980}})

@@ -10,6 +10,7 @@
     reason = "a failed measurement has no result"
 )]
 
+mod apis;
 mod bare;
 mod bodies;
 mod drain;
@@ -17,6 +18,7 @@ mod http;
 mod measure;
 mod model;
 mod options;
+mod prefix;
 mod process;
 mod rate;
 mod soak;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
+use crate::apis;
 use crate::http;
 use crate::options::Options;
+use crate::prefix;
 use crate::process::{Server, raise_open_files};
 use crate::rate::ask_for;
 use crate::streams::{Found, read_for};
@@ -13,13 +15,18 @@ use crate::way::Way;
 
 /// The minimum share of the bare proxy's requests per second.
 const LEAST_SHARE: f64 = 0.5;
+/// The targets: the same share; what is added to a delta and to the first token with one stream, as a multiple of what the bare
+/// proxy adds; memory with 100 streams.
+const TARGET_SHARE: f64 = 0.7;
+const TARGET_DELTA: f64 = 1.25;
+const TARGET_FIRST: f64 = 1.4;
 /// The maximum resident memory of the gateway before the many streams, in bytes.
 const MOST_MEMORY: u64 = 60 << 20;
 /// The maximum latency that is added to a streamed answer, in microseconds: to the first token, a delta and an
 /// argument.
 const MOST_ADDED: [f64; 3] = [300.0, 100.0, 200.0];
 /// The time between two deltas of a stream, in microseconds.
-const PACE: u32 = 20_000;
+pub(crate) const PACE: u32 = 20_000;
 /// The number of concurrent streams.
 const MANY: u32 = 2_000;
 /// The time between two deltas with many streams, in microseconds: each stream then takes six seconds.
@@ -72,6 +79,15 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
         println!("resident memory of plaincall {when}: {now}, at most {most}");
     };
     memory("at its start");
+    if options.has("prefix") {
+        prefix::shares(&mut verdict)?;
+    }
+    if options.has("agents") {
+        apis::prepare(options, &gateway, &mut verdict).await?;
+    }
+    if options.has("apis") {
+        apis::streams(options, &ways[0], &gateway, &mut verdict).await?;
+    }
     if options.has("rate") {
         rates(options, &ways, [&bare, &gateway], &mut verdict).await?;
         memory("under these requests");
@@ -83,6 +99,15 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
         memory("under these streams");
     }
     let most = gateway.memory().1;
+    let is_kept = most <= MOST_MEMORY;
+    #[allow(clippy::cast_precision_loss, reason = "far less than 2^52")]
+    let used = (most >> 20) as f64;
+    verdict.target(
+        "memory at most, in MB",
+        used,
+        is_kept,
+        "at most 60, with 100 streams",
+    );
     verdict.short.push(format!("{} at most", megabytes(most)));
     if options.has("many") {
         many(&ways, files, &mut verdict).await?;
@@ -96,6 +121,10 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
             .push(format!("plaincall has taken {}", megabytes(most)));
     }
     println!("\nplaincall in short: {}", verdict.short.join("; "));
+    println!(
+        "\ntargets, in text mode with checked arguments:\n{}",
+        verdict.targets.join("\n")
+    );
     if verdict.broken.is_empty() || !options.is_checked {
         Ok(())
     } else {
@@ -105,11 +134,22 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
 
 /// The figures of the gateway.
 #[derive(Default)]
-struct Verdict {
+pub(crate) struct Verdict {
     /// The figures in one line.
     short: Vec<String>,
+    /// The targets, one in a line.
+    targets: Vec<String>,
     /// The promises that the gateway breaks.
-    broken: Vec<String>,
+    pub(crate) broken: Vec<String>,
+}
+
+impl Verdict {
+    /// Reports a target. Targets that are missed are no broken promises.
+    pub(crate) fn target(&mut self, name: &str, value: f64, is_met: bool, target: &str) {
+        let met = if is_met { "met" } else { "missed" };
+        self.targets
+            .push(format!("{met:<6}  {name}: {value:.2} ({target})"));
+    }
 }
 
 /// Reports a failure of another gateway and continues. A failure of ours or of the bare proxy ends the measurement.
@@ -192,6 +232,11 @@ async fn rates(
                 share.min(by_turn)
             ));
         }
+        if way.has_calls {
+            let share = share.min(by_turn);
+            let name = "requests per second, as a share of the bare proxy's";
+            verdict.target(name, share, share >= TARGET_SHARE, "at least 0.7");
+        }
         if way.has_calls && share.min(by_turn) < LEAST_SHARE {
             verdict.broken.push(format!(
                 "plaincall has {share:.2} of the requests a second of the bare proxy, not {LEAST_SHARE}"
@@ -247,6 +292,15 @@ async fn added(
         if way.has_calls {
             let added = |which: usize| medians_of_way[which] - medians[0][which];
             let (first, delta, end) = (added(0), added(1), added(2));
+            let of_bare = |which: usize| added(which) / (medians[1][which] - medians[0][which]);
+            if streams == 1 {
+                let share = of_bare(1);
+                let name = "added to a delta, as a multiple of the bare proxy's";
+                verdict.target(name, share, share <= TARGET_DELTA, "at most 1.25");
+                let share = of_bare(0);
+                let name = "added to the first token, as a multiple of the bare proxy's";
+                verdict.target(name, share, share <= TARGET_FIRST, "at most 1.4");
+            }
             verdict.short.push(format!(
                 "with {streams} streams {first:.0} µs to the first token, {delta:.0} µs to a delta, {end:.0} µs to the end of an argument"
             ));
@@ -295,7 +349,7 @@ async fn active(gateway: &Way) -> Result<u32, String> {
 }
 
 /// Sets the time between two deltas.
-async fn pace(model: &Way, microseconds: u32) -> Result<(), String> {
+pub(crate) async fn pace(model: &Way, microseconds: u32) -> Result<(), String> {
     let request = format!("POST /pace/{microseconds} HTTP/1.1\r\ncontent-length: 0\r\n\r\n");
     asked(model, &request).await.map(drop)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::bodies::{STAMP, answer, events, now};
+use crate::bodies::{CALLED, STAMP, answer, events, now, plain_answer};
 use crate::http::{find, read_message, write};
 
 const STREAM_HEAD: &[u8] =
@@ -26,6 +26,7 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(listener: TcpListener) {
     let shared = Arc::new(Shared {
         answer: whole(&answer()),
+        plain: whole(&plain_answer()),
         models: whole(
             r#"{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"bench"}]}"#,
         ),
@@ -45,6 +46,8 @@ pub(crate) async fn serve(listener: TcpListener) {
 
 struct Shared {
     answer: Vec<u8>,
+    /// An answer without a call, for requests with other tools.
+    plain: Vec<u8>,
     models: Vec<u8>,
     /// Microseconds.
     pace: AtomicU64,
@@ -80,6 +83,8 @@ async fn converse(
             streams.send(Arc::clone(&stream)).unwrap();
         } else if head.starts_with(b"GET") {
             write(&stream, &shared.models).await?;
+        } else if find(body, CALLED.as_bytes()).is_none() {
+            write(&stream, &shared.plain).await?;
         } else {
             write(&stream, &shared.answer).await?;
         }

@@ -10,6 +10,9 @@ PARTs, all if none is named:
   rate      requests a second and time of a request, not streamed
   streams   what is added to streamed answers
   many      2,000 streams at once
+  prefix    how much of a prompt is the same as in the request before, for each recorded client
+  agents    processor time of requests of coding agents
+  apis      processor time of streams in each API
 
 OPTIONs:
   --gateway FILE        the `plaincall` that is measured; default: next to this program
@@ -52,7 +55,9 @@ impl Options {
         while let Some(word) = words.next() {
             let mut value = || words.next().copied().ok_or_else(|| wrong(word));
             match *word {
-                "rate" | "streams" | "many" => options.parts.push((*word).to_owned()),
+                "rate" | "streams" | "many" | "prefix" | "agents" | "apis" => {
+                    options.parts.push((*word).to_owned())
+                }
                 "--gateway" => options.gateway = value()?.into(),
                 "--model" => {
                     let address = value()?;

@@ -80,7 +80,7 @@ fn a_prompt_of_native_mode_begins_with_the_one_before() {
         let bodies = converted(&recording, &settings);
         let read = |body: &str| -> (String, Vec<String>) {
             let request: ChatCompletionRequest<'_> = read(body.as_bytes()).unwrap();
-            let messages = request.messages.iter().map(|message| write(message));
+            let messages = request.messages.iter().map(write);
             (write(&request.tools), messages.collect())
         };
         for (before, body) in bodies.iter().zip(&bodies[1..]) {

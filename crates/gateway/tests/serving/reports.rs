@@ -162,9 +162,10 @@ async fn the_kept_part_of_a_prompt_is_reported() {
         for recording in recordings() {
             let mut before: Option<Report> = None;
             for request in &recording.requests {
-                let script = match request.contains("\"stream\":true") {
-                    true => Script::stream(&["Yes."], "stop"),
-                    false => Script::json(200, &completion("Yes.")),
+                let script = if request.contains("\"stream\":true") {
+                    Script::stream(&["Yes."], "stop")
+                } else {
+                    Script::json(200, &completion("Yes."))
                 };
                 server.play(vec![script]);
                 let asked = gateway.client.post(gateway.url(recording.path));

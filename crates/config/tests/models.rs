@@ -1,0 +1,349 @@
+//! The tables of models: their keys and their problems.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::too_many_lines,
+    reason = "tests, some of which are long tables"
+)]
+
+use std::num::NonZeroU32;
+
+use plaincall_call::Unclosed;
+use plaincall_config::FileError;
+use plaincall_config::secret::Address;
+use plaincall_config::settings::{
+    Api, Arguments, Model, Reasoning, Syntax, ToolMode, read_settings,
+};
+
+/// Reads a file of models without any environment variable.
+fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, Model)>, FileError> {
+    plaincall_config::settings::read_models(file, text, all, &|_| None)
+}
+
+/// Checks the effect of one table with these lines, over the settings for all models.
+fn over(all: &Model, lines: &str, expected: &Model) {
+    let text = format!("[models.\"a:*\"]\n{lines}");
+    let models = read_models("models.toml", &text, all).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(models, [("a:*".to_owned(), expected.clone())], "{lines}");
+}
+
+#[test]
+fn every_key_of_a_model() {
+    let none = Model::default;
+    let syntax = |syntax| Model {
+        syntax: Some(syntax),
+        ..none()
+    };
+    let start = |marker: &str| Model {
+        start_prefix: Some(marker.to_owned()),
+        ..none()
+    };
+    let keyed = |keyed| Model {
+        keyed: Some(keyed),
+        ..none()
+    };
+    let begun = |is_begun| Model {
+        in_reasoning: Some(is_begun),
+        ..none()
+    };
+    let markers =
+        |open: &str, close: &str| Some(Reasoning::Between([open.to_owned(), close.to_owned()]));
+    let unclosed = |unclosed| Model {
+        unclosed: Some(unclosed),
+        ..none()
+    };
+    let arguments = |arguments| Model {
+        arguments: Some(arguments),
+        ..none()
+    };
+    let custom = |syntax| Model {
+        syntax: Some(syntax),
+        ..start("<<START:")
+    };
+    for (all, lines, expected) in vec![
+        (none(), "", none()),
+        (none(), "syntax = 'emoji'", syntax(Syntax::Emoji)),
+        (start("<<START:"), "syntax = 'block'", custom(Syntax::Block)),
+        (start("<<START:"), "syntax = 'emoji'", syntax(Syntax::Emoji)),
+        (
+            syntax(Syntax::Emoji),
+            "syntax = 'block'",
+            syntax(Syntax::Block),
+        ),
+        (none(), "start_prefix = '<<START:'", start("<<START:")),
+        (
+            start("<<START:"),
+            "end_prefix = '<<END'\narg_prefix = '<<ARG:'",
+            Model {
+                end_prefix: Some("<<END".to_owned()),
+                arg_prefix: Some("<<ARG:".to_owned()),
+                ..start("<<START:")
+            },
+        ),
+        (none(), "keyed = true", keyed(true)),
+        (keyed(true), "keyed = false", keyed(false)),
+        (
+            begun(true),
+            "reasoning = ['<t>', '</t>']",
+            Model {
+                reasoning: markers("<t>", "</t>"),
+                ..begun(true)
+            },
+        ),
+        (
+            none(),
+            "reasoning = false",
+            Model {
+                reasoning: Some(Reasoning::Is(false)),
+                ..none()
+            },
+        ),
+        (
+            none(),
+            "syntax = 'emoji'\nself_closing = true",
+            Model {
+                syntax: Some(Syntax::Emoji),
+                self_closing: Some(true),
+                ..none()
+            },
+        ),
+        (begun(true), "in_reasoning = false", begun(false)),
+        (
+            unclosed(Unclosed::Run),
+            "unclosed = 'reject'",
+            unclosed(Unclosed::Reject),
+        ),
+        (none(), "arguments = 'stream'", arguments(Arguments::Stream)),
+        (
+            arguments(Arguments::Stream),
+            "arguments = 'checked'",
+            arguments(Arguments::Checked),
+        ),
+        (
+            none(),
+            "mode = 'native'\nrepair_rounds = 0",
+            Model {
+                mode: Some(ToolMode::Native),
+                repair_rounds: Some(0),
+                ..none()
+            },
+        ),
+        (
+            none(),
+            "developer_role = true",
+            Model {
+                developer_role: Some(true),
+                ..none()
+            },
+        ),
+        (
+            Model {
+                hidden_tools: Some(vec!["web_*".to_owned()]),
+                ..none()
+            },
+            "listed_tools = ['read', 'mcp__*']\ndescription_length = 200",
+            Model {
+                listed_tools: Some(vec!["read".to_owned(), "mcp__*".to_owned()]),
+                hidden_tools: Some(vec!["web_*".to_owned()]),
+                description_length: NonZeroU32::new(200),
+                ..none()
+            },
+        ),
+    ] {
+        over(&all, lines, &expected);
+    }
+    assert_eq!(read_models("", "", &none()).unwrap(), []);
+    let several = read_models("", "[models]\nb = {}\n[models.a]\nkeyed = true\n", &none()).unwrap();
+    let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["b", "a"]);
+    // A resumed conversation keeps its prompt, even if the model's table has changed.
+    let now = Model {
+        url: Some(Address("http://a".to_owned())),
+        ..custom(Syntax::Block)
+    };
+    let taught = now.taught_as(&keyed(true).teaching());
+    assert_eq!((taught.start_prefix, taught.keyed), (None, Some(true)));
+    assert_eq!(taught.url, Some(Address("http://a".to_owned())));
+    assert_eq!(
+        Model::named("anthropic:a").and_then(|model| model.kind),
+        Some(Api::Anthropic)
+    );
+}
+
+#[test]
+fn problems_of_models() {
+    for (text, position, words) in [
+        (
+            "[models.a]\nsyntx = 'block'",
+            (2, 1),
+            "unknown key `syntx`; did you mean `syntax`?",
+        ),
+        ("[models.a]\nzoom = 1", (2, 1), "the keys are url, "),
+        (
+            "[models.a]\nsyntax = 'json'",
+            (2, 10),
+            "it must be `block` or `emoji`",
+        ),
+        (
+            "[models.a]\narguments = 'streamed'",
+            (2, 13),
+            "it must be `checked` or `stream`",
+        ),
+        (
+            "[models.a]\nunclosed = true",
+            (2, 12),
+            "it must be `reject` or `run`",
+        ),
+        (
+            "[models.a]\nsyntax = 1",
+            (2, 10),
+            "it must be `block` or `emoji`",
+        ),
+        (
+            "[models.a]\nstart_prefix = 1",
+            (2, 16),
+            "it must be a string",
+        ),
+        (
+            "[models.a]\nkeyed = 'yes'",
+            (2, 9),
+            "it must be true or false",
+        ),
+        (
+            "[models.a]\nreasoning = ['<t>']",
+            (2, 13),
+            "an array of two strings, or true or false",
+        ),
+        (
+            "[models.a]\nreasoning = '<t>'",
+            (2, 13),
+            "an array of two strings, or true or false",
+        ),
+        (
+            "[models.a]\nreasoning = false\nin_reasoning = true",
+            (3, 1),
+            "set it to the two markers",
+        ),
+        (
+            "[models.a]\nself_closing = true",
+            (2, 1),
+            "requires `syntax` to be `emoji`",
+        ),
+        (
+            "[models.a]\nrepair_rounds = -1",
+            (2, 17),
+            "an integer of at least 0",
+        ),
+        (
+            "[models.a]\nrepair_rounds = 21",
+            (2, 1),
+            "an integer from 0 to 20",
+        ),
+        (
+            "[models.a]\ndescription_length = 0",
+            (2, 22),
+            "an integer of at least 1",
+        ),
+        ("[models.a]\nlisted_tools = 'read'", (2, 16), "an array"),
+        (
+            "[models.a]\nmode = 'native'\nlisted_tools = []",
+            (3, 1),
+            "tools are not in it; remove one",
+        ),
+        ("\n[models.'a']\nstart_prefix = '!'", (2, 9), "is too short"),
+        (
+            "[models.a]\nsyntax = 'emoji'\nend_prefix = 'END'",
+            (3, 1),
+            "a marker of the block syntax",
+        ),
+        (
+            "[models.a]\ntemperature = 1",
+            (2, 1),
+            "not supported by `plaincall serve`",
+        ),
+        (
+            "[models]\nkeyed = true",
+            (2, 9),
+            "`keyed` is true; it must be a table",
+        ),
+        ("[model.a]\n", (1, 2), "did you mean `models`?"),
+        (
+            "models = 7\n",
+            (1, 10),
+            "`models` is the number 7; it must be a table",
+        ),
+        ("[models.a]\n[models.a]\n", (2, 9), "duplicate key `a`"),
+        (
+            "[models.a]\nkeyed = true\nkeyed = true\n",
+            (3, 1),
+            "duplicate key `keyed`",
+        ),
+        ("[models.a]\nkeyed = \n", (2, 9), ""),
+    ] {
+        let error = read_models("models.toml", text, &Model::default()).unwrap_err();
+        let [problem] = error.problems.as_slice() else {
+            panic!("{text}: {error}");
+        };
+        assert!(problem.message.contains(words), "{text}: {problem}");
+        assert_eq!(
+            (problem.line, problem.column),
+            position,
+            "{text}: {problem}"
+        );
+    }
+    let two = read_models("", "[models.a]\nx = 1\nkeyed = 1", &Model::default());
+    assert_eq!(two.unwrap_err().problems.len(), 2);
+}
+
+#[test]
+fn problems_of_servers() {
+    for (lines, position, words) in [
+        ("", (1, 14), "needs `command`"),
+        (
+            "command = 'x'\nurl = 'http://x'",
+            (3, 1),
+            "either `command` or `url`, not both",
+        ),
+        (
+            "command = 'x'\nheaders = { a = 'b' }",
+            (3, 1),
+            "`headers` is only for servers with a `url`",
+        ),
+        (
+            "url = 'http://x'\nargs = []",
+            (3, 1),
+            "`args` is only for servers with a `command`",
+        ),
+        (
+            "url = 'http://x'\ncwd = 'a'",
+            (3, 1),
+            "`cwd` is only for servers with a `command`",
+        ),
+        (
+            "url = 'http://x'\ntype = 'stdio'",
+            (2, 1),
+            "`url` cannot be used with this `type`",
+        ),
+        (
+            "url = 'http://x'\ntype = 'ftp'",
+            (3, 8),
+            "unknown transport `ftp`",
+        ),
+        (
+            "comand = 'x'",
+            (2, 1),
+            "unknown key `comand`; did you mean `command`?",
+        ),
+    ] {
+        let text = format!("[mcp.servers.'a/b']\n{lines}");
+        let error = read_settings("config.toml", &text, None).unwrap_err();
+        let [problem] = error.problems.as_slice() else {
+            panic!("{text}: {error}");
+        };
+        assert!(problem.message.contains(words), "{text}: {problem}");
+        let found = (problem.line, problem.column);
+        assert_eq!(found, position, "{text}: {problem}");
+    }
+    let text = "[mcp.servers]\na = { command = 'x', type = 'local' }\nb = { url = 'http://x' }\n";
+    assert!(read_settings("config.toml", text, None).is_ok());
+}
