@@ -56,7 +56,7 @@ impl Options {
             let mut value = || words.next().copied().ok_or_else(|| wrong(word));
             match *word {
                 "rate" | "streams" | "many" | "prefix" | "agents" | "apis" => {
-                    options.parts.push((*word).to_owned())
+                    options.parts.push((*word).to_owned());
                 }
                 "--gateway" => options.gateway = value()?.into(),
                 "--model" => {
