@@ -144,7 +144,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Reports a target. Targets that are missed are no broken promises.
+    /// Reports a target. A missed target does not break a promise.
     pub(crate) fn target(&mut self, name: &str, value: f64, is_met: bool, target: &str) {
         let met = if is_met { "met" } else { "missed" };
         self.targets

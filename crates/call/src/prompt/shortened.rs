@@ -28,11 +28,11 @@ pub(super) fn shortened(description: &str, length: Option<NonZeroUsize>) -> Cow<
         return description.into();
     };
     let begin = description.get(..end).unwrap_or_default();
-    let is_cut_word = !description
+    let is_in_word = !description
         .get(end..)
         .is_some_and(|rest| rest.starts_with(char::is_whitespace));
-    let word_end = begin.rfind(char::is_whitespace).filter(|_| is_cut_word);
-    // A text without white space, such as Chinese, is cut anywhere.
+    let word_end = begin.rfind(char::is_whitespace).filter(|_| is_in_word);
+    // A text without white space, such as Chinese, is truncated anywhere.
     let kept = word_end.filter(|at| *at >= begin.len() / 2);
     let kept = begin.get(..kept.unwrap_or(end)).unwrap_or_default();
     format!("{}…", kept.trim_end()).into()
