@@ -72,7 +72,7 @@ impl From<&openai::Usage<'_>> for Usage<'static> {
                 reasoning_tokens: Some(reasoning.unwrap_or_default()),
                 ..UsageDetails::default()
             }),
-            total_tokens: Some(usage.total_tokens.unwrap_or(input.saturating_add(output))),
+            total_tokens: Some(input.saturating_add(output)),
             ..Self::default()
         }
     }
