@@ -32,7 +32,7 @@ pub(crate) async fn prepare(
     verdict: &mut Verdict,
 ) -> Result<(), String> {
     println!(
-        "\n{:<24} {:>9} {:>16} {:>16}   (processor time of a request, text mode, checked arguments)",
+        "\n{:<24} {:>9} {:>16} {:>16}   (processor time of a request, text mode, streamed arguments)",
         "not streamed", "request", "known tools", "new tools"
     );
     let mut most = 0.0_f64;
@@ -140,7 +140,7 @@ pub(crate) async fn streams(
     }
     pace(model, PACE).await?;
     println!(
-        "\n{:<24} {:>12} {:>12} {:>12}   (processor time, {STREAMS} streams, text mode, checked arguments)",
+        "\n{:<24} {:>12} {:>12} {:>12}   (processor time, {STREAMS} streams, text mode, streamed arguments)",
         "streamed", "an answer", "its length", "for 1 kB"
     );
     for ((path, _), [used, bytes, cost]) in apis.iter().zip(&found) {

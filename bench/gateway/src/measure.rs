@@ -56,6 +56,9 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
             &url,
             "--listen",
             &address.to_string(),
+            // Otherwise, a call is held back until its end, and the model's pauses would count.
+            "--arguments",
+            "stream",
         ];
         words.map(str::to_owned).to_vec()
     })?;
@@ -122,7 +125,7 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     }
     println!("\nplaincall in short: {}", verdict.short.join("; "));
     println!(
-        "\ntargets, in text mode with checked arguments:\n{}",
+        "\ntargets, in text mode with streamed arguments:\n{}",
         verdict.targets.join("\n")
     );
     if verdict.broken.is_empty() || !options.is_checked {
