@@ -75,6 +75,16 @@ pub enum Rescued {
     },
 }
 
+impl Rescued {
+    /// Returns the text of this part, as the model wrote it.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Calls { source, .. } => source,
+        }
+    }
+}
+
 /// A call whose arguments are valid.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -117,7 +117,7 @@ const OLD_CALL: &str = "function_call";
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
 
-/// The longest text of a reply, in bytes. The text of an open call is kept in memory.
+/// The longest reply, in bytes, with its reasoning and its calls. An open call is kept in memory.
 const MAX_TEXT: usize = 64 << 20;
 
 /// The longest reply that can be repaired, in bytes: more than models write.
@@ -273,7 +273,9 @@ impl<O: ResponseSink> Reply<O> {
             self.think(&choice.thought());
             self.decline(delta.and_then(|delta| delta.refusal.as_deref()));
             let content = choice.content();
-            self.round.length += content.len();
+            let arguments = choice.calls().iter().map(|call| call.arguments().len());
+            let others = choice.thought().len() + arguments.sum::<usize>();
+            self.round.length += content.len() + others;
             if self.round.length > MAX_TEXT {
                 let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
                 return self.fail(GatewayError::upstream(message));
@@ -659,9 +661,14 @@ impl<O: ResponseSink> Reply<O> {
         if self.is_settled() {
             return;
         }
-        let is_truncated = reason.map_or(self.round.open.is_some(), |reason| {
-            is_length_limited(reason) || api_finish_reason(reason) == "content_filter"
-        });
+        let is_native = self.plan.mode == ReplyMode::Native;
+        let is_truncated = match reason.map(|reason| (reason, api_finish_reason(reason))) {
+            None => self.round.open.is_some() || self.native.is_open(),
+            Some((_, "content_filter")) => true,
+            // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
+            Some((_, "length")) if is_native => true,
+            Some((reason, _)) => is_length_limited(reason),
+        };
         self.round.stop = match reason {
             _ if is_truncated => Stop::Length,
             Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,

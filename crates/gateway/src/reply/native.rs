@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plaincall_call::rescue::{RescueReader, Rescued, RescuedCall};
+use plaincall_call::untrusted::EchoGuard;
 use plaincall_wire::openai::ToolCall;
 
 use crate::api::encoder::ResponseSink;
@@ -20,6 +21,10 @@ pub(super) struct Native {
     blank: String,
     /// Whether white space is held: no text has been sent since the beginning or since a rescued call.
     is_at_edge: bool,
+    /// Calls that arrived as text, and the white space after them, until something else follows.
+    rescued: Vec<Rescued>,
+    /// Finds copies of texts in the conversation, from the first rescued call on.
+    guard: Option<EchoGuard>,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
     /// Whether nothing has followed the last of them.
@@ -49,6 +54,8 @@ impl Native {
             reader: reader.map(|reader| reader.with_tools(Arc::clone(plan))),
             blank: String::new(),
             is_at_edge: true,
+            rescued: Vec::new(),
+            guard: None,
             calls: Vec::new(),
             is_open: false,
             lacks_arguments: false,
@@ -56,7 +63,12 @@ impl Native {
     }
 
     pub(super) fn is_holding(&self) -> bool {
-        self.reader.as_ref().is_some_and(RescueReader::is_holding)
+        !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
+    }
+
+    /// Returns whether nothing has followed the last call of the model server.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// Returns the index of the call that a piece continues: the last one with its index. A piece without an index continues the
@@ -92,7 +104,7 @@ impl<O: ResponseSink> Reply<O> {
             return;
         };
         let found = reader.feed(text);
-        self.send_rescued(found);
+        self.hold_rescued(found);
     }
 
     /// Ends the text before something else, or at the end of the reply. A call that ends with the text counts only if the text
@@ -101,11 +113,8 @@ impl<O: ResponseSink> Reply<O> {
         if is_complete {
             self.end_native_call();
         }
-        let Some(reader) = &mut self.native.reader else {
-            return;
-        };
-        let found = reader.flush(is_complete);
-        self.send_rescued(found);
+        self.flush_rescued(is_complete);
+        self.send_rescued();
         if self.counts.rescued_calls == 0 {
             self.send_blank();
         }
@@ -119,10 +128,33 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    fn send_rescued(&mut self, found: Vec<Rescued>) {
+    fn flush_rescued(&mut self, is_complete: bool) {
+        if let Some(reader) = &mut self.native.reader {
+            let found = reader.flush(is_complete);
+            self.hold_rescued(found);
+        }
+    }
+
+    /// Holds calls and the white space after them; other text sends them.
+    fn hold_rescued(&mut self, found: Vec<Rescued>) {
         for one in found {
+            let is_held = match &one {
+                Rescued::Text(text) => text.trim().is_empty() && !self.native.rescued.is_empty(),
+                _ => true,
+            };
+            if is_held {
+                self.native.rescued.push(one);
+                continue;
+            }
+            self.send_rescued();
+            self.send_native_text(one.source());
+        }
+    }
+
+    /// Sends the held calls as calls, as far as they may be.
+    fn send_rescued(&mut self) {
+        for one in std::mem::take(&mut self.native.rescued) {
             match one {
-                Rescued::Text(text) => self.send_native_text(&text),
                 Rescued::Calls { calls, .. } if self.is_rescue(&calls) => {
                     // The white space around calls is removed with them.
                     self.native.blank.clear();
@@ -133,19 +165,31 @@ impl<O: ResponseSink> Reply<O> {
                         self.counts.rescued_calls += 1;
                     }
                 }
-                Rescued::Calls { source, .. } => self.send_native_text(&source),
-                _ => {}
+                other => self.send_native_text(other.source()),
+            }
+        }
+    }
+
+    /// Sends the held calls as text if one of them has this name: the model server returns the call itself too.
+    fn end_rescued_before(&mut self, name: &str) {
+        let has_name = |one: &Rescued| match one {
+            Rescued::Calls { calls, .. } => calls.iter().any(|call| call.name == name),
+            _ => false,
+        };
+        if self.native.rescued.iter().any(has_name) {
+            for one in std::mem::take(&mut self.native.rescued) {
+                self.send_native_text(one.source());
             }
         }
     }
 
     /// Returns whether calls that arrived as text are sent as calls: if there may be so many, and none is a copy of a text in
     /// the conversation.
-    fn is_rescue(&self, calls: &[RescuedCall]) -> bool {
+    fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
         if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
             return false;
         }
-        let guard = self.plan.guard();
+        let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
         let is_echo = |call: &RescuedCall| guard.echo_of_arguments(&call.name, &call.arguments);
         !calls.iter().any(|call| is_echo(call).is_some())
     }
@@ -185,6 +229,8 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     fn begin_native_call(&mut self, piece: &ToolCall<'_>) {
+        self.flush_rescued(true);
+        self.end_rescued_before(piece.name());
         self.end_native_text(true);
         let index = self.sent;
         self.sent += 1;

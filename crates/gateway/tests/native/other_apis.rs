@@ -208,3 +208,47 @@ fn messages_replies() {
     );
     assert_eq!(found["stop_reason"], "tool_use");
 }
+
+#[test]
+fn a_truncated_call_is_not_completed() {
+    let body = json!({"model": "m", "max_tokens": 9, "stream": true,
+        "messages": [{"role": "user", "content": "Go."}],
+        "tools": [{"name": "now", "input_schema": {"type": "object", "properties": {}}}]});
+    // Reasons that the API does not know, and none.
+    for reason in [
+        json!("abort"),
+        json!("MAX_TOKENS"),
+        json!("length"),
+        Value::Null,
+    ] {
+        let call = [piece(0, Some("a"), Some("now"), "")];
+        let bytes = stream(&call, "REASON");
+        let bytes = String::from_utf8(bytes)
+            .unwrap()
+            .replace("\"REASON\"", &reason.to_string());
+        let mut messages = asked(ClientApi::Messages, &body);
+        let found = String::from_utf8(fed(&mut messages, bytes.as_bytes(), 20)).unwrap();
+        assert!(
+            found.contains("\"stop_reason\":\"max_tokens\""),
+            "{reason}: {found}"
+        );
+        assert!(!found.contains("{}\"}"), "{reason}: {found}");
+    }
+    let mut body = responses_body();
+    body["stream"] = json!(true);
+    for (name, arguments) in [("patch", "{\"input\": \"*** Begin P"), ("now", "{\"a\": ")] {
+        let call = [piece(0, Some("a"), Some(name), arguments)];
+        let mut responses = asked(ClientApi::Responses, &body);
+        let bytes = fed(&mut responses, &stream(&call, "length"), 20);
+        let found = String::from_utf8(bytes).unwrap();
+        assert!(
+            !found.contains("input.done") && !found.contains("arguments.done"),
+            "{found}"
+        );
+        let last = found.rsplit("data: ").next().unwrap();
+        let response: Value = serde_json::from_str(last).unwrap();
+        let item = &response["response"]["output"][0];
+        assert_eq!(item["status"], "incomplete", "{found}");
+        assert_ne!(item["input"], json!("{\"input\": \"*** Begin P"));
+    }
+}

@@ -77,7 +77,7 @@ fn an_echo_stays_text() {
         json!({"messages": [
             {"role": "user", "content": "Read the page."},
             {"role": "assistant", "content": null, "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}]},
+                {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}]},
             {"role": role, "tool_call_id": "c1", "content": text}]})
     };
     for known in calls {
@@ -190,4 +190,54 @@ fn random_texts() {
         assert_eq!((&*recorded.content, rescued), (&*text, 0));
     }
     assert!(all > 50, "{all}");
+}
+
+#[test]
+fn a_call_that_the_server_returns_too_stays_text() {
+    let own = |name: &str, arguments: &str| json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}});
+    let text = format!("I add.\n{CALL}\n");
+    for size in [text.len(), 3] {
+        let pieces = text.as_bytes().chunks(size);
+        let pieces =
+            pieces.map(|piece| json!({"content": String::from_utf8(piece.to_vec()).unwrap()}));
+        let mut deltas: Vec<Value> = pieces.collect();
+        deltas.push(json!({"tool_calls": [own("add", "{\"a\":5}")]}));
+        let (recorded, rescued) = answer(&json!({}), &deltas, "tool_calls");
+        assert_eq!(recorded.readable(), [("add", "{\"a\":5}")]);
+        assert_eq!((&*recorded.content, rescued), (&*text, 0));
+        // Another tool, or text between them.
+        deltas.pop();
+        for other in [
+            json!({"tool_calls": [own("now", "{}")]}),
+            json!({"content": "Done."}),
+        ] {
+            let deltas = [&*deltas, &[other]].concat();
+            assert_eq!(answer(&json!({}), &deltas, "stop").1, 1);
+        }
+    }
+    let message =
+        json!({"role": "assistant", "content": CALL, "tool_calls": [own("add", "{\"a\":5}")]});
+    let mut asked = asked(ClientApi::Chat, &request(&json!({"stream": false})));
+    let whole: Value =
+        serde_json::from_slice(&fed(&mut asked, &completion(&message, "tool_calls"), 50)).unwrap();
+    let message = &whole["choices"][0]["message"];
+    assert_eq!(
+        (
+            message["tool_calls"].as_array().unwrap().len(),
+            &message["content"]
+        ),
+        (1, &json!(CALL))
+    );
+}
+
+#[test]
+fn a_reply_that_is_too_long_ends() {
+    let piece = "x".repeat(3 << 20);
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": "now", "arguments": piece}}]});
+    for delta in [call, json!({"reasoning_content": piece})] {
+        let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+        fed(&mut asked, &stream(&vec![delta; 23], "stop"), 4 << 20);
+        let error = format!("{:?}", asked.end(None));
+        assert!(error.contains("exceeds"), "{error}");
+    }
 }

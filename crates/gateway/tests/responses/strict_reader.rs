@@ -180,7 +180,12 @@ pub(crate) fn read_stream(bytes: &[u8]) -> Value {
         if kind == "response.output_item.done" {
             assert!(now.part.is_none(), "all parts are closed: {event}");
             let is_call = now.item.get("call_id").is_some();
-            assert_eq!(now.is_done, is_call);
+            let is_complete = event["item"]["status"] == "completed";
+            assert_eq!(now.is_done, is_call && is_complete, "{event}");
+            if let (false, Some(arguments)) = (is_complete, now.item.get_mut("arguments")) {
+                // It was truncated: nothing states that it is complete.
+                *arguments = json!(now.text);
+            }
             assert_ne!(event["item"]["status"], "in_progress");
             now.item["status"] = event["item"]["status"].clone();
             assert_eq!(event["item"], now.item);

@@ -291,7 +291,8 @@ impl Output {
         self.close(status, events);
     }
 
-    /// Closes the open item. A call is always complete.
+    /// Closes the open item. A call whose arguments are not complete JSON at the end of an incomplete response was truncated: it
+    /// gets the status of the response, and no event states that it is complete.
     fn close(&mut self, status: &'static str, events: &mut Events) {
         self.end_part(events);
         let index = self.index();
@@ -306,17 +307,22 @@ impl Output {
                 tool,
                 arguments,
             }) => {
-                let text = if tool.is_custom {
-                    input(&arguments)
-                } else {
-                    arguments
+                let is_whole = || Json::parse(&arguments).is_ok();
+                let is_complete = status == "completed" || is_whole();
+                let text = match (tool.is_custom, is_complete) {
+                    (true, true) => input(&arguments),
+                    // None of its input was sent yet.
+                    (true, false) => String::new(),
+                    (false, _) => arguments,
                 };
                 let about = || ResponseEvent {
                     item_id: Some((&*id).into()),
                     output_index: Some(index),
                     ..ResponseEvent::default()
                 };
-                if tool.is_custom {
+                if !is_complete {
+                    // Nothing more is known.
+                } else if tool.is_custom {
                     let mut delta = about();
                     delta.delta = Some((&*text).into());
                     events.write("response.custom_tool_call_input.delta", delta);
@@ -329,7 +335,8 @@ impl Output {
                     done.arguments = Some((&*text).into());
                     events.write("response.function_call_arguments.done", done);
                 }
-                call_item(&id, "completed", &call_id, &tool, text)
+                let status = if is_complete { "completed" } else { status };
+                call_item(&id, status, &call_id, &tool, text)
             }
         };
         events.write(
