@@ -432,12 +432,22 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         if !call.is_text {
             return;
         }
-        let fresh = call.text.get(call.passed..).unwrap_or_default().to_owned();
-        let kept = call.text.len().saturating_sub(KEPT);
+        // The text behind the end is read again.
+        let most = call
+            .matcher
+            .end
+            .map_or(usize::MAX, |end| end.saturating_sub(call.offset));
+        let until = call.text.len().min(most).max(call.passed);
+        let fresh = call
+            .text
+            .get(call.passed..until)
+            .unwrap_or_default()
+            .to_owned();
+        let kept = until.saturating_sub(KEPT);
         let kept = ceil_char_boundary(&call.text, kept);
         call.text.drain(..kept);
         call.offset += kept;
-        call.passed = call.text.len();
+        call.passed = until - kept;
         self.text(&fresh);
     }
 

@@ -118,7 +118,9 @@ fn every_vector_split_at_every_position() {
         assert_eq!(source(&whole), *text, "{name}");
         for (at, _) in text.char_indices() {
             let (one, two) = text.split_at(at);
-            assert_eq!(lines(&read([one, two])), lines(&whole), "{name}, {at}");
+            let split = read([one, two]);
+            assert_eq!(lines(&split), lines(&whole), "{name}, {at}");
+            assert_eq!(source(&split), *text, "{name}, {at}");
         }
         let letters = text
             .char_indices()
@@ -133,6 +135,8 @@ const PIECES: &[&str] = &[
     "<tool_call>",
     "</tool_call>",
     "<function=add>",
+    "<function=sub>",
+    "{\"name\": \"sub\", \"arguments\": {}}",
     "</function>",
     "<parameter=a>",
     "</parameter>",
