@@ -77,9 +77,10 @@ impl<'h> Host<'h> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Ask {
-    /// The request has no tools and no calls. Forward it and its answer unchanged.
+    /// No reply to the request is changed. In text mode it has no tools and no calls; in native mode it has no tool that can be
+    /// called, or requests several answers or log probabilities. Forward it and its answer unchanged.
     Unchanged,
-    /// The request has no tools and no calls, but the model server knows the model by another name
+    /// As [`Unchanged`](Self::Unchanged), but the model server knows the model by another name
     /// ([`ModelSettings::upstream_model`]). Forward this body, and its answer unchanged.
     Renamed(Vec<u8>),
     /// The request was converted.

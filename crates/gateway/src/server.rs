@@ -47,13 +47,15 @@ use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
 use crate::adapter::Adapter;
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::key::Fresh;
 use crate::server::auth::Keys;
 pub use crate::server::body::Body;
 use crate::server::body::{BoxError, Response};
+use crate::server::body_filter::{RedactedKeys, redacted_keys};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
-use crate::server::endpoint::Endpoint;
+use crate::server::endpoint::{Endpoint, api_of_unknown};
 pub use crate::server::key_limits::KeyLimits;
 use crate::server::known_prompts::KnownPrompts;
 pub use crate::server::local::{LocalModel, ResponseFuture};
@@ -73,6 +75,8 @@ pub(crate) struct Shared {
     keys: Keys,
     routes: Routes,
     adapter: Adapter,
+    /// The keys and secrets for the model servers, which no client may get.
+    own_keys: RedactedKeys,
     process: Arc<Process>,
 }
 
@@ -290,7 +294,10 @@ impl Shared {
     ) -> Result<Self, ConfigError> {
         let routes = before.map(|before| &before.routes);
         let keys = before.map(|before| &before.keys);
+        let upstreams = config.upstreams.iter().map(|(_, upstream)| upstream);
+        let upstreams = upstreams.chain([&config.upstream]);
         Ok(Self {
+            own_keys: redacted_keys(upstreams.flat_map(Upstream::secrets)),
             keys: Keys::new(&config, keys, process.fresh.seed()),
             routes: Routes::new(&config, &process.is_stopped, routes)?,
             adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
@@ -323,8 +330,8 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let (allowed, method) = (endpoint.methods(), request.method().as_str());
     if !allowed.split(',').any(|allowed| allowed == method) {
         let hint = "; this path has another method";
-        let endpoint = Endpoint::Unknown(endpoint.api(request.headers()));
-        let mut response = reject(shared, 405, endpoint, request, hint).await;
+        let api = endpoint.api(request.headers());
+        let mut response = reject(shared, 405, api, request, hint).await;
         let allowed = HeaderValue::from_static(allowed);
         response.headers_mut().insert(ALLOW, allowed);
         return response;
@@ -342,35 +349,43 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
             let keys = shared.keys.uses();
             response::metrics(&metrics.text(shared.active(), &shared.routes.counts(), keys))
         }
-        Endpoint::Health | Endpoint::Unknown(_) => response::text(200, "ok\n"),
+        Endpoint::Health => response::text(200, "ok\n"),
     }
 }
 
 async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response {
     let (path, headers) = (request.uri().path(), request.headers());
-    let (hint, endpoint) = match nearest(path) {
-        Some((path, endpoint)) => (
-            format!("; did you mean {path}? The client's base URL must end with a single /v1"),
-            Endpoint::Unknown(endpoint.api(headers)),
-        ),
-        None => (String::new(), Endpoint::unknown(path, headers)),
+    let Some((near, endpoint)) = nearest(path) else {
+        let api = api_of_unknown(path, headers);
+        return reject(shared, 404, api, request, "").await;
     };
-    reject(shared, 404, endpoint, request, &hint).await
+    let api = endpoint.api(headers);
+    // Clients of Anthropic's API add `/v1` to the base URL.
+    let rule = if api == ClientApi::Messages && path.starts_with(REPEATED) {
+        "must not contain /v1"
+    } else {
+        "must end with a single /v1"
+    };
+    let hint = format!("; did you mean {near}? The client's base URL {rule}");
+    reject(shared, 404, api, request, &hint).await
 }
+
+/// The beginning of a path if the client and its base URL both have `/v1`.
+const REPEATED: &str = "/v1/v1/";
 
 /// Returns the likely endpoint and its path if `/v1` is missing or repeated.
 fn nearest(path: &str) -> Option<(String, Endpoint)> {
-    let rest = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
+    let rest = path.strip_prefix(REPEATED).or(path.strip_prefix('/'))?;
     let path = format!("/v1/{rest}");
     let endpoint = Endpoint::of(&path)?;
     Some((path, endpoint))
 }
 
-/// Responds to a request with an unknown path or method, in the format of the API of this endpoint.
+/// Responds to a request with an unknown path or method, in the format of this API.
 async fn reject(
     shared: &Arc<Shared>,
     status: u16,
-    endpoint: Endpoint,
+    api: ClientApi,
     request: Request<Body>,
     hint: &str,
 ) -> Response {
@@ -378,5 +393,5 @@ async fn reject(
     let list = Endpoint::list();
     let message = format!("unknown endpoint {method} {path}{hint}. {list}");
     let error = GatewayError::invalid_request(message, None).status(status);
-    request::reject_unknown_path(shared, request, endpoint, &error.log(WRONG_ADDRESS)).await
+    request::reject_unknown_path(shared, request, api, &error.log(WRONG_ADDRESS)).await
 }

@@ -33,7 +33,7 @@ pub(crate) const TOOL_REFERENCE: &str = "tool_reference";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Translation<'r> {
-    /// The request has no tools and no calls. Forward it and its reply unchanged.
+    /// No reply to the request is changed: in text mode, it has no tools and no calls. Forward it and its reply unchanged.
     Unchanged(ChatCompletionRequest<'r>),
     /// The request was translated.
     Changed {

@@ -1,6 +1,8 @@
-//! Replaces the gateway's key, finish reasons and line separators in response bodies.
+//! Replaces the gateway's keys, finish reasons and line separators in response bodies.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr3};
 use plaincall_wire::openai::api_finish_reason;
@@ -19,11 +21,23 @@ const SEPARATORS: [(&[u8], &[u8]); 3] = [
     (b"\xE2\x80\xA9", b"\\u2029"),
 ];
 
+/// The keys to redact: the longest first, without those that are too short.
+pub(crate) type RedactedKeys = Arc<[String]>;
+
+/// Returns the keys that are long enough to be redacted.
+pub(crate) fn redacted_keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> RedactedKeys {
+    let keys = keys.into_iter().filter(|key| key.len() >= MIN_KEY);
+    let mut keys: Vec<String> = keys.map(str::to_owned).collect();
+    keys.sort_by_key(|key| Reverse(key.len()));
+    keys.dedup();
+    keys.into()
+}
+
 /// Changes a body that is sent in pieces (`spec/gateway.md` 7), independently of how it is split. It holds back at most six
-/// times the length of the key, or a few hundred bytes.
+/// times the length of the longest key, or a few hundred bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyFilter {
-    key: Vec<u8>,
+    keys: RedactedKeys,
     kind: BodyKind,
     /// The bytes with which a match may begin.
     begins: Vec<u8>,
@@ -51,20 +65,24 @@ enum Match {
 
 impl BodyFilter {
     /// Creates a filter for a body of this kind, or `None` if nothing in it can change.
-    pub(crate) fn new(key: Option<&str>, kind: BodyKind) -> Option<Self> {
-        let key = key.filter(|key| key.len() >= MIN_KEY);
-        if key.is_none() && kind == BodyKind::Other {
+    pub(crate) fn new(keys: &RedactedKeys, kind: BodyKind) -> Option<Self> {
+        if keys.is_empty() && kind == BodyKind::Other {
             return None;
         }
-        let key = key.unwrap_or_default().as_bytes().to_vec();
         let mut begins: Vec<u8> = match kind {
             BodyKind::Json => b"\"".to_vec(),
             BodyKind::Events => b"\"\xC2\xE2".to_vec(),
             BodyKind::Other => Vec::new(),
         };
-        begins.extend(key.first().into_iter().flat_map(|first| [*first, b'\\']));
+        for key in keys.iter() {
+            for begin in key.bytes().take(1).chain([b'\\']) {
+                if !begins.contains(&begin) {
+                    begins.push(begin);
+                }
+            }
+        }
         Some(Self {
-            key,
+            keys: Arc::clone(keys),
             kind,
             begins,
             held: Vec::new(),
@@ -121,9 +139,9 @@ impl BodyFilter {
     /// Matches the beginning of these bytes.
     fn find(&self, bytes: &[u8], is_end: bool) -> Match {
         let mut is_started = false;
-        let matches = [
-            literal_key(bytes, &self.key),
-            escaped_key(bytes, &self.key),
+        let keys = self.keys.iter().map(String::as_bytes);
+        let keys = keys.flat_map(|key| [literal_key(bytes, key), escaped_key(bytes, key)]);
+        let others = [
             match self.kind {
                 BodyKind::Events => separator(bytes),
                 BodyKind::Json | BodyKind::Other => Match::None,
@@ -133,8 +151,10 @@ impl BodyFilter {
                 BodyKind::Other => Match::None,
             },
         ];
-        for found in matches {
+        for found in keys.chain(others) {
             match found {
+                // A longer key may begin here.
+                Match::Full(..) if is_started && !is_end => return Match::Partial,
                 Match::Full(..) => return found,
                 Match::Partial => is_started = true,
                 Match::None => {}
@@ -151,7 +171,6 @@ impl BodyFilter {
 /// Matches the key literally.
 fn literal_key(bytes: &[u8], key: &[u8]) -> Match {
     match bytes.strip_prefix(key) {
-        _ if key.is_empty() => Match::None,
         Some(_) => Match::Full(key.len(), REDACTED.as_bytes().into()),
         None if key.starts_with(bytes) => Match::Partial,
         None => Match::None,
@@ -160,9 +179,6 @@ fn literal_key(bytes: &[u8], key: &[u8]) -> Match {
 
 /// Matches the key in JSON, where any character may be escaped.
 fn escaped_key(bytes: &[u8], key: &[u8]) -> Match {
-    if key.is_empty() {
-        return Match::None;
-    }
     let mut at = 0;
     for wanted in key {
         let Some(rest) = bytes.get(at..) else {
@@ -250,24 +266,26 @@ fn finish_reason(bytes: &[u8]) -> Match {
 
 #[cfg(test)]
 mod tests {
-    use super::{BodyFilter, BodyKind};
+    use super::{BodyFilter, BodyKind, redacted_keys};
 
     const KEY: &str = "sk-\u{e9}/12\"34-sk-5";
 
     /// The output does not depend on how the body is split, and few bytes are held.
-    fn check(key: &str, kind: BodyKind, body: &str, expected: &str) {
+    fn check(keys: &[&str], kind: BodyKind, body: &str, expected: &str) {
+        let longest = keys.iter().map(|key| key.len()).max().unwrap();
+        let keys = redacted_keys(keys.iter().copied());
         let body = body.as_bytes();
         let splits = (0..=body.len()).flat_map(|one| (one..=body.len()).map(move |two| (one, two)));
         for (first, second) in splits {
-            let mut filter = BodyFilter::new(Some(key), kind).expect("there is a key");
+            let mut filter = BodyFilter::new(&keys, kind).expect("there is a key");
             let mut out = filter.feed(&body[..first]);
             out.extend(filter.feed(&body[first..second]));
             out.extend(filter.feed(&body[second..]));
-            assert!(filter.held.len() <= 6 * key.len() + 300);
+            assert!(filter.held.len() <= 6 * longest + 300);
             out.extend(filter.finish());
             assert_eq!(String::from_utf8_lossy(&out), expected, "{first} {second}");
         }
-        let mut filter = BodyFilter::new(Some(key), kind).expect("there is a key");
+        let mut filter = BodyFilter::new(&keys, kind).expect("there is a key");
         let mut out = Vec::new();
         for byte in body {
             out.extend(filter.feed(&[*byte]));
@@ -291,16 +309,33 @@ mod tests {
         ];
         for kind in [BodyKind::Json, BodyKind::Events, BodyKind::Other] {
             for (body, expected) in table {
-                check("sk-12345678", kind, body, expected);
+                check(&["sk-12345678"], kind, body, expected);
             }
         }
         let written = serde_json::to_string(KEY).unwrap();
-        check(KEY, BodyKind::Json, &written, "\"[key]\"");
-        check(KEY, BodyKind::Json, KEY, "[key]");
+        check(&[KEY], BodyKind::Json, &written, "\"[key]\"");
+        check(&[KEY], BodyKind::Json, KEY, "[key]");
         let slashes = written.replace('/', "\\/");
-        check(KEY, BodyKind::Json, &slashes, "\"[key]\"");
+        check(&[KEY], BodyKind::Json, &slashes, "\"[key]\"");
         // Short keys are not redacted.
-        assert!(BodyFilter::new(Some("sk-1234"), BodyKind::Other).is_none());
-        assert!(BodyFilter::new(None, BodyKind::Other).is_none());
+        for keys in [&["sk-1234"][..], &[]] {
+            let keys = redacted_keys(keys.iter().copied());
+            assert!(BodyFilter::new(&keys, BodyKind::Other).is_none());
+        }
+    }
+
+    /// A key may begin with another one.
+    #[test]
+    fn several_keys_are_redacted() {
+        let keys = ["sk-12345", "sk-12345678", "other-key"];
+        for (body, expected) in [
+            ("sk-12345678 sk-12345 other-key", "[key] [key] [key]"),
+            ("sk-1234567", "[key]67"),
+            ("sk-12345", "[key]"),
+            ("\\u0073k-12345678", "[key]"),
+            ("sk-1234 other-ke", "sk-1234 other-ke"),
+        ] {
+            check(&keys, BodyKind::Other, body, expected);
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::server::chat::streamed::{Run, stream};
 use crate::server::endpoint::Endpoint;
 use crate::server::forward::forward;
 use crate::server::report::RequestGuard;
-use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
+use crate::server::request::{AcceptedRequest, reject, with_request};
 use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
@@ -42,7 +42,7 @@ pub(super) fn check_encoding(head: &Parts) -> Result<(), GatewayError> {
     Err(error)
 }
 
-async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest) -> Handled {
+async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest) -> Response {
     let AcceptedRequest {
         body,
         upstream_headers,
@@ -57,13 +57,12 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
         Task::Forward(body, upstream) => {
             guard.upstream(&upstream);
             guard.model_request(&body);
-            let response = match upstream.complete(body.into(), &upstream_headers).await {
+            return match upstream.complete(body.into(), &upstream_headers).await {
                 Ok(answer) => forward(answer, guard),
                 Err(error) => reject(guard, &error),
             };
-            return (response, Some(upstream));
         }
-        Task::Reject(error) => return (reject(guard, &error), None),
+        Task::Reject(error) => return reject(guard, &error),
     };
     guard.upstream(&upstream);
     guard.report.is_translated = asked.is_translated();
@@ -95,7 +94,7 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
             Err(error) => reject(guard, &error),
         }
     };
-    (response::with_headers(response, changed), Some(upstream))
+    response::with_headers(response, changed)
 }
 
 /// Requests replies until one is complete, and returns it.

@@ -27,7 +27,7 @@ const MONITORING: [(&str, Endpoint); 3] = [
     ("/metrics", Endpoint::Metrics),
 ];
 /// The reported name of unknown paths, which could be anything, even a secret.
-const UNKNOWN: &str = "other";
+pub(super) const UNKNOWN: &str = "other";
 /// The header that only clients of Anthropic's API send.
 const ANTHROPIC_VERSION: &str = "anthropic-version";
 
@@ -46,8 +46,6 @@ pub(super) enum Endpoint {
     Health,
     Ready,
     Metrics,
-    /// An unknown path or method, and the API to which it belongs.
-    Unknown(ClientApi),
 }
 
 impl Endpoint {
@@ -71,7 +69,6 @@ impl Endpoint {
         match self {
             Self::Ask(_) | Self::CountTokens | Self::Forwarded(_) => "POST",
             Self::Models | Self::Model | Self::Health | Self::Ready | Self::Metrics => "GET,HEAD",
-            Self::Unknown(_) => "",
         }
     }
 
@@ -83,28 +80,18 @@ impl Endpoint {
             Self::Models => MODELS,
             Self::Model => MODEL,
             Self::Forwarded(path) => path,
-            Self::Health | Self::Ready | Self::Metrics | Self::Unknown(_) => UNKNOWN,
+            Self::Health | Self::Ready | Self::Metrics => UNKNOWN,
         }
     }
 
     /// Returns the API in whose format errors are sent. Clients of both APIs use the same path for models.
     pub(super) fn api(self, headers: &HeaderMap) -> ClientApi {
         match self {
-            Self::Ask(api) | Self::Unknown(api) => api,
+            Self::Ask(api) => api,
             Self::CountTokens => ClientApi::Messages,
             Self::Models | Self::Model if is_anthropic(headers) => ClientApi::Messages,
             _ => ClientApi::Chat,
         }
-    }
-
-    /// Returns an unknown endpoint. Its path decides on the API, otherwise the header of Anthropic's clients.
-    pub(super) fn unknown(path: &str, headers: &HeaderMap) -> Self {
-        let default = if is_anthropic(headers) {
-            ClientApi::Messages
-        } else {
-            ClientApi::Chat
-        };
-        Self::Unknown(ClientApi::above(path).unwrap_or(default))
     }
 
     /// Returns a description of all endpoints for error messages.
@@ -115,6 +102,16 @@ impl Endpoint {
             "The gateway serves POST {asked}, {COUNT_TOKENS}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
         )
     }
+}
+
+/// Returns the API of an unknown path. The path decides, otherwise the header of Anthropic's clients.
+pub(super) fn api_of_unknown(path: &str, headers: &HeaderMap) -> ClientApi {
+    let default = if is_anthropic(headers) {
+        ClientApi::Messages
+    } else {
+        ClientApi::Chat
+    };
+    ClientApi::above(path).unwrap_or(default)
 }
 
 /// Returns whether a client uses Anthropic's API.

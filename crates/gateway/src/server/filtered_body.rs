@@ -1,41 +1,42 @@
-//! Response bodies with the gateway's key removed.
+//! Response bodies with the gateway's keys removed.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use memchr::memmem;
 
 use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, BoxError, Response};
-use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY};
+use crate::server::body_filter::{BodyFilter, BodyKind, RedactedKeys};
 use crate::server::produced_body::PIECE;
 use crate::server::request::RequestPermit;
 use crate::server::response;
 
-/// Removes the gateway's key from a response to a request of this API and filters its body ([`BodyFilter`]). The body holds the
+/// Removes the gateway's keys from a response to a request of this API and filters its body ([`BodyFilter`]). The body holds the
 /// request's permit until it has been read or dropped.
 pub(super) async fn filtered(
     api: ClientApi,
     mut response: Response,
-    key: Option<&str>,
+    keys: &RedactedKeys,
     permit: Arc<RequestPermit>,
     request_id: &str,
 ) -> Response {
     let headers = response.headers_mut();
-    if let Some(key) = key.filter(|key| key.len() >= MIN_KEY) {
-        let holds_key = |value: &[u8]| value.windows(key.len()).any(|part| part == key.as_bytes());
-        let with_key = headers
-            .iter()
-            .filter(|(_, value)| holds_key(value.as_bytes()));
-        let with_key: Vec<_> = with_key.map(|(name, _)| name.clone()).collect();
-        for name in with_key {
-            headers.remove(name);
-        }
+    let holds_key = |value: &HeaderValue| {
+        let mut keys = keys.iter();
+        keys.any(|key| memmem::find(value.as_bytes(), key.as_bytes()).is_some())
+    };
+    let with_key = headers.iter().filter(|(_, value)| holds_key(value));
+    let with_key: Vec<_> = with_key.map(|(name, _)| name.clone()).collect();
+    for name in with_key {
+        headers.remove(name);
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let content_type = text(CONTENT_TYPE).unwrap_or_default().trim();
@@ -50,7 +51,7 @@ pub(super) async fn filtered(
         _ => BodyKind::Other,
     };
     let (head, mut body) = response.into_parts();
-    let mut filter = BodyFilter::new(key, kind);
+    let mut filter = BodyFilter::new(keys, kind);
     // A body of known length is complete already. Its new length must be known too.
     if body.size_hint().exact().is_some()
         && let Some(mut filter) = filter.take()

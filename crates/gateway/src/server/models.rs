@@ -1,6 +1,7 @@
 //! The models of several model servers, and requests that name one.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,7 +11,6 @@ use plaincall_wire::openai::{Model, ModelList, ModelRequest};
 
 use crate::error::GatewayError;
 use crate::server::Shared;
-use crate::server::body_filter::{BodyFilter, BodyKind};
 use crate::server::config::GatewayConfig;
 use crate::server::upstream::Connection;
 
@@ -50,9 +50,7 @@ pub(super) async fn list(
         let (false, Ok(server)) = (name.contains('*'), shared.routes.for_model(name)) else {
             continue;
         };
-        let position = servers
-            .iter()
-            .position(|known| known.name() == server.name());
+        let position = servers.iter().position(|known| Arc::ptr_eq(known, server));
         let mut models = position
             .and_then(|index| lists.get(index))
             .into_iter()
@@ -69,7 +67,7 @@ pub(super) async fn list(
         for model in models {
             let id = model.id.as_deref().unwrap_or_default();
             let route = shared.routes.for_model(id);
-            let is_of_server = route.is_ok_and(|route| std::sync::Arc::ptr_eq(route, server));
+            let is_of_server = route.is_ok_and(|route| Arc::ptr_eq(route, server));
             if is_of_server && !all.iter().any(|known| known.id.as_deref() == Some(id)) {
                 all.push(model);
             }
@@ -82,7 +80,7 @@ pub(super) async fn list(
     })
 }
 
-/// Requests the models of one server, without its key.
+/// Requests the models of one server.
 async fn fetch(
     server: &Connection,
     headers: &HeaderMap,
@@ -97,11 +95,7 @@ async fn fetch(
         ))
     };
     let answer = tokio::time::timeout(TIMEOUT, answer).await;
-    let mut bytes = answer.unwrap_or_else(late)?;
-    if let Some(mut filter) = BodyFilter::new(server.key(), BodyKind::Other) {
-        bytes = filter.feed(&bytes);
-        bytes.extend(filter.finish());
-    }
+    let bytes = answer.unwrap_or_else(late)?;
     let list: ModelList<'_> =
         plaincall_wire::read(&bytes).map_err(|error| GatewayError::unreadable(&error))?;
     let models = list.into_owned().data.unwrap_or_default();

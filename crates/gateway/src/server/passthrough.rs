@@ -6,18 +6,19 @@ use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request};
 use percent_encoding::percent_decode_str;
-use plaincall_wire::anthropic::ModelPage;
-use plaincall_wire::openai::ModelList;
+use plaincall_wire::anthropic::{self, ModelPage};
+use plaincall_wire::openai::{Model, ModelList};
 
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::body::{Body, Response};
+use crate::server::chat::check_encoding;
 use crate::server::chat::prepare::without_blocking;
 use crate::server::endpoint::{Endpoint, is_anthropic};
 use crate::server::forward::{forward, forward_head};
 use crate::server::models;
 use crate::server::report::RequestGuard;
-use crate::server::request::{AcceptedRequest, Handled, reject, with_request};
+use crate::server::request::{AcceptedRequest, reject, with_request};
 use crate::server::response;
 use crate::server::upstream::{Answer, unknown_model};
 
@@ -41,7 +42,7 @@ fn check_path(head: &Parts) -> Result<(), GatewayError> {
     }
 }
 
-async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequest) -> Handled {
+async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequest) -> Response {
     let AcceptedRequest {
         head,
         mut body,
@@ -51,8 +52,7 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
     } = accepted;
     let is_list = matches!(endpoint, Endpoint::Models | Endpoint::Model);
     if is_list && shared.has_own_list() {
-        let response = listed(shared, endpoint, &head, &upstream_headers, guard).await;
-        return (response, None);
+        return listed(shared, endpoint, &head, &upstream_headers, guard).await;
     }
     let path = below_v1(head.uri.path()).unwrap_or_default();
     let path = match head.uri.query() {
@@ -66,6 +66,10 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
     }
     let mut model = String::new();
     if !is_list && shared.has_own_list() {
+        // The model could not be found in an encoded body.
+        if let Err(error) = check_encoding(&head) {
+            return reject(guard, &error);
+        }
         let length = body.len();
         let cloned = Arc::clone(shared);
         let work = move || {
@@ -74,36 +78,35 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
         };
         match without_blocking(shared, length, work).await {
             Ok(renamed) => (body, model) = renamed,
-            Err(error) => return (reject(guard, &error), None),
+            Err(error) => return reject(guard, &error),
         }
     }
     let upstream = match shared.routes.for_model(&model) {
         Ok(upstream) => Arc::clone(upstream),
-        Err(error) => return (reject(guard, &error), None),
+        Err(error) => return reject(guard, &error),
     };
     guard.upstream(&upstream);
     guard.model(model);
     guard.model_request(&body);
     let is_head = head.method == Method::HEAD;
-    let is_page = endpoint == Endpoint::Models && is_anthropic(&head.headers);
+    let is_converted = is_list && is_anthropic(&head.headers);
     // Model servers do not support `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
     let answer = upstream
         .pass(method, &path, upstream_headers, body.into())
         .await;
-    let response = match answer {
+    match answer {
         Ok(answer) if is_head => forward_head(answer, guard),
-        Ok(answer) if is_page => match model_page(shared, answer).await {
-            Ok(page) => {
+        Ok(answer) if is_converted => match converted(shared, endpoint, answer).await {
+            Ok(json) => {
                 guard.end(200, None);
-                response::json(200, plaincall_wire::write(&page))
+                response::json(200, json)
             }
             Err(error) => reject(guard, &error),
         },
         Ok(answer) => forward(answer, guard),
         Err(error) => reject(guard, &error),
-    };
-    (response, Some(upstream))
+    }
 }
 
 /// Responds with the models of all model servers, or with one of them.
@@ -118,20 +121,18 @@ async fn listed(
         Ok(list) => list,
         Err(error) => return reject(guard, &error),
     };
-    let ids = |list: ModelList<'static>| {
-        let models = list.data.unwrap_or_default();
-        models.into_iter().filter_map(|model| model.id)
-    };
+    let is_converted = is_anthropic(&head.headers);
     let json = if endpoint == Endpoint::Model {
         let name = head.uri.path().strip_prefix("/v1/models/");
         let name = percent_decode_str(name.unwrap_or_default()).decode_utf8_lossy();
         let mut models = list.data.unwrap_or_default().into_iter();
         match models.find(|model| model.id.as_deref() == Some(&*name)) {
+            Some(model) if is_converted => anthropic_model(model),
             Some(model) => plaincall_wire::write(&model),
             None => return reject(guard, &unknown_model()),
         }
-    } else if is_anthropic(&head.headers) {
-        plaincall_wire::write(&ModelPage::new(ids(list)))
+    } else if is_converted {
+        anthropic_page(list)
     } else {
         plaincall_wire::write(&list)
     };
@@ -139,16 +140,32 @@ async fn listed(
     response::json(200, json)
 }
 
-/// Converts the list of models to the format of Anthropic's API.
-async fn model_page(shared: &Shared, answer: Answer) -> Result<ModelPage<'static>, GatewayError> {
+/// Converts the list of models, or one model, to the format of Anthropic's API.
+async fn converted(
+    shared: &Shared,
+    endpoint: Endpoint,
+    answer: Answer,
+) -> Result<String, GatewayError> {
     let bytes = answer
         .readable()?
         .whole(shared.config.limits.answer)
         .await?;
-    let list: ModelList<'_> =
-        plaincall_wire::read(&bytes).map_err(|error| GatewayError::unreadable(&error))?;
-    let models = list.data.unwrap_or_default();
-    Ok(ModelPage::new(models.into_iter().filter_map(|model| model.id)).into_owned())
+    let json = if endpoint == Endpoint::Model {
+        plaincall_wire::read(&bytes).map(anthropic_model)
+    } else {
+        plaincall_wire::read(&bytes).map(anthropic_page)
+    };
+    json.map_err(|error| GatewayError::unreadable(&error))
+}
+
+fn anthropic_page(list: ModelList<'_>) -> String {
+    let models = list.data.unwrap_or_default().into_iter();
+    plaincall_wire::write(&ModelPage::new(models.filter_map(|model| model.id)))
+}
+
+fn anthropic_model(model: Model<'_>) -> String {
+    let id = model.id.unwrap_or_default();
+    plaincall_wire::write(&anthropic::Model::new(id))
 }
 
 /// Returns the path after `/v1`, unless a server could interpret it differently: dot segments, double escapes, backslashes,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -13,7 +12,6 @@ use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::auth::Caller;
 use crate::server::body_filter::{MIN_KEY, REDACTED};
-use crate::server::endpoint::Endpoint;
 use crate::server::request::RequestPermit;
 use crate::server::upstream::Connection;
 
@@ -99,15 +97,15 @@ pub(super) struct RequestGuard {
 impl RequestGuard {
     pub(super) fn new(
         shared: Arc<Shared>,
-        endpoint: Endpoint,
-        headers: &HeaderMap,
+        path: &'static str,
+        api: ClientApi,
         request_id: String,
     ) -> Self {
         Self {
-            api: endpoint.api(headers),
+            api,
             report: Report {
                 request_id,
-                path: endpoint.path(),
+                path,
                 // The client has disconnected unless `end` is called.
                 is_abandoned: true,
                 status: 499,
@@ -193,9 +191,8 @@ impl RequestGuard {
             caller,
             ..
         } = self;
-        let servers = shared.routes.all();
-        let own = servers.iter().filter_map(|server| server.key());
-        let keys = || own.clone().chain([caller.as_str()]);
+        let own = || shared.own_keys.iter().map(String::as_str);
+        let keys = || own().chain([caller.as_str()]);
         let texts = [&mut report.model, &mut report.request_id].into_iter();
         for text in texts.chain(&mut report.error) {
             redact(text, keys());

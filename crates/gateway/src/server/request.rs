@@ -12,15 +12,15 @@ use hyper::body::Body as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
-use crate::server::endpoint::Endpoint;
+use crate::server::endpoint::{Endpoint, UNKNOWN};
 use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
 use crate::server::key_limits::KeyPermit;
 use crate::server::report::RequestGuard;
 use crate::server::response::{ANTHROPIC_REQUEST_ID, REQUEST_ID};
-use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
 /// The longest request id that is accepted from a client.
@@ -29,9 +29,6 @@ const MAX_ID: usize = 128;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// The status if the body does not arrive in time.
 const REQUEST_TIMEOUT: u16 = 408;
-
-/// A response, and the model server from which parts of it come.
-pub(super) type Handled = (Response, Option<Arc<Connection>>);
 
 /// Counts a request towards the limits, until it has ended.
 pub(super) struct RequestPermit {
@@ -49,7 +46,7 @@ pub(super) struct AcceptedRequest {
 
 /// Handles a request if its client is authorized, its head passes `check`, the limits allow it and its body arrives in time;
 /// otherwise responds with an error. Only accepted requests count towards the limit.
-pub(super) async fn with_request<F: Future<Output = Handled>>(
+pub(super) async fn with_request<F: Future<Output = Response>>(
     shared: &Arc<Shared>,
     endpoint: Endpoint,
     request: Request<Body>,
@@ -58,8 +55,8 @@ pub(super) async fn with_request<F: Future<Output = Handled>>(
 ) -> Response {
     let (head, mut body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let mut guard = RequestGuard::new(Arc::clone(shared), endpoint, &head.headers, id.clone());
-    let api = guard.api;
+    let (path, api) = (endpoint.path(), endpoint.api(&head.headers));
+    let mut guard = RequestGuard::new(Arc::clone(shared), path, api, id.clone());
     let response = match admit(shared, &head, check, &mut body, &mut guard).await {
         Ok((body, permit)) => {
             guard.permit = Some(Arc::clone(&permit));
@@ -72,9 +69,8 @@ pub(super) async fn with_request<F: Future<Output = Handled>>(
                 upstream_headers,
                 guard,
             };
-            let (response, upstream) = handle(accepted).await;
-            let key = upstream.as_ref().and_then(|upstream| upstream.key());
-            filtered(api, response, key, permit, &id).await
+            let response = handle(accepted).await;
+            filtered(api, response, &shared.own_keys, permit, &id).await
         }
         Err(error) => {
             // Reading on after a timeout would be of no use.
@@ -127,12 +123,12 @@ pub(super) fn overloaded(message: &'static str) -> GatewayError {
 pub(super) async fn reject_unknown_path(
     shared: &Arc<Shared>,
     request: Request<Body>,
-    endpoint: Endpoint,
+    api: ClientApi,
     error: &GatewayError,
 ) -> Response {
     let (head, body) = request.into_parts();
     let id = request_id(shared, &head.headers);
-    let guard = RequestGuard::new(Arc::clone(shared), endpoint, &head.headers, id.clone());
+    let guard = RequestGuard::new(Arc::clone(shared), UNKNOWN, api, id.clone());
     discard(shared, &head.headers, body).await;
     finished(shared, reject(guard, error), &id)
 }

@@ -29,8 +29,22 @@ pub(super) use crate::server::upstream::routes::{Routes, unknown_model};
 /// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
 
-/// The paths of a model server that are not below `/v1`.
-const SERVER_PATHS: [&str; 2] = ["/tokenize", "/apply-template"];
+/// The part of a model server to which a path belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    /// The API, below `/v1`.
+    Api,
+    /// The server itself, which has `/tokenize`.
+    Server,
+}
+
+/// The headers whose values are keys.
+const KEY_HEADERS: [&str; 4] = [
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+];
 
 /// The length of `<!doctype html`, which is enough to detect a web page.
 const PAGE_BEGIN: usize = 14;
@@ -50,6 +64,8 @@ pub enum Upstream {
         key: Option<String>,
         /// Further headers of each request, by name.
         headers: Vec<(String, String)>,
+        /// Secrets in `headers`, which no client and no report gets.
+        secrets: Vec<String>,
     },
     /// A model in this process.
     Local(Arc<dyn LocalModel>),
@@ -64,14 +80,25 @@ impl Upstream {
             url: url.into(),
             key,
             headers: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 
-    /// Adds headers to each request to a server.
+    /// Adds headers to each request to a server. In answers and reports, the keys in `authorization`, `proxy-authorization`,
+    /// `x-api-key` and `api-key` are redacted; for other secrets, use [`with_secrets`](Self::with_secrets).
     #[must_use]
     pub fn with_headers(mut self, more: impl IntoIterator<Item = (String, String)>) -> Self {
         if let Self::Http { headers, .. } = &mut self {
             headers.extend(more);
+        }
+        self
+    }
+
+    /// Redacts these parts of headers in answers and reports like the key. Each must have at least eight bytes.
+    #[must_use]
+    pub fn with_secrets(mut self, more: impl IntoIterator<Item = String>) -> Self {
+        if let Self::Http { secrets, .. } = &mut self {
+            secrets.extend(more);
         }
         self
     }
@@ -88,10 +115,34 @@ impl Upstream {
         }
     }
 
+    /// Returns the key and the secrets in headers.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let (headers, secrets) = match self {
+            Self::Http {
+                headers, secrets, ..
+            } => (&**headers, &**secrets),
+            Self::Local(_) | Self::None => (&[][..], &[][..]),
+        };
+        let is_key = |name: &str| {
+            let mut known = KEY_HEADERS.iter();
+            known.any(|known| name.eq_ignore_ascii_case(known))
+        };
+        let headers = headers.iter().filter(move |(name, _)| is_key(name));
+        // A scheme such as `Bearer` precedes the key.
+        let keys = headers.filter_map(|(_, value)| value.split_whitespace().next_back());
+        let secrets = secrets.iter().map(String::as_str);
+        self.key().into_iter().chain(keys).chain(secrets)
+    }
+
     /// Returns whether both are the same server, with the same key and headers.
     fn is_same(&self, other: &Self) -> bool {
         let parts = |upstream: &Self| match upstream {
-            Self::Http { url, key, headers } => Some((url.clone(), key.clone(), headers.clone())),
+            Self::Http {
+                url,
+                key,
+                headers,
+                secrets,
+            } => Some((url.clone(), key.clone(), headers.clone(), secrets.clone())),
             Self::Local(_) | Self::None => None,
         };
         match (self, other) {
@@ -137,7 +188,9 @@ impl Connection {
         is_stopped: watch::Receiver<bool>,
     ) -> Result<Option<Self>, ConfigError> {
         let (name, transport) = match upstream {
-            Upstream::Http { url, key, headers } => {
+            Upstream::Http {
+                url, key, headers, ..
+            } => {
                 let server = HttpServer::new(url, key.as_deref(), headers, config)?;
                 (server.base().into(), Transport::Http(Box::new(server)))
             }
@@ -213,25 +266,25 @@ impl Connection {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, GatewayError> {
-        match self.ask(method, path, headers, body).await {
-            // The gateway's key could not be found in an encoded answer.
-            Ok(answer) if self.key().is_some() => answer.readable(),
+        match self.ask(method, Base::Api, path, headers, body).await {
+            // The gateway's secrets could not be found in an encoded answer.
+            Ok(answer) if self.upstream.secrets().next().is_some() => answer.readable(),
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.client_error(error)),
         }
     }
 
-    /// Sends a request with a JSON body to one of [`SERVER_PATHS`].
+    /// Sends a request with a JSON body to a path that is not below `/v1`.
     pub(super) async fn ask_server(
         &self,
         path: &str,
         headers: &HeaderMap,
-        body: Vec<u8>,
+        body: Bytes,
     ) -> Result<Answer, GatewayError> {
         let mut headers = headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
-        let answer = self.ask(Method::POST, path, headers, body.into()).await?;
-        answer.readable()
+        let answer = self.ask(Method::POST, Base::Server, path, headers, body);
+        answer.await?.readable()
     }
 
     /// Requests the models.
@@ -246,7 +299,8 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
     ) -> Result<Answer, GatewayError> {
-        self.ask(Method::GET, path, headers, Bytes::new()).await
+        self.ask(Method::GET, Base::Api, path, headers, Bytes::new())
+            .await
     }
 
     /// Converts an error of the model server for the client. An error about the gateway's key would look like one about the
@@ -270,6 +324,7 @@ impl Connection {
     async fn ask(
         &self,
         method: Method,
+        base: Base,
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
@@ -280,7 +335,7 @@ impl Connection {
         // Encoded answers could not be parsed.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
-        let request = tokio::time::timeout(wait, self.head(method, path, headers, body));
+        let request = tokio::time::timeout(wait, self.head(method, base, path, headers, body));
         let response = tokio::select! {
             response = request => response,
             () = stopped(&self.is_stopped) => return Err(GatewayError::shutting_down()),
@@ -339,6 +394,7 @@ impl Connection {
     async fn head(
         &self,
         method: Method,
+        base: Base,
         path: &str,
         headers: HeaderMap,
         body: Bytes,
@@ -346,15 +402,14 @@ impl Connection {
         let waits = Waits::new(self.timeouts.first_byte, self.timeouts.idle, Duration::MAX);
         match &self.transport {
             Transport::Http(server) => {
-                let response = server.ask(method, path, headers, body).await?;
+                let response = server.ask(method, base, path, headers, body).await?;
                 Ok(HttpResponse::new(response, waits))
             }
             Transport::Local(model) => {
                 let request = Request::builder().method(method);
-                let base = if SERVER_PATHS.contains(&path) {
-                    ""
-                } else {
-                    "/v1"
+                let base = match base {
+                    Base::Api => "/v1",
+                    Base::Server => "",
                 };
                 let request = request.uri(format!("{base}{path}"));
                 let failed = |error: &dyn fmt::Display| {

@@ -178,7 +178,9 @@ async fn errors_have_the_types_of_the_api() {
 #[tokio::test]
 async fn models_and_the_address() {
     let models = json!({"object": "list", "data": [{"id": "a", "object": "model"}, {"id": "b", "object": "model"}]});
-    let server = ModelServer::start(vec![Script::json(200, &models); 2]).await;
+    let one = Script::json(200, &models["data"][0]);
+    let scripts = [vec![Script::json(200, &models); 2], vec![one]].concat();
+    let server = ModelServer::start(scripts).await;
     let gateway = TestGateway::before(&server, |_| {}).await;
     let url = gateway.url("/v1/models?limit=1000");
     let asked = gateway
@@ -194,6 +196,10 @@ async fn models_and_the_address() {
     );
     let (_, list) = gateway.get("/v1/models").await;
     assert_eq!(serde_json::from_str::<Value>(&list).unwrap(), models);
+    let asked = gateway.client.get(gateway.url("/v1/models/a"));
+    let asked = asked.header("anthropic-version", "2023-06-01").send().await;
+    let found = asked.unwrap().bytes().await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&found).unwrap(), model("a"));
     let head = gateway.client.head(gateway.url("/")).send().await.unwrap();
     assert_eq!(head.status(), 200);
     assert_eq!(gateway.get("/").await.0, 404);

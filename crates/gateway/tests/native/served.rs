@@ -1,6 +1,6 @@
 //! Native mode over a socket.
 
-use plaincall_gateway::ToolMode;
+use plaincall_gateway::{GatewayConfig, ToolMode};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::json;
 
@@ -40,4 +40,25 @@ async fn rescued_calls_are_counted() {
     let (_, metrics) = gateway.get("/metrics").await;
     assert!(metrics.contains("plaincall_rescued_calls_total 2\n"));
     assert_eq!(server.seen().requests[0].json(), whole);
+}
+
+/// The body of a count is translated only in text mode.
+#[tokio::test]
+async fn token_counts_are_not_translated() {
+    for (mode, is_translated) in [(ToolMode::Native, false), (ToolMode::Text, true)] {
+        let server = ModelServer::start(vec![Script::json(200, &json!({"count": 5}))]).await;
+        let set = |config: &mut GatewayConfig| config.other_models.mode = mode;
+        let gateway = TestGateway::before(&server, set).await;
+        let asked = gateway
+            .client
+            .post(gateway.url("/v1/messages/count_tokens"));
+        let body = crate::messages::model::request(&json!({}));
+        let response = asked.body(body.to_string()).send().await.unwrap();
+        assert_eq!(response.text().await.unwrap(), r#"{"input_tokens":5}"#);
+        assert_eq!(gateway.reports(1).await[0].is_translated, is_translated);
+        assert_eq!(
+            server.seen().requests[0].json()["tools"].is_array(),
+            !is_translated
+        );
+    }
 }

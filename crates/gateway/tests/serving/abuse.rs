@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -594,4 +594,35 @@ async fn a_long_request_blocks_no_other() {
     assert!(!is_asked.load(Ordering::Relaxed));
     assert_eq!(answering.await.status(), 502);
     assert!(is_asked.load(Ordering::Relaxed));
+}
+
+/// The body for the model server is as long as that of the client. Reading it takes another turn.
+#[tokio::test]
+async fn a_long_count_blocks_no_other() {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let polls_before = Arc::new(AtomicUsize::new(0));
+    let (seen, before) = (Arc::clone(&polls), Arc::clone(&polls_before));
+    let model = move |_: Request<Bytes>| {
+        before.store(seen.load(Ordering::Relaxed), Ordering::Relaxed);
+        std::future::ready(Err("it cannot say".into()))
+    };
+    let config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
+    let gateway = Gateway::new(config).unwrap();
+    let long = json!([{"role": "user", "content": "x".repeat(300 << 10)}]);
+    let long = Bytes::from(json!({"model": "m", "messages": long}).to_string());
+    // Another thread is sometimes faster than this one, which then continues in the same turn.
+    let mut attempts = 0..20;
+    while polls_before.load(Ordering::Relaxed) < 3 {
+        assert!(attempts.next().is_some(), "it is read here");
+        polls.store(0, Ordering::Relaxed);
+        let request = Request::post("/v1/messages/count_tokens").body(Body::from(long.clone()));
+        let mut counting = Box::pin(gateway.handle(request.unwrap()));
+        let counted = poll_fn(|context| {
+            polls.fetch_add(1, Ordering::Relaxed);
+            counting.as_mut().poll(context)
+        });
+        let counted = counted.await;
+        assert_eq!(counted.status(), 200);
+        assert_eq!(counted.headers()["x-plaincall-token-count"], "estimate");
+    }
 }

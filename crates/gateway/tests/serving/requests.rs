@@ -226,6 +226,7 @@ async fn errors_are_counted_and_reported() {
     gateway.reports(1).await;
     assert_eq!(gateway.post(&request(true)).await.status(), 400);
     let base = "base URL must end with a single /v1";
+    let origin = "did you mean /v1/messages? The client's base URL must not contain /v1";
     for (method, path, status, words) in [
         (
             "POST",
@@ -234,6 +235,8 @@ async fn errors_are_counted_and_reported() {
             "did you mean /v1/chat/completions?",
         ),
         ("POST", "/v1/v1/chat/completions", 404, base),
+        ("POST", "/v1/v1/messages", 404, origin),
+        ("POST", "/messages", 404, base),
         ("GET", "/models/m", 404, "did you mean /v1/models/m?"),
         ("GET", "/secret", 404, "unknown endpoint GET /secret. "),
         ("GET", "/v1/chat/completions", 405, "another method"),
@@ -252,13 +255,13 @@ async fn errors_are_counted_and_reported() {
         let text = response.text().await.unwrap();
         assert!(text.contains(words), "{words} in {text}");
     }
-    let reports = gateway.reports(7).await;
+    let reports = gateway.reports(9).await;
     let types: Vec<_> = reports
         .iter()
         .map(|report| report.error_type.unwrap())
         .collect();
     assert_eq!(types[..2], ["upstream_error"; 2]);
-    assert_eq!(types[2..], ["invalid_request_error"; 5]);
+    assert_eq!(types[2..], ["invalid_request_error"; 7]);
     assert!(
         reports[2..]
             .iter()
@@ -275,7 +278,7 @@ async fn errors_are_counted_and_reported() {
     let metrics = response.text().await.unwrap();
     for line in [
         "plaincall_errors_total{type=\"upstream_error\"} 2",
-        "plaincall_errors_total{type=\"invalid_request_error\"} 5",
+        "plaincall_errors_total{type=\"invalid_request_error\"} 7",
         "plaincall_requests_total{status=\"200\"} 1",
     ] {
         assert!(

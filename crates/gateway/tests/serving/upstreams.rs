@@ -1,12 +1,16 @@
 //! Several model servers, chosen by the requested model.
 
-use plaincall_gateway::{GatewayConfig, ModelSettings, Upstream};
+use plaincall_gateway::{Body, GatewayConfig, ModelSettings, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 
 use crate::serving::test_gateway::{ADD, TestGateway, completion, request};
 
 const KEYS: [&str; 2] = ["sk-the-key-of-one", "sk-the-key-of-two"];
+
+/// Parts of headers for the second server.
+const HEADER_SECRET: &str = "secret/of-a-header";
+const HEADER_KEY: &str = "key-of-a-header";
 
 /// Two servers, and a gateway that sends `fast` and `q*` to the second, `fast` by the name `qwen`.
 async fn routed(set: impl FnOnce(&mut GatewayConfig)) -> ([ModelServer; 2], TestGateway) {
@@ -16,7 +20,10 @@ async fn routed(set: impl FnOnce(&mut GatewayConfig)) -> ([ModelServer; 2], Test
     ];
     let [one, two] = KEYS.map(|key| Some(key.to_owned()));
     let second = Upstream::http(servers[1].url(), two)
-        .with_headers([("x-tenant".to_owned(), "blue".to_owned())]);
+        .with_headers([("x-tenant".to_owned(), "blue".to_owned())])
+        .with_headers([("x-tool".to_owned(), format!("a;{HEADER_SECRET}"))])
+        .with_headers([("X-API-Key".to_owned(), format!("Token {HEADER_KEY}"))])
+        .with_secrets([HEADER_SECRET.to_owned()]);
     let gateway = TestGateway::with(Upstream::http(servers[0].url(), one), |config| {
         config.upstreams = vec![
             ("q*".to_owned(), second.clone()),
@@ -40,9 +47,13 @@ fn named(model: &str, with_tools: bool, is_streamed: bool) -> Value {
     body
 }
 
+fn anthropic_model(id: &str) -> Value {
+    json!({"type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z"})
+}
+
 #[tokio::test]
 async fn the_model_decides_on_the_server() {
-    let (servers, gateway) = routed(|_| {}).await;
+    let (servers, gateway) = routed(|config| config.report_contents = true).await;
     for (model, index, sent) in [
         ("m", 0, "m"),
         ("", 0, ""),
@@ -57,7 +68,8 @@ async fn the_model_decides_on_the_server() {
                 .each_ref()
                 .map(|server| server.seen().requests.len());
             // The server repeats its key; the client must not get it.
-            let text = format!("{ADD}\nmy key is {}", KEYS[index]);
+            let all = [KEYS[index], HEADER_SECRET, HEADER_KEY].join(" ");
+            let text = format!("{ADD}\nmy keys are {all}");
             servers[index].play([if is_streamed {
                 Script::stream(&[&text], "stop")
             } else {
@@ -67,6 +79,7 @@ async fn the_model_decides_on_the_server() {
             assert_eq!(response.status(), 200, "{model}");
             let answer = response.text().await.unwrap();
             assert!(!answer.contains(KEYS[index]), "{answer}");
+            assert!(!answer.contains("of-a-header"), "{answer}");
             let asked = servers.each_ref().map(|server| server.seen().requests);
             assert_eq!(asked[1 - index].len(), before[1 - index], "{model}");
             let asked = asked[index].last().unwrap();
@@ -78,9 +91,20 @@ async fn the_model_decides_on_the_server() {
             );
             assert!(!head.contains(KEYS[1 - index]), "{head}");
             assert_eq!(head.contains("x-tenant: blue\r\n"), index == 1, "{head}");
+            for secret in [HEADER_SECRET, HEADER_KEY] {
+                assert_eq!(head.contains(secret), index == 1, "{head}");
+            }
         }
     }
     let reports = gateway.reports(20).await;
+    for report in &reports {
+        let contents = report.contents.as_ref().unwrap();
+        assert!(contents.model_reply.contains("[key]"), "{contents:?}");
+        assert!(
+            !contents.model_reply.contains("of-a-header"),
+            "{contents:?}"
+        );
+    }
     let urls = servers.each_ref().map(ModelServer::url);
     assert_eq!(reports[0].upstream.as_deref(), Some(&*urls[0]));
     assert_eq!(
@@ -177,6 +201,11 @@ async fn the_models_of_all_servers_are_listed() {
         .await
         .unwrap();
     assert_eq!(ids(&page.text().await.unwrap()), ["fast", "m", "qwen"]);
+    both();
+    let model = gateway.client.get(gateway.url("/v1/models/fast"));
+    let model = model.header("anthropic-version", "2023-06-01").send();
+    let model: Value = serde_json::from_str(&model.await.unwrap().text().await.unwrap()).unwrap();
+    assert_eq!(model, anthropic_model("fast"));
     // One that fails does not hide the others.
     servers[0].play([Script::json(500, &json!({}))]);
     servers[1].play([list(&["qwen"])]);
@@ -188,6 +217,66 @@ async fn the_models_of_all_servers_are_listed() {
     servers[0].play([Script::json(500, &json!({}))]);
     servers[1].play([Script::json(500, &json!({}))]);
     assert_eq!(gateway.get("/v1/models").await.0, 500);
+}
+
+/// An error of the list may quote the key.
+#[tokio::test]
+async fn the_keys_of_all_servers_are_redacted() {
+    let (servers, gateway) = routed(|_| {}).await;
+    for (path, status) in [("/v1/models", 400), ("/v1/models/q", 403)] {
+        for (server, key) in servers.iter().zip(KEYS) {
+            let error = json!({"error": {"message": format!("the key {key} is not allowed")}});
+            let script = Script::json(status, &error);
+            server.play([script.header("x-ratelimit-key", key)]);
+        }
+        let response = gateway.client.get(gateway.url(path)).send().await.unwrap();
+        assert!(response.status().is_client_error() || response.status() == 502);
+        let head = format!("{:?}", response.headers());
+        let text = response.text().await.unwrap();
+        assert!(text.contains("the key [key] is not allowed"), "{text}");
+        for key in KEYS {
+            assert!(!text.contains(key) && !head.contains(key), "{head}{text}");
+        }
+    }
+}
+
+/// The model of an encoded body is unknown.
+#[tokio::test]
+async fn encoded_bodies_are_rejected() {
+    let (servers, gateway) = routed(|_| {}).await;
+    let asked = gateway.client.post(gateway.url("/v1/embeddings"));
+    let asked = asked.header("content-encoding", "gzip").body("\x1f\x08");
+    let response = asked.send().await.unwrap();
+    assert_eq!(response.status(), 415);
+    assert_eq!(response.headers()["accept-encoding"], "identity");
+    for server in &servers {
+        assert!(server.seen().requests.is_empty());
+    }
+}
+
+/// Two connections may have the same address, such as one server with two keys.
+#[tokio::test]
+async fn models_are_listed_from_their_own_connection() {
+    let model = |owner: &'static str| {
+        Upstream::local(move |_| async move {
+            let list = json!({"data": [{"id": "qwen", "owned_by": owner}]});
+            let response = http::Response::builder().header("content-type", "application/json");
+            Ok(response.body(Body::from(list.to_string()))?)
+        })
+    };
+    let gateway = TestGateway::with(model("one"), |config| {
+        config.upstreams = vec![("fast".to_owned(), model("two"))];
+        let mut settings = ModelSettings::default();
+        settings.upstream_model = Some("qwen".to_owned());
+        config.models = vec![("fast".to_owned(), settings)];
+    })
+    .await;
+    let (_, text) = gateway.get("/v1/models").await;
+    let list: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        list["data"],
+        json!([{"id": "fast", "owned_by": "two"}, {"id": "qwen", "owned_by": "one"}])
+    );
 }
 
 #[tokio::test]

@@ -33,14 +33,7 @@ object! {
 impl<'a> ModelPage<'a> {
     /// Creates the only page, with these models. Their release is unknown.
     pub fn new(ids: impl IntoIterator<Item = Cow<'a, str>>) -> Self {
-        let model = |id: Cow<'a, str>| Model {
-            kind: Some("model".into()),
-            display_name: Some(id.clone()),
-            id: Some(id),
-            created_at: Some("1970-01-01T00:00:00Z".into()),
-            ..Model::default()
-        };
-        let data: Vec<Model<'a>> = ids.into_iter().map(model).collect();
+        let data: Vec<Model<'a>> = ids.into_iter().map(Model::new).collect();
         let id =
             |model: Option<&Model<'a>>| Json::new(&model.and_then(|model| model.id.as_deref()));
         Self {
@@ -48,6 +41,19 @@ impl<'a> ModelPage<'a> {
             first_id: Some(id(data.first())),
             last_id: Some(id(data.last())),
             data,
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> Model<'a> {
+    /// Creates a model with this name. Its release is unknown.
+    pub fn new(id: Cow<'a, str>) -> Self {
+        Self {
+            kind: Some("model".into()),
+            display_name: Some(id.clone()),
+            id: Some(id),
+            created_at: Some("1970-01-01T00:00:00Z".into()),
             ..Self::default()
         }
     }

@@ -11,7 +11,7 @@ use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
-use crate::server::upstream::{SERVER_PATHS, failed};
+use crate::server::upstream::{Base, failed};
 
 /// The pause before the first retry. It doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -81,6 +81,7 @@ impl HttpServer {
     pub(in crate::server) async fn ask(
         &self,
         method: Method,
+        base: Base,
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
@@ -91,10 +92,9 @@ impl HttpServer {
         for (name, value) in &self.headers {
             headers.insert(name, value.clone());
         }
-        let base = if SERVER_PATHS.contains(&path) {
-            self.base.strip_suffix("/v1").unwrap_or(&self.base)
-        } else {
-            &self.base
+        let base = match base {
+            Base::Api => &self.base,
+            Base::Server => self.base.strip_suffix("/v1").unwrap_or(&self.base),
         };
         let address: Uri = format!("{base}{path}").parse().map_err(|_| {
             GatewayError::invalid_request("the request path is not part of a valid URL", None)
