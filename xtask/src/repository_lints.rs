@@ -31,7 +31,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 150 more: model servers of `serve`, and SIGHUP.
     // 70 more: limits of client keys in files.
     // 90 more: tokens in `show`, and agents whose built-in tools differ.
-    ("cli", 20_630),
+    // 60 more: secrets of the file of `serve --models`.
+    ("cli", 20_690),
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
     // 80 more: model servers of `serve`.

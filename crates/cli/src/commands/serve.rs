@@ -8,6 +8,8 @@ mod open_files;
 mod options;
 mod reload;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -15,8 +17,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_config::settings::{Model, Reasoning, measured_models, read_models};
-use plaincall_config::{self as config};
+use plaincall_config::settings::{
+    Arguments, Model, Reasoning, ToolMode as ModelMode, measured_models, read_models,
+};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
     ToolMode, Upstream, for_name,
@@ -54,14 +57,24 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
-    let models = models(options, &environment)?;
-    let has_servers = models.iter().any(|(_, model)| model.url.is_some());
+    let file = ModelsFile::read(options, &environment)?;
+    let has_servers = file.models.iter().any(|(_, model)| model.url.is_some());
     let upstream = match &options.upstream {
         Some(upstream) => Some(upstream.clone()),
         None if has_servers => None,
         None => Some(runtime.block_on(find_upstream(&environment))?),
     };
-    let mut config = config(options, upstream.as_deref(), models, &environment)?;
+    let secret = secret(options, &environment)?;
+    // The client of a command must not get the variables with secrets of the file.
+    let variables: Vec<String> = file.variables.keys().cloned().collect();
+    let mut config = reloadable(
+        options,
+        upstream.as_deref(),
+        file,
+        secret.clone(),
+        &environment,
+    )?;
+    set_fixed(&mut config, options);
     let servers = servers(upstream.as_deref(), &config);
     let has_command = !options.command.is_empty();
     let log = if has_command {
@@ -77,7 +90,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .check_address(listen)
         .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
     let passes_keys = options.upstream.is_some() && !has_upstream_key(options, &environment);
-    let key = ClientKey::new(&config.keys, passes_keys, &environment);
+    let key = ClientKey::new(&config.keys, passes_keys, &variables, &environment);
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
     let file_warning = open_files::raise(options.limits.max_requests);
     let result = runtime.block_on(async {
@@ -98,7 +111,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
                 "--log-contents: the access log contains the messages of users, models and tools; restrict access to it",
             );
         }
-        let variables = ClientVariables::new(address, key);
+        let variables = ClientVariables::new(address, key, variables);
         if has_command {
             return serve_command(gateway, listener, options, &variables, &mut interrupts).await;
         }
@@ -111,6 +124,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         let reload = Reload {
             options: options.clone(),
             upstream,
+            secret,
             environment,
             has_terminal: has_terminal(),
         };
@@ -272,33 +286,53 @@ fn servers(upstream: Option<&str>, config: &GatewayConfig) -> Vec<String> {
     servers
 }
 
-/// Reads the file of `--models`.
-fn models(
-    options: &ServeOptions,
-    environment: &Environment,
-) -> Result<Vec<(String, Model)>, Failure> {
-    let Some(file) = &options.models else {
-        return Ok(Vec::new());
-    };
-    let (name, text) = tools_file::read(file)?;
-    let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
-    let models = read_models(&name, &text, &all_models(options)?, &variable);
-    let mut models = models.map_err(|error| {
-        let count = problems::show(&name, &text, &error);
-        Failure::Runtime(format!("{name} has {count}"))
-    })?;
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let home = environment.get("HOME").map(Path::new);
-    for (_, model) in &mut models {
-        if let Some(key) = &mut model.key_file {
-            key.0 = key.resolve(folder, home);
-        }
-    }
-    Ok(models)
+/// The file of `--models`.
+#[derive(Default)]
+struct ModelsFile {
+    models: Vec<(String, Model)>,
+    /// The environment variables that the file names, and their values.
+    variables: BTreeMap<String, String>,
 }
 
-/// Returns the model server of a table, if it has one.
-fn upstream_of(model: &Model, environment: &Environment) -> Result<Option<Upstream>, Failure> {
+impl ModelsFile {
+    fn read(options: &ServeOptions, environment: &Environment) -> Result<Self, Failure> {
+        let Some(file) = &options.models else {
+            return Ok(Self::default());
+        };
+        let (name, text) = tools_file::read(file)?;
+        let variables = RefCell::new(BTreeMap::new());
+        let variable = |name: &str| {
+            let value = environment.get_set(name)?.to_str()?.to_owned();
+            variables
+                .borrow_mut()
+                .insert(name.to_owned(), value.clone());
+            Some(value)
+        };
+        let models = read_models(&name, &text, &all_models(options)?, &variable);
+        let mut models = models.map_err(|error| {
+            let count = problems::show(&name, &text, &error);
+            Failure::Runtime(format!("{name} has {count}"))
+        })?;
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let home = environment.get("HOME").map(Path::new);
+        for (_, model) in &mut models {
+            if let Some(key) = &mut model.key_file {
+                key.0 = key.resolve(folder, home);
+            }
+        }
+        Ok(Self {
+            models,
+            variables: variables.into_inner(),
+        })
+    }
+}
+
+/// Returns the model server of a table, if it has one. The values of these variables are redacted in answers.
+fn upstream_of(
+    model: &Model,
+    variables: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<Option<Upstream>, Failure> {
     let Some(url) = &model.url else {
         return Ok(None);
     };
@@ -311,19 +345,33 @@ fn upstream_of(model: &Model, environment: &Environment) -> Result<Option<Upstre
             source.map(|source| source.value("key")).transpose()?
         }
     };
-    let headers = model.headers.iter();
-    let headers = headers.map(|(name, value)| (name.clone(), value.clone()));
-    Ok(Some(
-        Upstream::http(url.0.clone(), key).with_headers(headers),
-    ))
+    let is_used = |secret: &&String| {
+        let mut headers = model.headers.values();
+        headers.any(|value| value.contains(secret.as_str()))
+    };
+    let secrets = variables.values().filter(is_used).cloned();
+    let upstream = Upstream::http(url.0.clone(), key).with_headers(model.headers.clone());
+    Ok(Some(upstream.with_secrets(secrets)))
 }
 
-fn config(
+/// Returns the secret from which markers are derived.
+fn secret(options: &ServeOptions, environment: &Environment) -> Result<Secret, Failure> {
+    match Source::of(options.secret.as_deref(), SECRET, environment)? {
+        Some(source) => source.secret(),
+        None => Secret::random()
+            .map_err(|error| Failure::Runtime(format!("cannot get random numbers: {error}"))),
+    }
+}
+
+/// Returns the settings that SIGHUP replaces: model servers, models, and keys with their limits.
+fn reloadable(
     options: &ServeOptions,
     upstream: Option<&str>,
-    models: Vec<(String, Model)>,
+    file: ModelsFile,
+    secret: Secret,
     environment: &Environment,
 ) -> Result<GatewayConfig, Failure> {
+    let ModelsFile { models, variables } = file;
     let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
     let upstream = match upstream.map(|upstream| (upstream, upstream.strip_prefix("replay:"))) {
         Some((_, Some(file))) => {
@@ -338,11 +386,6 @@ fn config(
         }
         None => Upstream::None,
     };
-    let secret = match source(&options.secret, SECRET)? {
-        Some(source) => source.secret()?,
-        None => Secret::random()
-            .map_err(|error| Failure::Runtime(format!("cannot get random numbers: {error}")))?,
-    };
     let keys = source(&options.keys, CLIENT_KEYS)?;
     let key_limits = options.limits.key_limits();
     let keys = keys.map(|source| source.keys(key_limits)).transpose()?;
@@ -350,16 +393,16 @@ fn config(
     let all = all_models(options)?;
     let mut config = GatewayConfig::new(upstream, secret);
     for (name, model) in &models {
-        let upstream = upstream_of(model, environment)?;
+        let upstream = upstream_of(model, &variables, environment)?;
         let upstream = upstream.map(|upstream| (name.clone(), upstream));
         config.upstreams.extend(upstream);
     }
-    // A measured model has the settings of the table for its name.
+    // A measured model has the settings of the table for its name, unless that table is for another model.
     let mut measured = Vec::new();
     for (name, _) in measured_models() {
-        if !models.iter().any(|(known, _)| known == name) {
-            let model = for_name(&models, name).unwrap_or(&all).clone();
-            measured.push((name.to_owned(), model));
+        let model = for_name(&models, name).unwrap_or(&all);
+        if model.model.is_none() && !models.iter().any(|(known, _)| known == name) {
+            measured.push((name.to_owned(), model.clone()));
         }
     }
     let models = models.into_iter().chain(measured).map(|(name, model)| {
@@ -370,15 +413,19 @@ fn config(
     config.keys = keys.iter().map(|(key, _)| key.clone()).collect();
     config.key_limits = key_limits;
     config.limits_by_key = keys;
-    config.allow_public_without_keys = options.open;
     config.other_models = settings(&all);
+    Ok(config)
+}
+
+/// Sets everything that stays until a restart.
+fn set_fixed(config: &mut GatewayConfig, options: &ServeOptions) {
+    config.allow_public_without_keys = options.open;
     config.origins.clone_from(&options.cors);
     config.report_contents = options.log_contents;
     config.limits = options.limits.limits();
     config.retries.max_retries = options.limits.retries;
     config.retries.max_wait = options.times.retry_wait.0;
     config.timeouts = options.times.timeouts();
-    Ok(config)
 }
 
 /// Returns the settings that apply to all models.
@@ -401,8 +448,8 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
 fn settings(model: &Model) -> ModelSettings {
     let mut settings = ModelSettings::default();
     settings.mode = match model.mode.unwrap_or_default() {
-        config::settings::ToolMode::Text => ToolMode::Text,
-        config::settings::ToolMode::Native => ToolMode::Native,
+        ModelMode::Text => ToolMode::Text,
+        ModelMode::Native => ToolMode::Native,
     };
     settings.dialect = model.dialect();
     settings.markers = match model.keyed {
@@ -415,8 +462,8 @@ fn settings(model: &Model) -> ModelSettings {
         span
     });
     settings.arguments = match model.arguments.unwrap_or_default() {
-        config::settings::Arguments::Checked => ArgumentMode::Checked,
-        config::settings::Arguments::Stream => ArgumentMode::Stream,
+        Arguments::Checked => ArgumentMode::Checked,
+        Arguments::Stream => ArgumentMode::Stream,
     };
     settings.unclosed = model.unclosed.unwrap_or_default();
     if let Some(rounds) = model.repair_rounds {

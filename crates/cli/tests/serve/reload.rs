@@ -180,3 +180,72 @@ fn several_servers_without_a_default() {
         "{lines:?}"
     );
 }
+
+/// A server whose replies repeat the head of the request. Returns its base URL.
+fn repeating() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+            let message = serde_json::json!({"role": "assistant", "content": head});
+            let body = serde_json::json!({"choices": [{"index": 0, "message": message}]});
+            let body = body.to_string();
+            let length = body.len();
+            let _ = write!(
+                reader.get_mut(),
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    url
+}
+
+#[test]
+fn values_of_variables_in_headers_are_redacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = repeating();
+    let text = format!(
+        "[models.a]\nurl = '{url}'\nheaders = {{x-team = 'team ${{TEAM}}', x-plain = 'in the file'}}\n"
+    );
+    let models = write(folder.path(), "models.toml", &text);
+    let variables = [("TEAM", "blue-and-secret")];
+    let serving = Serving::start(&replies(), &["--models", &models], &variables);
+    let (status, body) = serving.status("", "a");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(body.contains("x-team: team [key]"), "{body}");
+    assert!(body.contains("x-plain: in the file"), "{body}");
+    assert!(!body.contains("blue-and-secret"), "{body}");
+}
+
+/// Models with measured defaults are not listed because a pattern fits their names.
+#[test]
+fn only_names_of_the_file_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[models.'*']\nmodel = 'replay'\n[models.mine]\nmodel = 'replay'\n";
+    let models = write(folder.path(), "models.toml", text);
+    let serving = Serving::start(&replies(), &["--models", &models], &[]);
+    let (_, list) = answer(serving.ask("GET /v1/models", "", ""));
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let models = list["data"].as_array().unwrap().iter();
+    let ids: Vec<&Value> = models.map(|model| &model["id"]).collect();
+    assert_eq!(ids, ["mine", "replay"]);
+}
+
+/// The secret stays until a restart, so its file is not needed to replace keys.
+#[test]
+fn keys_are_replaced_without_the_file_of_the_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = write(folder.path(), "secret", "0123456789abcdef");
+    let keys = write(folder.path(), "keys", "old-key\n");
+    let options = ["--keys", &keys, "--secret", &secret];
+    let mut serving = Serving::start(&replies(), &options, &[]);
+    fs::remove_file(&secret).unwrap();
+    write(folder.path(), "keys", "new-key\n");
+    serving.signal(Signal::HUP);
+    let notes = serving.until_note("settings");
+    assert!(notes.contains("settings reloaded"), "{notes}");
+    assert_eq!(serving.status("new-key", "a").0, "HTTP/1.1 200 OK");
+}

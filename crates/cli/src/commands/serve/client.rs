@@ -33,6 +33,8 @@ pub(super) struct ClientVariables {
     /// The URL without `/v1`.
     origin: String,
     key: ClientKey,
+    /// The names of variables with secrets of the gateway.
+    secrets: Vec<String>,
 }
 
 /// The key that clients need.
@@ -48,8 +50,14 @@ pub(super) enum ClientKey {
 
 impl ClientKey {
     /// Returns the key for clients of a gateway with these keys. `passes_keys` is whether the gateway passes the keys
-    /// of clients to a model server that the user selected.
-    pub(super) fn new(keys: &[String], passes_keys: bool, environment: &Environment) -> Self {
+    /// of clients to a model server that the user selected. The variables in `secrets` are for other servers.
+    pub(super) fn new(
+        keys: &[String],
+        passes_keys: bool,
+        secrets: &[String],
+        environment: &Environment,
+    ) -> Self {
+        let passes_keys = passes_keys && !secrets.iter().any(|name| name == KEY_VARIABLE);
         let passed = environment.get(KEY_VARIABLE).filter(|_| passes_keys);
         match (keys.first(), passed) {
             (Some(key), _) => Self::Own(key.clone()),
@@ -60,14 +68,19 @@ impl ClientKey {
 }
 
 impl ClientVariables {
-    pub(super) fn new(address: SocketAddr, key: ClientKey) -> Self {
+    /// Creates the variables for a gateway at this address. The command does not get the variables in `secrets`.
+    pub(super) fn new(address: SocketAddr, key: ClientKey, secrets: Vec<String>) -> Self {
         let ip = match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             ip => ip,
         };
         let origin = format!("http://{}", SocketAddr::new(ip, address.port()));
-        Self { origin, key }
+        Self {
+            origin,
+            key,
+            secrets,
+        }
     }
 
     /// Returns the variables as commands for a shell. A real key is not shown.
@@ -85,6 +98,11 @@ impl ClientVariables {
 
     /// Sets the variables for a command. `OPENAI_API_BASE` is the older name of the address.
     fn set(&self, command: &mut Command) {
+        // The secrets of the gateway are not for its clients. One may have the name of a variable that is set below.
+        let own = [CLIENT_KEYS, UPSTREAM_KEY, SECRET, OTHER_KEY_VARIABLE].into_iter();
+        for variable in own.chain(self.secrets.iter().map(String::as_str)) {
+            command.env_remove(variable);
+        }
         let openai = format!("{}/v1", self.origin);
         let key = match &self.key {
             ClientKey::Own(key) => OsStr::new(key),
@@ -95,7 +113,6 @@ impl ClientVariables {
         command.env("OPENAI_API_BASE", &openai);
         command.env("ANTHROPIC_BASE_URL", &self.origin);
         command.env(KEY_VARIABLE, key).env(TOKEN_VARIABLE, key);
-        command.env_remove(OTHER_KEY_VARIABLE);
     }
 }
 
@@ -111,10 +128,6 @@ pub(super) async fn run(
     let mut started = Command::new(program);
     started.args(arguments).kill_on_drop(true);
     variables.set(&mut started);
-    // The secrets of the gateway are not for its clients.
-    for variable in [CLIENT_KEYS, UPSTREAM_KEY, SECRET] {
-        started.env_remove(variable);
-    }
     let mut child = match started.spawn() {
         Ok(child) => child,
         Err(error) => {

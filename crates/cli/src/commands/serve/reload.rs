@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use plaincall_gateway::Gateway;
+use plaincall_gateway::{Gateway, Secret};
 
-use crate::commands::serve::{ServeOptions, config, models, preflight};
+use crate::commands::serve::{ModelsFile, ServeOptions, preflight, reloadable};
 use crate::environment::Environment;
 use crate::status::{print_error, print_note};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
@@ -14,6 +14,8 @@ use crate::terminal::interrupts::{Interrupt, Interrupts};
 pub(super) struct Reload {
     pub(super) options: ServeOptions,
     pub(super) upstream: Option<String>,
+    /// The secret, which stays until a restart.
+    pub(super) secret: Secret,
     pub(super) environment: Environment,
     /// Whether the process had a terminal when it started.
     pub(super) has_terminal: bool,
@@ -70,8 +72,10 @@ impl Reload {
 
     fn reload(&self, gateway: &Gateway) -> Result<(), String> {
         let upstream = self.upstream.as_deref();
-        let config = models(&self.options, &self.environment)
-            .and_then(|models| config(&self.options, upstream, models, &self.environment));
+        let config = ModelsFile::read(&self.options, &self.environment).and_then(|file| {
+            let secret = self.secret.clone();
+            reloadable(&self.options, upstream, file, secret, &self.environment)
+        });
         let config = config.map_err(|failure| failure.message().to_owned())?;
         gateway.reload(config).map_err(|error| error.to_string())
     }
