@@ -131,12 +131,18 @@ pub(crate) async fn find_local_servers(
     environment: &Environment,
     timeout: Duration,
 ) -> Vec<LocalServer> {
-    let ollama = environment.get(OLLAMA_HOST).and_then(|host| host.to_str());
-    let addresses = LOCAL_SERVERS.map(|(name, port)| match ollama {
-        Some(host) if port == OLLAMA_PORT => (name, ollama_address(host)),
+    let ollama = ollama_host(environment);
+    let addresses = LOCAL_SERVERS.map(|(name, port)| match &ollama {
+        Some(address) if port == OLLAMA_PORT => (name, address.clone()),
         _ => (name, format!("http://localhost:{port}")),
     });
     find_at(client, addresses, timeout).await
+}
+
+/// Returns the address of Ollama, without `/v1`, if `OLLAMA_HOST` is set.
+pub(crate) fn ollama_host(environment: &Environment) -> Option<String> {
+    let host = environment.get(OLLAMA_HOST)?.to_str()?;
+    Some(ollama_address(host))
 }
 
 /// Returns the base address for `OLLAMA_HOST`: a host, a host and a port, or a URL.

@@ -19,6 +19,7 @@ use plaincall_config::{Document, Node, Origin, dotted};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
+use crate::model_servers::ollama_host;
 use crate::options::{AgentOptions, FileOptions};
 use crate::status::Failure;
 use crate::terminal::problems;
@@ -53,6 +54,8 @@ pub(crate) struct Configuration {
     pub(crate) project: Option<Arc<Project>>,
     /// The state directory.
     pub(crate) state: Option<PathBuf>,
+    /// The base URL of the Ollama server, if `OLLAMA_HOST` is set.
+    ollama: Option<String>,
     layers: Layers,
     /// The name and the text of the user configuration, if it exists.
     user_text: Option<(String, String)>,
@@ -113,6 +116,7 @@ impl Configuration {
             user_file,
             project,
             state,
+            ollama: ollama_host(environment).map(|address| format!("{address}/v1")),
             layers,
             user_text,
             home,

@@ -126,7 +126,7 @@ async fn listing(
     let agents = configuration.settings.agents.values();
     for name in agents.map(|agent| &agent.model).chain([&default]).flatten() {
         let is_known = entries.iter().any(|(known, _)| known == name);
-        if let Some(entry) = Model::named(name).filter(|_| !is_known) {
+        if let Some(entry) = configuration.named(name).filter(|_| !is_known) {
             entries.push((name.clone(), entry));
         }
     }

@@ -43,12 +43,21 @@ impl Configuration {
         let name = name.or(self.settings.model.as_deref());
         let name = name.ok_or_else(|| self.no_model())?.to_owned();
         let entry = self.settings.models.get(&name).cloned();
-        let entry = entry.or_else(|| Model::named(&name));
+        let entry = entry.or_else(|| self.named(&name));
         Ok(Chosen {
             entry: entry.ok_or_else(|| self.unknown_model(&name))?,
             name,
             is_from_options: false,
         })
+    }
+
+    /// Returns the model for a name without a table. `ollama:ID` is on the server in `OLLAMA_HOST`, if it is set.
+    pub(crate) fn named(&self, name: &str) -> Option<Model> {
+        let mut model = Model::named(name)?;
+        if let Some(url) = self.ollama.as_ref().filter(|_| name.starts_with("ollama:")) {
+            model.url = Some(Address(url.clone()));
+        }
+        Some(model)
     }
 
     /// Returns the names of the models in the configuration.
@@ -103,6 +112,11 @@ impl Chosen {
     /// Returns the id of the model on its server.
     pub(crate) fn id(&self) -> &str {
         self.entry.model.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns the variable of the key for `--url`, if this model uses it.
+    pub(crate) fn url_key(&self, environment: &Environment) -> Option<&'static str> {
+        (self.is_from_options && environment.get_set(KEY).is_some()).then_some(KEY)
     }
 
     /// Returns the settings, with the measured ones of the model where nothing is set.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_config::settings::{Model, Syntax};
+use plaincall_config::settings::{Api, FilePath, Model, Syntax};
 use plaincall_probe::{Arm, ArmReport, Report, Verdict};
 
 use crate::commands::probe::subject::Subject;
@@ -67,11 +67,16 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
             best.unclosed, best.calls
         );
     }
+    let which = if subject.is_reference() {
+        ", for the table of a real model"
+    } else {
+        ""
+    };
     let _ = write!(
         text,
-        "\nConfiguration for {}:\n\n{}",
+        "\nConfiguration for {}{which}:\n\n{}",
         arm.name,
-        configuration(arm, best, subject)
+        configuration(dialect(arm, best), subject)
     );
     text
 }
@@ -111,9 +116,8 @@ fn failures(report: &Report, arm: &str) -> String {
     format!("\nFailures with {arm}:\n{}", lines.concat())
 }
 
-/// The model with this arm, as a table of a configuration, or as the keys for its table.
-fn configuration(arm: Arm, report: &ArmReport, subject: &Subject) -> String {
-    let quoted = |text: &str| toml::Value::from(text).to_string();
+/// The settings of the syntax of this arm.
+fn dialect(arm: Arm, report: &ArmReport) -> Model {
     let syntax = if arm.is_emoji() {
         Syntax::Emoji
     } else {
@@ -123,7 +127,7 @@ fn configuration(arm: Arm, report: &ArmReport, subject: &Subject) -> String {
         Some(markers) => markers.map(|marker| Some(marker.to_owned())),
         None => [None, None, None],
     };
-    let dialect = Model {
+    Model {
         syntax: Some(syntax),
         start_prefix: start,
         end_prefix: end,
@@ -133,26 +137,55 @@ fn configuration(arm: Arm, report: &ArmReport, subject: &Subject) -> String {
             .forgets_end_markers()
             .then_some(plaincall::call::Unclosed::Run),
         ..Model::default()
-    };
+    }
+}
+
+/// The model with this dialect, as a table of a configuration, or as the keys for its table.
+fn configuration(dialect: Model, subject: &Subject) -> String {
+    let keys = toml::to_string(&dialect).unwrap_or_default();
+    if subject.is_reference() {
+        return keys;
+    }
     if let Some(name) = &subject.table {
-        let keys = toml::to_string(&dialect).unwrap_or_default();
         return format!("[models.{}]   # add to this table\n{keys}", bare(name));
     }
     let entry = Model {
-        model: Some(subject.id.clone()),
-        kind: subject
-            .entry
-            .kind
-            .filter(|kind| *kind != plaincall_config::settings::Api::OpenAi),
+        kind: subject.entry.kind.filter(|kind| *kind != Api::OpenAi),
+        key_env: subject.entry.key_env.clone(),
         temperature: subject.entry.temperature,
         max_tokens: subject.entry.max_tokens,
         ..dialect
     };
     let entry = toml::to_string(&entry).unwrap_or_default();
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    if let Some(FilePath(file)) = &subject.entry.replay {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        // A relative path would be relative to the configuration.
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        let file = quoted(&file.to_string_lossy());
+        return format!("[models.{}]\nreplay = {file}\n{entry}", table_name(&name));
+    }
     // The address is written here: in a table it has no secrets.
     let url = subject.entry.url.as_ref();
     let url = url.map_or(String::new(), |url| format!("url = {}\n", quoted(&url.0)));
-    format!("[models.{}]\n{url}{entry}", bare(&subject.id))
+    let (name, id) = (table_name(&subject.id), quoted(&subject.id));
+    format!("[models.{name}]\n{url}model = {id}\n{entry}")
+}
+
+/// Returns a name for the table of a model: its id without the characters that would need quotes or are reserved.
+fn table_name(id: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let parts = id.split(|letter| !is_bare(letter));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let name = parts.join("-");
+    if name.is_empty() {
+        return "my-model".to_owned();
+    }
+    // The names of providers are reserved.
+    if Model::named(&format!("{name}:id")).is_some() {
+        return format!("my-{name}");
+    }
+    name
 }
 
 /// A key of TOML.
@@ -162,5 +195,54 @@ fn bare(name: &str) -> String {
         name.to_owned()
     } else {
         toml::Value::from(name).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use plaincall_config::settings::{Model, Settings, Syntax, read_settings};
+    use plaincall_probe::Reference;
+
+    use super::configuration;
+    use crate::commands::probe::subject::Subject;
+
+    #[test]
+    fn each_printed_table_is_a_valid_configuration() {
+        for (name, id, expected) in [
+            ("ollama:qwen3:8b", "qwen3:8b", "qwen3-8b"),
+            ("openai:gpt-4.1", "gpt-4.1", "gpt-4-1"),
+            ("anthropic:claude_x", "claude_x", "claude_x"),
+            (
+                "ollama:hf.co/a/B:Q4_K_M",
+                "hf.co/a/B:Q4_K_M",
+                "hf-co-a-B-Q4_K_M",
+            ),
+            ("ollama:openai", "openai", "my-openai"),
+            ("ollama:模型", "模型", "my-model"),
+            ("ollama:a\"b\\", "a\"b\\", "a-b"),
+        ] {
+            let subject = Subject {
+                model: Arc::new(Reference::named("block").unwrap()),
+                id: id.to_owned(),
+                table: None,
+                entry: Model::named(name).unwrap(),
+                api: "openai",
+            };
+            let dialect = Model {
+                syntax: Some(Syntax::Emoji),
+                ..Model::default()
+            };
+            let text = configuration(dialect.clone(), &subject);
+            let result = read_settings("printed.toml", &text, None);
+            assert!(result.is_ok(), "{name}: {text}");
+            let settings: Settings = toml::from_str(&text).unwrap();
+            let model = &settings.models[expected];
+            assert_eq!(model.url, subject.entry.url, "{text}");
+            assert_eq!(model.model.as_deref(), Some(id), "{text}");
+            assert_eq!(model.kind.unwrap_or_default(), subject.entry.kind.unwrap());
+            assert_eq!(model.syntax, dialect.syntax);
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Subject {
     /// The name of its table, if it has one.
     pub(super) table: Option<String>,
     pub(super) entry: Model,
-    api: &'static str,
+    pub(super) api: &'static str,
 }
 
 impl Subject {
@@ -80,13 +80,22 @@ impl Subject {
             (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
             (None, _) => (chosen.id().to_owned(), "openai"),
         };
+        let model = chosen.ready(environment)?.model;
+        if let Some(variable) = chosen.url_key(environment) {
+            chosen.entry.key_env = Some(variable.to_owned());
+        }
         Ok(Self {
-            model: chosen.ready(environment)?.model,
+            model,
             id,
             table,
             entry: chosen.entry,
             api,
         })
+    }
+
+    /// Returns whether it is a scripted model, which a configuration cannot select.
+    pub(super) fn is_reference(&self) -> bool {
+        self.api == "reference"
     }
 
     fn reference(name: &str) -> Result<Self, Failure> {
