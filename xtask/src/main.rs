@@ -30,6 +30,7 @@ mod pictures;
 mod promises;
 mod python;
 mod readme;
+mod reasons;
 mod repository_lints;
 mod site;
 mod suites;

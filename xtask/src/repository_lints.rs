@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{departures, links, names, readme, words};
+use crate::{departures, links, names, readme, reasons, words};
 
 /// The maximum lines of code of a file, without blank lines, comments and tests.
 const CODE_LINES: usize = 600;
@@ -287,6 +287,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
     broken.extend(links::broken(root)?);
     broken.extend(readme::problems(root)?);
+    broken.extend(reasons::missing(root)?);
     let spec = root.join("spec");
     let page = read(&spec.join(departures::PAGE))?;
     broken.extend(departures::wrong(&departures::files(&spec)?, &page));

@@ -1,4 +1,4 @@
-//! `plaincall check`: report the errors of a text.
+//! `plaincall check`: report errors in text.
 
 mod every_split;
 
@@ -22,7 +22,7 @@ use crate::text::input::{Input, or_stdin, stop_at_end};
 use crate::text::rejections::RunSettings;
 use crate::text::source::{Counter, Source};
 
-/// Report the errors of a text, with source excerpts.
+/// Report errors in text, with source excerpts.
 ///
 /// Report every diagnostic with its line and column, near misses (text that looks like a marker but is not one), calls
 /// in other formats, and calls that `run` rejects: calls without an end marker and calls with circular dependencies.

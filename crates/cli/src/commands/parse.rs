@@ -25,7 +25,7 @@ use crate::terminal::listing::{Detail, Listing};
 use crate::text::event_line::EventLine;
 use crate::text::input::{Input, for_each_file, stop_at_end};
 
-/// Find the calls in a text.
+/// Find the calls in text.
 ///
 /// In a pipe, print one line of JSON per text: its segments (text, reasoning, calls), which cover the text without
 /// gaps, and its diagnostics. Spans are byte offsets. On a terminal, list the parts of the text as they arrive, with

@@ -56,7 +56,7 @@ const LIST: &str = "list";
 pub(crate) struct ProbeOptions {
     /// The base URL of the model server, up to `/v1` (its API key is read from `PLAINCALL_KEY`), or the name of a model:
     /// `NAME` of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID`, `replay:FILE`, or `reference:ARM` for
-    /// a scripted model that is good at one arm. Default: `model` in the configuration.
+    /// a scripted model that calls tools correctly in one arm. Default: `model` in the configuration.
     #[arg(value_name = "URL|NAME")]
     address: Option<String>,
 
@@ -93,8 +93,8 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Print the result as one JSON object that can be shared: figures, versions and settings; no address, no key and no
-    /// texts of the model.
+    /// Print the result as one JSON object that can be shared: figures, versions and settings, but no addresses,
+    /// keys or model output.
     #[arg(long)]
     json: bool,
 

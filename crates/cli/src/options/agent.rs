@@ -64,27 +64,30 @@ pub(crate) struct AgentOptions {
     #[arg(long, short, help_heading = "Tools")]
     pub(crate) yes: bool,
 
-    /// Run at most this many calls at the same time. 0 means no limit.
+    /// Run at most this many calls at the same time. 0 means no limit. Default: `limits.concurrent` in the configuration,
+    /// else the value in the tools file, else 32.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) concurrency: Option<u32>,
 
-    /// The maximum number of replies per question.
+    /// The maximum number of replies per question. Default: `limits.turns` in the configuration, else 50.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_turns: Option<NonZeroU32>,
 
-    /// The maximum number of calls per question.
+    /// The maximum number of calls per question. Default: `limits.calls` in the configuration, else 500.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_calls: Option<NonZeroU32>,
 
-    /// The maximum number of input and output tokens per question.
+    /// The maximum number of input and output tokens per question. Default: `limits.tokens` in the configuration, else
+    /// unlimited.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_tokens: Option<NonZeroU32>,
 
-    /// The maximum number of repair messages per question.
+    /// The maximum number of repair messages in a row. Default: `limits.repairs` in the configuration, else 5.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_repairs: Option<u32>,
 
-    /// The time limit per question: seconds, or a number with `ms`, `s`, `m` or `h`.
+    /// The time limit per question: seconds, or a number with `ms`, `s`, `m` or `h`. Default: `limits.time` in the
+    /// configuration, else `1h`.
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     pub(crate) timeout: Option<Time>,
 

@@ -29,13 +29,14 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// Without `--upstream`, `serve` looks for Ollama (at `OLLAMA_HOST` or port 11434), llama.cpp (8080), LM Studio (1234)
 /// and vLLM (8000) on this machine, uses the first that has models, and prints the variables for your client.
 ///
-/// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and
-/// `ANTHROPIC_AUTH_TOKEN` set for the gateway, forwards signals to it, stops when it ends, and exits with its status.
-/// Standard output then belongs to the command, and there is no access log.
+/// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL`, `OPENAI_API_BASE` (its older name),
+/// `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_AUTH_TOKEN` set for the gateway, forwards signals to it, stops
+/// when it ends, and exits with its status. Standard output then belongs to the command, and there is no access log.
 ///
-/// SIGTERM and Ctrl-C shut down the server: it accepts no new requests and waits for those in progress. A second signal
-/// exits immediately. SIGHUP reloads the files of `--models`, `--keys` and `--upstream-key` without interrupting any
-/// request; if one is invalid, the old settings stay in use. A closed terminal shuts down the server like SIGTERM. Under
+/// SIGTERM and Ctrl-C shut down the server. After SIGTERM it first keeps answering for `--drain-delay`, while `/ready`
+/// returns 503; Ctrl-C skips this phase. Then it accepts no new requests and waits for those in progress. A second signal
+/// exits immediately. A closed terminal shuts down the server like SIGTERM. SIGHUP reloads the files of `--models`,
+/// `--keys` and `--upstream-key` without interrupting any request; if one is invalid, the old settings stay in use. Under
 /// `nohup` and with COMMAND, nothing is reloaded.
 ///
 /// Times are seconds, or a number with `ms`, `s`, `m` or `h`. Sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
@@ -143,9 +144,9 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) arguments: Arguments,
 
-    /// Whether calls without an end marker are sent. With `reject`, only a block call at the end of a complete reply is sent.
-    /// `run` is for models that forget end markers: it also accepts a call of either syntax that ends at the next call or at
-    /// the end of a complete reply.
+    /// Whether calls without an end marker are sent. With `reject`, a call without an end marker is sent only if it is a block
+    /// call at the end of a complete reply. `run` is for models that forget end markers: it also accepts a call of either
+    /// syntax that ends at the next call or at the end of a complete reply.
     #[arg(
         long,
         value_name = "CHOICE",
