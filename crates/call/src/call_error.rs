@@ -90,7 +90,7 @@ impl fmt::Display for CallError {
             Self::NotClosed { why, end_marker } => match why {
                 MissingEnd::Truncated => write!(
                     formatter,
-                    "the reply was truncated in this call: send the whole call again, up to `{end_marker}`"
+                    "the reply was truncated inside this call: send the whole call again, up to `{end_marker}`"
                 ),
                 MissingEnd::MaybeTruncated => write!(
                     formatter,
@@ -114,7 +114,7 @@ impl fmt::Display for CallError {
                 ),
                 MissingEnd::MarkerInside => write!(
                     formatter,
-                    "this call does not end with `{end_marker}`, and a value contains text like a marker: end every call before you start another"
+                    "this call does not end with `{end_marker}`, and contains text that looks like a marker: end the call with `{end_marker}`"
                 ),
             },
             Self::SuspectEnd { marker, end_marker } => match marker.suggestion {

@@ -237,27 +237,25 @@ pub fn repair_reply(
     let call = meant
         .calls()
         .find_map(|call| Some((call, tools.find(&call.name)?.1)));
-    let shown = match call {
-        Some((call, tool)) => {
-            let wrong = Wrong {
-                is_truncated: !call.is_closed(),
-                ..Wrong::default()
-            };
-            Example::of(tool, call, wrong, dialect)
-        }
-        // A call in another format names its tool.
-        None => near
-            .iter()
-            .any(|miss| miss.format.is_some())
-            .then(|| tools.specs().find(|tool| text.contains(&*tool.name)))
-            .flatten()
-            .or_else(|| tools.specs().next())
-            .and_then(|tool| Example::blank(tool, syntax_of(dialect, &meant), dialect)),
-    };
-    if let (None, Some(wrong)) = (call, meant.calls().next()) {
+    if let Some((call, tool)) = call {
+        let wrong = Wrong {
+            is_truncated: !call.is_closed(),
+            ..Wrong::default()
+        };
+        message.example(Example::of(tool, call, wrong, dialect).as_ref());
+        return Ok(Some(message.finish()));
+    }
+    let blank = |tool| Example::blank(tool, syntax_of(dialect, &meant), dialect);
+    // A call in another format names its tool.
+    let named = near.iter().any(|miss| miss.format.is_some());
+    let named = named.then(|| tools.specs().find(|tool| text.contains(&*tool.name)));
+    if let Some(wrong) = meant.calls().next() {
         message.problem("", &tools.unknown(&wrong.name));
     }
-    message.example(shown.as_ref());
+    match named.flatten() {
+        Some(tool) => message.example(blank(tool).as_ref()),
+        None => message.form(tools.specs().next().and_then(blank).as_ref()),
+    }
     Ok(Some(message.finish()))
 }
 

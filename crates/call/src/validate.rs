@@ -71,7 +71,7 @@ impl Validator {
         arguments: impl FnOnce() -> Value,
     ) -> Result<Option<Vec<InvalidValue>>, SpecError> {
         match self.compiled(schema) {
-            Some(Ok(compiled)) => Ok(Some(compiled.validate(&arguments()))),
+            Some(Ok(compiled)) => Ok(Some(compiled.validate(schema, &arguments()))),
             Some(Err(error)) => Err(error.clone()),
             None => Ok(None),
         }
@@ -80,7 +80,7 @@ impl Validator {
 
 #[cfg(not(feature = "jsonschema"))]
 impl Compiled {
-    fn validate(&self, _arguments: &Value) -> Vec<InvalidValue> {
+    fn validate(&self, _schema: &Schema, _arguments: &Value) -> Vec<InvalidValue> {
         match *self {}
     }
 }

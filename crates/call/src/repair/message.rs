@@ -229,12 +229,11 @@ impl Message {
         self.text.trusted("A correct call:\n");
         // It has been rendered, and the model's text in it is escaped.
         self.write(&example.text);
-        if example.has_placeholders {
-            self.text
-                .trusted("Send it again with a value in place of each <…>.");
+        self.text.trusted(if example.has_placeholders {
+            "Send it again with a value in place of each <…>."
         } else {
-            self.text.trusted("Send it again.");
-        }
+            "Send it again."
+        });
         match example.omitted {
             0 => {}
             1 => {
@@ -243,6 +242,20 @@ impl Message {
             count => self.write(&format!(" Keep the {count} arguments that are not shown.")),
         }
         self.text.trusted("\n");
+    }
+
+    /// Writes a call of a tool that the model did not name, so it is not asked to send it.
+    pub(super) fn form(&mut self, example: Option<&Example>) {
+        let Some(example) = example else {
+            return;
+        };
+        self.text
+            .trusted("If you meant a tool call, write it like this");
+        if example.has_placeholders {
+            self.text.trusted(", with a value for each <…>");
+        }
+        self.text.trusted(":\n");
+        self.write(&example.text);
     }
 
     pub(super) fn finish(self) -> PromptText {

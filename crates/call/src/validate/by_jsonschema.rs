@@ -33,8 +33,13 @@ impl Compiled {
         })
     }
 
-    pub(crate) fn validate(&self, arguments: &Value) -> Vec<InvalidValue> {
-        let mut found = Found::default();
+    /// Returns the violations. `schema` is the one that was compiled.
+    pub(crate) fn validate(&self, schema: &Schema, arguments: &Value) -> Vec<InvalidValue> {
+        let mut found = Found {
+            schema,
+            invalid: Vec::new(),
+            known: HashSet::new(),
+        };
         for error in self.0.iter_errors(arguments) {
             add(&error, &mut found, 0);
         }
@@ -43,13 +48,13 @@ impl Compiled {
 }
 
 /// Violations, each once.
-#[derive(Default)]
-struct Found {
+struct Found<'s> {
+    schema: &'s Schema,
     invalid: Vec<InvalidValue>,
     known: HashSet<InvalidValue>,
 }
 
-fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
+fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
     let path = error.instance_path().as_str();
     let pointer = path.strip_prefix('/').unwrap_or(path);
     let below = |name: &str| {
@@ -94,7 +99,14 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
             }
         }
         kind => {
-            let message = sentence(kind, error);
+            let mut message = sentence(kind, error);
+            if let Kind::Type { kind } = kind {
+                let kinds = types(kind);
+                let expected = found.schema.expected(pointer);
+                if let Some(bounded) = expected.filter(|words| words.starts_with(&kinds)) {
+                    message = message.replacen(&kinds, &bounded, 1);
+                }
+            }
             push(pointer.to_owned(), message, false);
         }
     }

@@ -9,8 +9,12 @@ use serde_json::{Map, Value};
 
 /// The call that a message shows, and the text after it.
 pub(crate) fn example_of(message: &str) -> Option<&str> {
-    let (_, example) = message.rsplit_once("\nA correct call:\n")?;
-    Some(example)
+    let correct = message.rsplit_once("\nA correct call:\n");
+    let shown = correct.or_else(|| {
+        let (_, form) = message.rsplit_once("\nIf you meant a tool call, ")?;
+        form.split_once(":\n")
+    });
+    shown.map(|(_, example)| example)
 }
 
 /// Returns `true` if the call is valid once its placeholders are filled.
