@@ -47,8 +47,19 @@ fn configuration_is_up_to_date() {
 
 #[test]
 fn measured_models_are_up_to_date() {
-    check("measured-models.md", &measured::page());
+    check("measured-models.md", &measured::page(&measured::results()));
     check("../crates/config/src/models.toml", &measured::models());
+}
+
+#[test]
+fn a_real_model_is_not_called_scripted() {
+    let mut results = measured::results();
+    let is_only_scripted =
+        |results: &[_]| measured::page(results).contains("only scripted reference models");
+    results.retain(|(_, result)| result.settings.api == "reference");
+    assert!(!results.is_empty() && is_only_scripted(&results));
+    "openai".clone_into(&mut results[0].1.settings.api);
+    assert!(!is_only_scripted(&results));
 }
 
 /// The compiled defaults are those of the file.

@@ -21,7 +21,8 @@ This page is generated from [results/](../results/README.md) by `cargo xtask doc
 The table shows the share of correct attempts at the forty tasks of `plaincall probe`, in per cent, with the 95 % confidence
 interval in brackets. [local-models.md](local-models.md#does-it-help-your-model) describes the comparison. Results with different
 tasks cannot be compared.
-
+";
+const ONLY_SCRIPTED: &str = "
 **So far there are only scripted reference models.** Each is good at one way of writing calls and makes the mistakes of real models in the others.
 They show that the comparison finds what it should. They prove nothing about real models.
 ";
@@ -58,11 +59,18 @@ fn cell(text: &str) -> String {
     text.replace('<', "&lt;").replace('`', "'")
 }
 
-pub(super) fn page() -> String {
+/// Returns the page for these results, each with the name of its file.
+pub(super) fn page(results: &[(String, SharedResult)]) -> String {
     let arms = ["native", "json", "block", "emoji"];
     let mut page = BEGIN.to_owned();
+    if results
+        .iter()
+        .all(|(_, result)| result.settings.api == "reference")
+    {
+        page.push_str(ONLY_SCRIPTED);
+    }
     page.push_str("\n| model | native | json | block | emoji | verdict | settings |\n| --- | --- | --- | --- | --- | --- | --- |\n");
-    for (file, result) in results() {
+    for (file, result) in results {
         let _ = write!(page, "| [{}](../results/{file}) |", cell(&result.model));
         for name in arms {
             let arm = result.arms.iter().find(|arm| arm.arm == name);
