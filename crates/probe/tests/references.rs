@@ -1,6 +1,7 @@
 //! The comparison identifies the arm that each reference model was made for.
 
-use plaincall_probe::{Arm, Author, Probe, Probing, Reference, Report, Verdict, tasks};
+use plaincall_agent::model::{NativeMessage, Scripted};
+use plaincall_probe::{Arm, Probe, Probing, Reference, Report, Verdict, tasks};
 
 pub(crate) async fn run(probe: Probe) -> Probing {
     let mut run = probe.begin();
@@ -82,26 +83,38 @@ async fn the_tasks_separate_what_models_can_and_cannot() {
     }
 }
 
+/// With each arm: natively, the tools are fields of the request instead of text.
 #[tokio::test(start_paused = true)]
 async fn the_agent_sized_prompt_has_24_tools_and_60_kilobytes() {
     let task = tasks().into_iter().find(|task| task.name == "agent-nested");
-    for arm in Arm::all().into_iter().filter(Arm::is_plaincall) {
-        let model = Reference::named("block").expect("a model");
-        let probe = Probe::new(model).arms([arm]).tasks(task.clone());
-        let report = run(probe).await.report();
-        let attempt = report.attempts.first().expect("an attempt");
-        let system = attempt
-            .transcript
-            .iter()
-            .find(|entry| entry.author == Author::System);
-        let system = &system.expect("a system prompt").text;
-        let (_, size) = system.rsplit_once("… (").expect("a long text");
-        let size: u32 = size
-            .split(' ')
-            .next()
-            .expect("a size")
-            .parse()
-            .expect("a number");
+    let mut native_tools = Vec::new();
+    for arm in Arm::all() {
+        let model = Scripted::with(|_, _| "I cannot.".into());
+        let probe = Probe::new(model.clone()).arms([arm]).tasks(task.clone());
+        run(probe).await;
+        let request = model.requests().into_iter().next().expect("a request");
+        let mut size: usize = request.messages.iter().map(|m| m.text.len()).sum();
+        if let Some(native) = &request.native {
+            for message in &native.messages {
+                if let NativeMessage::System(text) | NativeMessage::User(text) = message {
+                    size += text.len();
+                }
+            }
+            for tool in native.tools.iter() {
+                size += tool.name.len() + tool.description.len();
+                size += tool.parameters.to_string().len();
+                native_tools.push(tool.name.clone());
+            }
+            assert_eq!(native_tools.len(), 24);
+        } else {
+            // Native calls are the first arm.
+            assert_eq!(native_tools.len(), 24);
+            let system = &request.messages.first().expect("a message").text;
+            for name in &native_tools {
+                assert!(system.contains(name), "{}: {name}", arm.name);
+            }
+        }
+        assert_eq!(request.native.is_some(), arm.is_native());
         assert!((55_000..70_000).contains(&size), "{}: {size}", arm.name);
     }
 }

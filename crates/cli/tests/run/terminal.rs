@@ -266,6 +266,7 @@ fn every_size() {
         (15, 50),
         (24, 80),
         (40, 120),
+        (50, 160),
         (60, 300),
     ] {
         let scene = Scene::new(&reply);
