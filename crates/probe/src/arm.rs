@@ -26,14 +26,27 @@ pub struct Arm {
 pub(crate) enum Form {
     Native,
     Json,
-    Block { has_angles: bool, is_keyed: bool },
-    Emoji { is_keyed: bool },
+    Block {
+        has_angles: bool,
+        is_keyed: bool,
+    },
+    Emoji {
+        is_keyed: bool,
+        is_self_closing: bool,
+    },
 }
 
 const fn block(has_angles: bool, is_keyed: bool) -> Form {
     Form::Block {
         has_angles,
         is_keyed,
+    }
+}
+
+const fn emoji(is_keyed: bool) -> Form {
+    Form::Emoji {
+        is_keyed,
+        is_self_closing: false,
     }
 }
 
@@ -46,12 +59,7 @@ const ALL: [Arm; 7] = [
         true,
     ),
     Arm::new("block", "the block syntax", block(false, false), true),
-    Arm::new(
-        "emoji",
-        "the emoji-bracket syntax",
-        Form::Emoji { is_keyed: false },
-        true,
-    ),
+    Arm::new("emoji", "the emoji-bracket syntax", emoji(false), true),
     Arm::new(
         "block-keyed",
         "the block syntax with a key in the markers",
@@ -67,7 +75,7 @@ const ALL: [Arm; 7] = [
     Arm::new(
         "emoji-keyed",
         "the emoji-bracket syntax with a key in the markers",
-        Form::Emoji { is_keyed: true },
+        emoji(true),
         false,
     ),
 ];
@@ -90,6 +98,18 @@ impl Arm {
     /// Returns the arm of this name.
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|arm| arm.name == name)
+    }
+
+    /// Accepts ` /]` as the end of an emoji call without a body. Does not change other arms.
+    #[must_use]
+    pub const fn self_closing(mut self) -> Self {
+        if let Form::Emoji { is_keyed, .. } = self.form {
+            self.form = Form::Emoji {
+                is_keyed,
+                is_self_closing: true,
+            };
+        }
+        self
     }
 
     /// Returns whether it uses the server's own tool calls.
@@ -121,7 +141,7 @@ impl Arm {
     pub const fn is_keyed(&self) -> bool {
         matches!(
             self.form,
-            Form::Block { is_keyed: true, .. } | Form::Emoji { is_keyed: true }
+            Form::Block { is_keyed: true, .. } | Form::Emoji { is_keyed: true, .. }
         )
     }
 
@@ -130,6 +150,10 @@ impl Arm {
         let mut dialect = match self.form {
             Form::Native | Form::Json => return None,
             Form::Block { .. } => Dialect::block(),
+            Form::Emoji {
+                is_self_closing: true,
+                ..
+            } => Dialect::emoji().self_closing(),
             Form::Emoji { .. } => Dialect::emoji(),
         };
         if let Some([start, end, argument]) = self.markers() {

@@ -30,6 +30,9 @@ pub struct Settings {
     /// The seed of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Whether ` /]` ended an emoji call without a body.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_closing: bool,
     /// The time limit of an attempt, in seconds.
     pub timeout_seconds: u64,
     /// The names of additional request fields. Their values are not stored, because they may be secret.
@@ -139,9 +142,9 @@ impl SharedResult {
     }
 
     /// Returns the arm that should be the default for the model: the best syntax of Plaincall, if the result is complete, has
-    /// at least three repetitions, and no other default syntax is as good.
+    /// at least three repetitions, no other default syntax is as good, and ` /]` was not accepted.
     pub fn default_arm(&self) -> Option<(&ArmReport, Arm)> {
-        if !self.is_complete || self.repetitions < REPETITIONS {
+        if !self.is_complete || self.repetitions < REPETITIONS || self.settings.self_closing {
             return None;
         }
         let best = verdict::best(&self.arms)?;

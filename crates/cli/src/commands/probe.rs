@@ -29,6 +29,8 @@ use crate::terminal::interrupts::{Interrupt, Interrupts};
 
 /// The time of `--quick`: under two minutes with start and end.
 const QUICK: Duration = Duration::from_secs(100);
+/// The note below the table of `--quick`.
+const QUICK_NOTE: &str = "`--quick` runs no task with the agent-sized prompt (24 tools, 60 kB).\n";
 /// The word that lists the tasks.
 const LIST: &str = "list";
 
@@ -44,8 +46,8 @@ const LIST: &str = "list";
 /// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends the comparison early
 /// and prints the results so far; with `--record`, the same command continues later.
 ///
-/// A full comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes and
-/// gives a first impression.
+/// A full comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes,
+/// skips the tasks with an agent-sized prompt, and gives a first impression.
 ///
 /// Further arms: `block-keyed` and `emoji-keyed` have a random key in the markers, so that untrusted text cannot contain
 /// one; `block-angle` has the markers `<<<START:`, `<<<END:` and `@param:`.
@@ -76,11 +78,15 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tasks: Vec<String>,
 
+    /// Accept ` /]` as the end of an emoji call without a body. Default: `self_closing` of the model's settings.
+    #[arg(long)]
+    self_closing: bool,
+
     /// How many times to try each task with each arm.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// Stop after at most 100 seconds. Runs as many tasks as fit, each once.
+    /// Stop after at most 100 seconds. Runs as many tasks as fit, each once, and none with the agent-sized prompt.
     #[arg(long, conflicts_with_all = ["repeat", "record"])]
     quick: bool,
 
@@ -144,6 +150,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         address: options.address.as_deref(),
         model: options.model.as_deref(),
         kind: options.kind,
+        self_closing: options.self_closing.then_some(true),
         temperature: options.temperature,
         max_tokens: options.max_tokens,
         files: &options.files,
@@ -159,6 +166,10 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         .filter(|arm| match options.arms.as_slice() {
             [] => arm.is_default,
             names => names.iter().any(|name| name == arm.name),
+        })
+        .map(|arm| match subject.entry.self_closing {
+            Some(true) => arm.self_closing(),
+            _ => arm,
         });
     let mut probe = Probe::new(subject.model.clone())
         .arms(arms)
@@ -308,6 +319,9 @@ impl Finished<'_> {
             output.text(format_args!("{}", shared.to_json()))?;
         } else if has_results {
             output.text(format_args!("{}", table::table(&report, tasks)))?;
+            if options.quick {
+                output.text(format_args!("\n{QUICK_NOTE}"))?;
+            }
             output.text(format_args!("\n{recommendation}"))?;
         }
         output.flush()?;

@@ -1,5 +1,7 @@
 //! `plaincall probe` against reference models, recorded replies and a scripted server.
 
+mod printed;
+
 use std::fs;
 
 use plaincall_probe::SharedResult;
@@ -172,94 +174,41 @@ fn each_arm_is_asked_in_its_own_form() {
     );
 }
 
-/// Returns the configuration that `probe` prints for the block syntax.
-fn printed(scene: &Scene, arguments: &[&str], variables: &[(&str, &str)]) -> String {
-    let options = ["--arms", "block", "--repeat", "1"];
-    let arguments = [&["probe"], arguments, &options[..], &LOOK_UP[..]].concat();
-    let mut command = scene.plaincall(&arguments);
-    let output = command.envs(variables.iter().copied()).output();
-    let ended: Ended = output.unwrap().into();
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let (_, text) = ended
-        .stdout
-        .split_once("\nConfiguration for block")
-        .unwrap();
-    let (_, text) = text.split_once(":\n\n").unwrap();
-    text.to_owned()
-}
-
-/// Asks a model of this configuration a question and returns the answer. The configuration is in another folder.
-fn ask(scene: &Scene, configuration: &str, model: &str, variables: &[(&str, &str)]) -> String {
-    fs::create_dir_all(scene.path("folder")).unwrap();
-    fs::write(scene.path("folder/config.toml"), configuration).unwrap();
-    let arguments = [
-        "ask",
-        "--config",
-        "folder/config.toml",
-        "--model",
-        model,
-        "Where?",
-    ];
-    let mut command = scene.plaincall(&arguments);
-    let output = command.envs(variables.iter().copied()).output();
-    let ended: Ended = output.unwrap().into();
-    assert_eq!(ended.status, Some(0), "{configuration}{}", ended.stderr);
-    ended.stdout.trim().to_owned()
-}
-
 #[test]
-fn the_printed_configuration_works() {
-    let scripts = || vec![in_block(), answer(ANSWER), answer(ANSWER)];
-    let is_authorized = |serving: &Serving, number: usize| {
-        let head = &serving.server.seen().requests[number].head;
-        head.contains("authorization: bearer k-1\r\n")
-    };
+fn self_closing_calls_of_the_emoji_arm() {
     let scene = Scene::new("");
-    // A URL, with and without a key.
-    for key in [None, Some(("PLAINCALL_KEY", "k-1"))] {
-        let serving = serving(scripts());
-        let variables: Vec<_> = key.into_iter().collect();
-        let url = serving.server.url();
-        let table = printed(&scene, &[&url, "m:7b"], &variables);
-        assert_eq!(ask(&scene, &table, "m-7b", &variables), ANSWER, "{table}");
+    for (setting, options, is_accepted) in [
+        ("", &[][..], false),
+        ("", &["--self-closing"], true),
+        ("syntax = 'emoji'\nself_closing = true\n", &[], true),
+    ] {
+        let call = answer("\u{1F6E0}\u{FE0F}[get_record users u-1007 /]\n");
+        // A rejected call gets a message, after which the model answers without one.
+        let serving = serving([vec![call], vec![answer(ANSWER); 8]].concat());
+        let config = format!("[models.a]\nurl = '{}'\n{setting}", serving.server.url());
+        fs::write(scene.path("config.toml"), config).unwrap();
+        let fixed = [
+            "a",
+            "--config",
+            "config.toml",
+            "--arms",
+            "emoji",
+            "--repeat",
+            "1",
+        ];
+        let ended = probe(&scene, &[&fixed[..], &LOOK_UP, options].concat());
+        let text = format!("{setting:?} {options:?}: {}{}", ended.stdout, ended.stderr);
         assert_eq!(
-            table.contains("key_env = \"PLAINCALL_KEY\"\n"),
-            key.is_some()
+            ended.stderr.contains("emoji look-up: correct\n"),
+            is_accepted,
+            "{text}"
         );
-        for number in 0..3 {
-            assert_eq!(is_authorized(&serving, number), key.is_some(), "{number}");
-        }
+        assert_eq!(
+            ended.stdout.contains("\nself_closing = true\n"),
+            is_accepted,
+            "{text}"
+        );
     }
-    // Ollama, at the address of its own variable.
-    let ollama = serving([scripts(), vec![answer(ANSWER)]].concat());
-    let url = ollama.server.url();
-    let host = url.trim_start_matches("http://").trim_end_matches("/v1");
-    let variables = [("OLLAMA_HOST", host)];
-    let table = printed(&scene, &["ollama:m:7b"], &variables);
-    assert!(table.contains(&format!("url = \"{url}\"\n")), "{table}");
-    assert_eq!(ask(&scene, &table, "m-7b", &[]), ANSWER);
-    assert_eq!(ask(&scene, "", "ollama:m:7b", &variables), ANSWER);
-    // Recorded replies. The path is relative to the working directory of `probe`.
-    let record = call("get_record", &[("table", "users"), ("id", "u-1007")]);
-    let lines = [json!(record).to_string(), json!(ANSWER).to_string()];
-    fs::write(scene.path("r.jsonl"), lines.join("\n")).unwrap();
-    let table = printed(&scene, &["replay:r.jsonl"], &[]);
-    assert_eq!(ask(&scene, &table, "r", &[]), ANSWER);
-    // A table of the configuration gets further keys.
-    let configured = serving(scripts());
-    let table = format!("[models.mine]\nurl = '{}'\n", configured.server.url());
-    fs::write(scene.path("mine.toml"), &table).unwrap();
-    let arguments = ["mine", "--config", "mine.toml"];
-    let table_and_keys = printed(&scene, &arguments, &[]);
-    let (header, keys) = table_and_keys.split_once('\n').unwrap();
-    assert_eq!(header, "[models.mine]   # add to this table");
-    assert_eq!(ask(&scene, &(table + keys), "mine", &[]), ANSWER);
-    // A scripted model has no server: its keys are for the table of another model.
-    let other = serving(vec![answer(ANSWER)]);
-    let table = format!("[models.other]\nurl = '{}'\n", other.server.url());
-    let keys = printed(&scene, &["reference:block"], &[]);
-    assert_eq!(keys, "syntax = \"block\"\n");
-    assert_eq!(ask(&scene, &(table + &keys), "other", &[]), ANSWER);
 }
 
 #[test]
@@ -432,6 +381,10 @@ fn reference_models_need_no_server() {
     let quiet = probe(&scene, &[&one[..], &["--quiet"]].concat());
     assert_eq!((quiet.status, quiet.stderr.as_str()), (Some(0), ""));
     assert!(quiet.stdout.contains("block"), "{}", quiet.stdout);
+    let ended = probe(&scene, &["reference:block", "--quick"]);
+    let note = "runs no task with the agent-sized prompt";
+    assert!(ended.stdout.contains(note), "{}", ended.stdout);
+    assert!(!quiet.stdout.contains(note), "{}", quiet.stdout);
     let ended = probe(&scene, &["reference:block", "--quick", "--json"]);
     let result = SharedResult::read(&ended.stdout).unwrap();
     assert!(

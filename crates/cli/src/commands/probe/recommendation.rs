@@ -76,7 +76,7 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
         text,
         "\nConfiguration for {}{which}:\n\n{}",
         arm.name,
-        configuration(dialect(arm, best), subject)
+        configuration(dialect(arm, best, subject), subject)
     );
     text
 }
@@ -117,7 +117,7 @@ fn failures(report: &Report, arm: &str) -> String {
 }
 
 /// The settings of the syntax of this arm.
-fn dialect(arm: Arm, report: &ArmReport) -> Model {
+fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
     let syntax = if arm.is_emoji() {
         Syntax::Emoji
     } else {
@@ -132,6 +132,11 @@ fn dialect(arm: Arm, report: &ArmReport) -> Model {
         start_prefix: start,
         end_prefix: end,
         arg_prefix: argument,
+        // Only the emoji syntax accepts it.
+        self_closing: subject
+            .entry
+            .self_closing
+            .map(|is_on| is_on && arm.is_emoji()),
         keyed: arm.is_keyed().then_some(true),
         unclosed: report
             .forgets_end_markers()

@@ -22,6 +22,7 @@ pub(super) struct Given<'g> {
     pub(super) address: Option<&'g str>,
     pub(super) model: Option<&'g str>,
     pub(super) kind: Option<Api>,
+    pub(super) self_closing: Option<bool>,
     pub(super) temperature: Option<f64>,
     pub(super) max_tokens: Option<NonZeroU32>,
     pub(super) files: &'g FileOptions,
@@ -41,7 +42,7 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn new(given: &Given<'_>, environment: &Environment) -> Result<Self, Failure> {
         if let Some(name) = given.address.and_then(|name| name.strip_prefix(REFERENCE)) {
-            return Self::reference(name);
+            return Self::reference(name, given.self_closing);
         }
         let is_url =
             |address: &&str| address.starts_with("http://") || address.starts_with("https://");
@@ -73,6 +74,7 @@ impl Subject {
             let table = table.map(str::to_owned);
             (chosen, table)
         };
+        chosen.entry.self_closing = given.self_closing.or(chosen.entry.self_closing);
         chosen.entry.temperature = given.temperature.or(chosen.entry.temperature);
         chosen.entry.max_tokens = given.max_tokens.or(chosen.entry.max_tokens);
         let (id, api) = match (&chosen.entry.replay, chosen.entry.kind) {
@@ -98,7 +100,7 @@ impl Subject {
         self.api == "reference"
     }
 
-    fn reference(name: &str) -> Result<Self, Failure> {
+    fn reference(name: &str, self_closing: Option<bool>) -> Result<Self, Failure> {
         let Some(model) = Reference::named(name) else {
             let names: Vec<String> = Reference::names()
                 .map(|name| format!("`{REFERENCE}{name}`"))
@@ -112,7 +114,10 @@ impl Subject {
             id: Client::name(&model).to_owned(),
             model: Arc::new(model),
             table: None,
-            entry: Model::default(),
+            entry: Model {
+                self_closing,
+                ..Model::default()
+            },
             api: "reference",
         })
     }
@@ -124,6 +129,7 @@ impl Subject {
         settings.temperature = self.entry.temperature;
         settings.max_tokens = self.entry.max_tokens.map(NonZeroU32::get);
         settings.seed = seed;
+        settings.self_closing = self.entry.self_closing == Some(true);
         settings.timeout_seconds = timeout.as_secs();
         settings.request_fields = self.entry.extra.keys().cloned().collect();
         settings
