@@ -447,21 +447,26 @@ fn room_is_kept_for_as_long_a_reply_as_the_model_may_write() {
 
 #[test]
 fn an_agent_has_its_own_model_tools_and_limits() {
+    let block = call("own", &[]);
+    for (syntax, own) in [("block", &*block), ("emoji", "🛠️[own]🛠️[/end]\n")] {
+        check_agents(syntax, own);
+    }
+}
+
+/// Checks agents whose model writes `own`, a call, in this syntax.
+fn check_agents(syntax: &str, own: &str) {
     let scene = scene(&[]);
-    user(
-        &scene,
-        "model = 'plain'\ntools = ['general.toml']\n\
+    let text = "model = 'plain'\ntools = ['general.toml']\n\
          [models.plain]\nreplay = 'plain.jsonl'\n\
-         [models.other]\nreplay = 'other.jsonl'\n\
+         [models.other]\nreplay = 'other.jsonl'\nsyntax = 'SYNTAX'\n\
          [agents.reader]\nmodel = 'other'\nsystem = 'Read.'\ntools = ['own.toml']\nlimits = { turns = 1 }\n\
          [agents.writer]\nsystem = 'Write.'\n\
-         [agents.none]\ntools = []\n",
-    );
+         [agents.none]\ntools = []\n";
+    user(&scene, &text.replace("SYNTAX", syntax));
     let folder = scene.path("home/.config/plaincall");
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     write("plain.jsonl", "\"I am plain.\"\n\"More.\"\n");
-    let own = call("own", &[]).replace("!!!ARG", "");
-    let reply = serde_json::to_string(&own).unwrap();
+    let reply = serde_json::to_string(own).unwrap();
     write("other.jsonl", &format!("{reply}\n\"It is done.\"\n"));
     for name in ["general", "own"] {
         let tool =

@@ -49,15 +49,26 @@ const READER: &str = "[agents.reader]\ndescription = 'Reads notes.'\n";
 
 #[test]
 fn an_agent_is_a_tool_of_another() {
+    let block = [task("reader"), call("read", &[("name", "apples")])];
+    delegates("block", &block);
+    let emoji = ["🛠️[reader]\nDo it.🛠️[/end]\n", "🛠️[read apples]🛠️[/end]\n"];
+    delegates("emoji", &emoji.map(str::to_owned));
+}
+
+/// Checks that the lead calls the reader and the reader its tool, with these calls in this syntax.
+fn delegates(syntax: &str, [ask_reader, read]: &[String; 2]) {
     let tools = "tools = ['~/../tools.toml']\n";
-    let read = call("read", &[("name", "apples")]);
     let scene = agents(
         &format!("{LEAD}tools = []\n{READER}model = 'reader'\n{tools}"),
         &[
-            ("lead", &[&task("reader"), "It read apples."]),
-            ("reader", &[&read, "The note is about apples."]),
+            ("lead", &[ask_reader, "It read apples."]),
+            ("reader", &[read, "The note is about apples."]),
         ],
     );
+    let models = scene.path("home/.config/plaincall/config.toml");
+    let text = fs::read_to_string(&models).unwrap();
+    let syntax = format!("syntax = '{syntax}'\nreplay");
+    user(&scene, &text.replace("replay", &syntax));
     let ended = ask(&scene, &["--agent", "lead", "--session", "kept"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(ended.stdout, "It read apples.\n", "{ended:?}");
@@ -72,7 +83,8 @@ fn an_agent_is_a_tool_of_another() {
     let log = fs::read_to_string(scene.path("home/.local/state/plaincall/sessions/kept.jsonl"));
     let pieces = [
         r#""event":"subagent_text","call":0"#,
-        r#""name":"read","submitted":{"texts":{"name":"apples"}},"parent":0"#,
+        r#""name":"read","submitted":{""#,
+        r#"":{"name":"apples"}},"parent":0"#,
     ];
     check_pieces(&log.unwrap(), &pieces);
     let ended = ask(&scene, &["--agent", "lead", "--no-tools"]);
