@@ -47,6 +47,7 @@ counts! {
     loosened_tools: "Tools offered with a looser schema.",
     dropped_tools: "Tools that could not be offered.",
     hidden_tools: "Tools that the settings of the model keep out of the prompt.",
+    skipped_examples: "Examples of calls that did not fit into the prompt or were invalid.",
 }
 
 impl Counts {

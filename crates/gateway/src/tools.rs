@@ -41,6 +41,8 @@ pub(crate) struct ToolPrompt {
     pub(crate) prompt: Arc<str>,
     /// The number of tools that the settings hide.
     pub(crate) hidden: u64,
+    /// The number of examples of calls that the prompt does not contain.
+    pub(crate) skipped_examples: u64,
 }
 
 /// The key of a definition that names the parameter for the body of an emoji call.
@@ -116,13 +118,13 @@ impl OfferedTools {
         // The lock is not held meanwhile.
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
         let budget = &settings.prompt_budget;
+        let (prompt, skipped_examples) = match settings.mode {
+            ToolMode::Text => self.prompt(settings, &compiled.prompt_dialect, one_call)?,
+            ToolMode::Native => (String::new(), 0),
+        };
         let new = ToolPrompt {
-            prompt: match settings.mode {
-                ToolMode::Text => self
-                    .prompt(settings, &compiled.prompt_dialect, one_call)?
-                    .into(),
-                ToolMode::Native => "".into(),
-            },
+            prompt: prompt.into(),
+            skipped_examples,
             hidden: match settings.mode {
                 ToolMode::Text => {
                     self.iter().filter(|tool| !budget.lists(&tool.name)).count() as u64
@@ -142,14 +144,15 @@ impl OfferedTools {
         Ok(new)
     }
 
+    /// Returns the prompt, and the number of examples of calls that it does not contain.
     fn prompt(
         &self,
         settings: &ModelSettings,
         dialect: &Dialect,
         one_call: bool,
-    ) -> Result<String, DialectError> {
+    ) -> Result<(String, u64), DialectError> {
         if self.is_empty() {
-            return Ok(String::new());
+            return Ok((String::new(), 0));
         }
         let mut options = list_options(settings);
         if one_call {
@@ -159,7 +162,8 @@ impl OfferedTools {
             .iter()
             .filter(|tool| self.is_listed(&tool.name, settings));
         let prompt = prompt(listed, dialect, &options)?;
-        Ok(prompt.text().trim_end().to_owned())
+        let skipped = prompt.skipped_examples().len() as u64;
+        Ok((prompt.text().trim_end().to_owned(), skipped))
     }
 
     /// Returns whether the prompt lists this tool.

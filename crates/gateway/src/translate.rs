@@ -151,6 +151,7 @@ pub fn translate<'r>(
         untrusted: untrusted.unwrap_or_default().into(),
         counts: Counts {
             hidden_tools: prompt.hidden,
+            skipped_examples: prompt.skipped_examples,
             ..Counts::of_changed(offer.changed())
         },
         secret: caller.secret.clone(),

@@ -99,3 +99,43 @@ fn a_budget_of_native_mode_changes_nothing() {
     assert_eq!(asked.body(), body);
     assert_eq!(asked.counts().hidden_tools, 0);
 }
+
+#[test]
+fn examples_that_do_not_fit_into_the_prompt_are_counted() {
+    let tool = |name: &str, examples: Value| {
+        json!({"type": "function", "function": {"name": name, "input_examples": examples, "parameters": {
+            "type": "object", "properties": {"text": {"type": "string"}}}}})
+    };
+    let long = "x".repeat(5_000);
+    let tools = [
+        tool("short", json!([{"text": "shown"}])),
+        tool("write", json!([{"text": "also shown"}, {"text": long}])),
+        tool("web_read", json!([{"text": 5}, {"text": long}])),
+    ];
+    let body =
+        json!({"model": "m", "tools": tools, "messages": [{"role": "user", "content": "Read a."}]});
+    let count = |mode: ToolMode, hidden: &[&str]| {
+        let settings = settings(|settings| {
+            settings.mode = mode;
+            settings.prompt_budget.hidden_tools = hidden.iter().map(|&name| name.into()).collect();
+        });
+        let adapter = Adapter::new(Secret::new("secret"), settings);
+        let host = Host::new("", Secret::new("seed"), 0);
+        let Ask::Asked(asked) =
+            adapter.ask("/v1/chat/completions", body.to_string().as_bytes(), host)
+        else {
+            panic!("it offers tools")
+        };
+        let sent = String::from_utf8(asked.body().to_vec()).unwrap();
+        if mode == ToolMode::Text {
+            assert!(
+                sent.contains("also shown") && !sent.contains(&long),
+                "{sent}"
+            );
+        }
+        asked.counts().skipped_examples
+    };
+    assert_eq!(count(ToolMode::Text, &[]), 3);
+    assert_eq!(count(ToolMode::Text, &["web_*"]), 1);
+    assert_eq!(count(ToolMode::Native, &[]), 0);
+}
