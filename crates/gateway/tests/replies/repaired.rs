@@ -212,11 +212,11 @@ fn calls_that_may_not_run() {
         (misspelled, "looks like the end marker"),
         (
             format!("{started}!!!GADGT_END\nDone.\n"),
-            "text like a marker",
+            "text that looks like a marker",
         ),
         (
             format!("{started}a !!!GADGET_START:now\n"),
-            "text like a marker",
+            "text that looks like a marker",
         ),
         (
             format!("{started}{NOW}"),
