@@ -158,7 +158,7 @@ fn nginx_configuration(
         }
         text = text.replace(known, &address.to_string());
     }
-    let mut whole = String::from("pid nginx.pid;\nworker_processes 2;\n");
+    let mut whole = String::from("pid nginx.pid;\n");
     whole.push_str(
         "error_log error.log info;\nevents { worker_connections 4096; }\nhttp {\naccess_log off;\n",
     );
@@ -193,7 +193,9 @@ fn start_nginx(
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    Server::start_at(nginx, address, |_| words(&["-gdaemon off;"]))
+    // One process, so that none is left when it is killed.
+    let single = "-gdaemon off; master_process off;";
+    Server::start_at(nginx, address, |_| words(&[single]))
 }
 
 async fn get(http: &Client, address: SocketAddr, path: &str) -> Result<String, String> {
