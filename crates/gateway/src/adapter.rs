@@ -206,11 +206,9 @@ impl Adapter {
             key: host.caller,
         };
         let name = settings.upstream_model.as_ref();
-        if !is_chat && settings.developer_is_system {
+        if !is_chat {
             for message in &mut chat.messages {
-                if message.role() == "developer" {
-                    message.role = Some("system".into());
-                }
+                settings.adapt_role(message);
             }
         }
         let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {

@@ -106,6 +106,14 @@ impl GatewayError {
         self
     }
 
+    /// Sets the time after which the client can try again.
+    #[cfg(feature = "server")]
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        let header = ("retry-after".to_owned(), seconds.to_string());
+        self.headers.push(header);
+        self
+    }
+
     /// The settings of the model are invalid: 500.
     pub(crate) fn settings(error: &DialectError) -> Self {
         let message = format!("invalid settings for this model: {error}");

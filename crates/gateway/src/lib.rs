@@ -40,7 +40,7 @@ pub mod translation {
     pub use crate::api::encoder::{Encoder, ResponseSink};
     pub use crate::exchange::Exchange;
     pub use crate::reply::plan::ReplyPlan;
-    pub use crate::reply::round::RepairRound;
+    pub use crate::reply::repair_round::RepairRound;
     pub use crate::reply::{Flow, Next, Reply};
     pub use crate::tool_cache::ToolCache;
     pub use crate::tools::OfferedTools;

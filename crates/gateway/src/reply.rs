@@ -8,21 +8,19 @@
 //!    └──────────────────────────── the next round ◄──────────────────────────┘
 //! ```
 
-mod held_call;
+mod calls;
+mod holding_sink;
 mod native;
 mod open_call;
 pub(crate) mod plan;
-mod repair;
-pub(crate) mod round;
+mod repair_reason;
+pub(crate) mod repair_round;
+mod round;
 mod text;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{
-    Arguments, Bound, CallError, CallHeader, ReplyItem, ReplyReader, Stop, ToolCall,
-};
-use plaincall_syntax::{Code, Event, EventKind};
+use plaincall_call::{Arguments, ReplyReader, Stop};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
     api_finish_reason, is_length_limited, is_natural_end, read_error,
@@ -31,17 +29,16 @@ use plaincall_wire::openai::{
 use crate::api::encoder::ResponseSink;
 use crate::counts::Counts;
 use crate::error::GatewayError;
-use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::{CallIds, Secret};
-use crate::reply::held_call::HeldCall;
+use crate::reply::calls::Before;
+use crate::reply::holding_sink::HoldingSink;
 use crate::reply::native::Native;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::reply::repair::{RepairReason, without_call};
-use crate::reply::round::RepairRound;
-use crate::reply::text::Text;
+use crate::reply::repair_reason::without_call;
+use crate::reply::repair_round::RepairRound;
+use crate::reply::round::Round;
 use crate::tools::Choice;
-use crate::unreadable_call;
 
 /// Converts a model's reply and writes it to a [`ResponseSink`] in pieces.
 ///
@@ -92,24 +89,7 @@ pub struct Reply<O> {
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
     counts: Counts,
-    out: HeldCall<O>,
-}
-
-/// One answer of the model: the first, or that of a repair round.
-#[derive(Debug)]
-struct Round {
-    text: Text,
-    open: Option<Opened>,
-    given_ids: HashSet<String>,
-    /// The number of calls that have started, without disallowed calls.
-    started: u64,
-    stop: Stop,
-    /// The model's text without its reasoning, while a repair is possible. `None` if it is too long.
-    written: Option<String>,
-    answer: String,
-    /// The length of the received text, in bytes.
-    length: usize,
-    late: u32,
+    out: HoldingSink<O>,
 }
 
 const OLD_CALL: &str = "function_call";
@@ -119,9 +99,6 @@ const MAX_LATE: u32 = 16;
 
 /// The longest reply, in bytes, with its reasoning and its calls. An open call is kept in memory.
 const MAX_TEXT: usize = 64 << 20;
-
-/// The longest reply that can be repaired, in bytes: more than models write.
-const MAX_KEPT: usize = 1 << 20;
 
 /// Whether the caller should continue reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,33 +124,6 @@ pub enum Next {
     Failed(GatewayError),
 }
 
-/// The reason to end a reply before a call.
-#[derive(Debug)]
-enum Before {
-    /// The call depends on another call of the same reply.
-    Dependent,
-    /// A second call, although only one is allowed.
-    Surplus,
-    /// The call is invalid.
-    Invalid(Arc<ToolCall>, CallError),
-}
-
-impl Round {
-    fn new(plan: &ReplyPlan) -> Self {
-        Self {
-            text: Text::new(Arc::clone(&plan.compiled)),
-            open: None,
-            given_ids: HashSet::new(),
-            started: 0,
-            stop: Stop::Broken,
-            written: Some(String::new()),
-            answer: String::new(),
-            length: 0,
-            late: 0,
-        }
-    }
-}
-
 impl<O: ResponseSink> Reply<O> {
     /// Creates a reply that is read by this plan and written to this sink. Call ids are derived from the seed, which must be random
     /// and used only once.
@@ -194,7 +144,7 @@ impl<O: ResponseSink> Reply<O> {
             usage: None,
             settled: None,
             counts: plan.counts,
-            out: HeldCall::new(
+            out: HoldingSink::new(
                 out,
                 plan.mode == ReplyMode::Calls && !plan.streams_arguments(),
             ),
@@ -421,11 +371,6 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.may_repair() && self.sent == 0
     }
 
-    /// Returns whether the model may call, and has not done so yet: its text may contain a near miss.
-    fn lacks_call(&self) -> bool {
-        self.plan.mode == ReplyMode::Calls && self.plan.choice != Choice::None && self.sent == 0
-    }
-
     fn think(&mut self, thought: &str) {
         if !thought.is_empty() && self.repairs == 0 {
             self.end_native_text(true);
@@ -443,118 +388,20 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
+    /// Reads a piece of the model's text. Returns the reason if the reply ends before a call.
     fn read(&mut self, text: &str) -> Option<Before> {
         match self.plan.mode {
-            ReplyMode::Calls => {}
-            ReplyMode::Text if text.is_empty() => return None,
-            ReplyMode::Text => {
-                self.out.content(text);
-                return None;
-            }
-            ReplyMode::Native => {
-                self.native_text(text);
-                return None;
-            }
-        }
-        let items: Vec<_> = self.reader.feed(text).collect();
-        for item in items {
-            let before = self.take(item);
-            if before.is_some() {
-                return before;
-            }
-        }
-        self.flush();
-        None
-    }
-
-    fn take(&mut self, item: ReplyItem<'_>) -> Option<Before> {
-        match item {
-            ReplyItem::CallStart(started) => return self.begin_call(&started),
-            ReplyItem::Event(event) => self.event(&event),
-            ReplyItem::Text(text) => self.round.text.add(&text),
-            ReplyItem::Reasoning(thought) => self.think(&thought),
-            ReplyItem::Call { call, bound } => return self.end_call(call, bound),
-            _ => {}
+            ReplyMode::Calls => return self.read_calls(text),
+            ReplyMode::Native => self.native_text(text),
+            ReplyMode::Text if text.is_empty() => {}
+            ReplyMode::Text => self.out.content(text),
         }
         None
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        let is_outside = self.round.open.is_none();
-        // Reasoning markers, possibly without text between them.
-        let is_marker =
-            is_outside && matches!(&event.kind, EventKind::Ignored(ignored) if **ignored != *"\\");
-        let is_reasoning = is_marker || matches!(&event.kind, EventKind::Reasoning(_));
-        if is_marker {
-            self.round.text.gap();
-        }
-        if !is_reasoning && self.lacks_call() {
-            self.record(event.source());
-        }
-        if let EventKind::Diagnostic(diagnostic) = &event.kind
-            && is_outside
-            && matches!(
-                diagnostic.code,
-                Code::StrayMarker
-                    | Code::NotAHeader
-                    | Code::HeaderTooLong
-                    | Code::TruncatedHeader
-                    | Code::StrayReasoningOpen
-                    | Code::StrayReasoningClose
-            )
-        {
-            self.round.text.strike(diagnostic.span.len());
-            self.counts.stray_markers += 1;
-        }
-        if let Some(Opened::Streamed(call)) = &mut self.round.open {
-            call.push(event);
-        }
-    }
-
-    /// Records the model's text without its reasoning.
-    fn record(&mut self, source: &str) {
-        let Some(written) = &mut self.round.written else {
-            return;
-        };
-        written.push_str(source);
-        if written.len() > MAX_KEPT {
-            self.round.written = None;
-            if self.repairs == 0 {
-                self.content = String::new();
-            }
-        }
-    }
-
-    fn begin_call(&mut self, started: &CallHeader) -> Option<Before> {
-        self.end_text();
-        self.round.text.call(&started.name);
-        if self.plan.choice == Choice::None {
-            self.counts.disallowed_calls += 1;
-            self.round.open = Some(Opened::Disallowed);
-            return None;
-        }
-        if self.plan.one_call && self.round.started > 0 {
-            return Some(Before::Surplus);
-        }
-        let of_this_reply = |id: &String| self.round.given_ids.contains(id) && *id != started.id;
-        if started.dependencies.iter().any(of_this_reply) {
-            return Some(Before::Dependent);
-        }
-        self.round.given_ids.insert(started.id.clone());
-        self.round.started += 1;
-        if !self.plan.streams_arguments() {
-            self.round.open = Some(Opened::Held);
-            return None;
-        }
-        let index = self.begin_sent(&started.name);
-        let allowed = self.plan.choice.allows(&started.name);
-        let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
-        // Calls in the API cannot depend on other calls.
-        let is_supported = started.dependencies.is_empty() && !started.is_duplicate;
-        let call = open_call::Streamed::new(index, tool.filter(|_| is_supported));
-        self.round.open = Some(Opened::Streamed(Box::new(call)));
-        None
+    /// Returns whether the model may call, and has not done so yet: its text may contain a near miss.
+    fn lacks_call(&self) -> bool {
+        self.plan.mode == ReplyMode::Calls && self.plan.choice != Choice::None && self.sent == 0
     }
 
     fn begin_sent(&mut self, name: &str) -> u64 {
@@ -569,42 +416,6 @@ impl<O: ResponseSink> Reply<O> {
         let index = self.begin_sent(name);
         self.out.arguments(index, &arguments.to_value().to_string());
         self.out.end_call();
-    }
-
-    fn end_call(&mut self, call: Arc<ToolCall>, bound: Result<Bound, CallError>) -> Option<Before> {
-        self.round.text.edge();
-        let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
-        let is_valid = match (self.round.open.take()?, &bound) {
-            (Opened::Disallowed, _) => return None,
-            (Opened::Streamed(mut streamed), bound) => {
-                let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
-                let is_closed = streamed.close(&call, arguments);
-                streamed.flush(&mut self.out);
-                if let (false, Err(error)) = (is_closed, bound) {
-                    let reason = unreadable_call::reason(&call, error, &self.plan.compiled);
-                    let id = &self.last_id;
-                    let end = unreadable_call::ending(&self.plan.secret, id, &call.name, &reason);
-                    self.out.arguments(self.sent - 1, &end);
-                }
-                self.out.end_call();
-                is_closed
-            }
-            (Opened::Held, Ok(bound)) => {
-                self.send_call(&call.name, &bound.arguments);
-                self.content = String::new();
-                true
-            }
-            (Opened::Held, Err(_)) => false,
-        };
-        match (is_valid, is_truncated) {
-            (true, _) => self.counts.calls += 1,
-            (false, true) => self.counts.truncated_calls += 1,
-            (false, false) => self.counts.invalid_calls += 1,
-        }
-        // A truncated reply is not repaired; the call is dropped.
-        let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
-        let error = bound.err().filter(|_| is_repaired)?;
-        Some(Before::Invalid(call, error))
     }
 
     fn flush(&mut self) {
@@ -636,38 +447,19 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Ends the reply before a call.
-    fn end_before(&mut self, before: Before) {
-        match before {
-            Before::Dependent => self.counts.dependent_calls += 1,
-            Before::Surplus => self.counts.surplus_calls += 1,
-            Before::Invalid(call, invalid) if self.sent == 0 => {
-                let reason = RepairReason::of_call(&call, &invalid, &self.plan, self.repairs);
-                return self.repair(reason);
-            }
-            Before::Invalid(call, invalid) => {
-                if !self.plan.may_be_copied(&call) {
-                    let mark = InvalidCallMark::of(&call, &invalid);
-                    self.out.mark(|id| mark.mark(&self.plan.secret, id));
-                }
-            }
-        }
-        self.settle("stop");
-    }
-
     /// Handles the end of the model's reply, with or without a finish reason.
     fn finish(&mut self, reason: Option<&str>) {
         // Some servers send the finish reason twice.
         if self.is_settled() {
             return;
         }
-        let is_native = self.plan.mode == ReplyMode::Native;
-        let is_truncated = match reason.map(|reason| (reason, api_finish_reason(reason))) {
+        let api_reason = reason.map(api_finish_reason);
+        let is_truncated = match api_reason {
             None => self.round.open.is_some() || self.native.is_open(),
-            Some((_, "content_filter")) => true,
+            Some("content_filter") => true,
             // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
-            Some((_, "length")) if is_native => true,
-            Some((reason, _)) => is_length_limited(reason),
+            Some("length") if self.plan.mode == ReplyMode::Native => true,
+            Some(_) => reason.is_some_and(is_length_limited),
         };
         self.round.stop = match reason {
             _ if is_truncated => Stop::Length,
@@ -675,18 +467,14 @@ impl<O: ResponseSink> Reply<O> {
             _ => Stop::Broken,
         };
         self.end_native_text(!is_truncated);
-        let reason = match reason {
-            Some(reason) => api_finish_reason(reason),
-            None if is_truncated => "length",
-            None => "stop",
-        };
+        let end = if is_truncated { "length" } else { "stop" };
         for item in self.reader.finish(self.round.stop).items {
             if let Some(before) = self.take(item) {
                 return self.end_before(before);
             }
         }
         self.flush();
-        self.settle(reason);
+        self.settle(api_reason.unwrap_or(end));
     }
 
     fn settle(&mut self, reason: &str) {

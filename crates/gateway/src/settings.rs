@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
+use plaincall_wire::openai::Message;
 
 /// The settings of a model: its prompts, and the parsing and delivery of its replies. The default works for unknown models.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +147,13 @@ impl ModelSettings {
         let key = (self.markers == Markers::Keyed).then(|| "0".repeat(crate::key::KEY_LENGTH));
         self.prompt_dialect(key.as_deref()).check()?;
         self.reply_dialect(key.as_deref()).check()
+    }
+
+    /// Changes the role `developer` to `system`, unless the model server supports it.
+    pub(crate) fn adapt_role(&self, message: &mut Message<'_>) {
+        if self.developer_is_system && message.role() == "developer" {
+            message.role = Some("system".into());
+        }
     }
 
     pub(crate) fn prompt_dialect(&self, key: Option<&str>) -> Dialect {

@@ -110,11 +110,19 @@ impl<O: ResponseSink> Reply<O> {
     /// Ends the text before something else, or at the end of the reply. A call that ends with the text counts only if the text
     /// is complete.
     pub(super) fn end_native_text(&mut self, is_complete: bool) {
+        self.end_native_text_before(None, is_complete);
+    }
+
+    /// Ends the text before a call of the model server with this name, if there is one.
+    fn end_native_text_before(&mut self, call: Option<&str>, is_complete: bool) {
         if is_complete {
             self.end_native_call();
         }
-        self.flush_rescued(is_complete);
-        self.send_rescued();
+        if let Some(reader) = &mut self.native.reader {
+            let found = reader.flush(is_complete);
+            self.hold_rescued(found);
+        }
+        self.send_rescued(call);
         if self.counts.rescued_calls == 0 {
             self.send_blank();
         }
@@ -125,13 +133,6 @@ impl<O: ResponseSink> Reply<O> {
         self.native.is_open = false;
         if std::mem::take(&mut self.native.lacks_arguments) && !self.out.can_interleave() {
             self.out.arguments(self.sent - 1, "{}");
-        }
-    }
-
-    fn flush_rescued(&mut self, is_complete: bool) {
-        if let Some(reader) = &mut self.native.reader {
-            let found = reader.flush(is_complete);
-            self.hold_rescued(found);
         }
     }
 
@@ -146,16 +147,22 @@ impl<O: ResponseSink> Reply<O> {
                 self.native.rescued.push(one);
                 continue;
             }
-            self.send_rescued();
+            self.send_rescued(None);
             self.send_native_text(one.source());
         }
     }
 
-    /// Sends the held calls as calls, as far as they may be.
-    fn send_rescued(&mut self) {
+    /// Sends the held calls as calls, as far as they may be. If the model server itself returns a call of a tool in them, all
+    /// are text.
+    fn send_rescued(&mut self, returned: Option<&str>) {
+        let is_returned = |one: &Rescued| match one {
+            Rescued::Calls { calls, .. } => calls.iter().any(|call| returned == Some(&*call.name)),
+            _ => false,
+        };
+        let are_texts = self.native.rescued.iter().any(is_returned);
         for one in std::mem::take(&mut self.native.rescued) {
             match one {
-                Rescued::Calls { calls, .. } if self.is_rescue(&calls) => {
+                Rescued::Calls { calls, .. } if !are_texts && self.is_rescue(&calls) => {
                     // The white space around calls is removed with them.
                     self.native.blank.clear();
                     self.native.is_at_edge = true;
@@ -166,19 +173,6 @@ impl<O: ResponseSink> Reply<O> {
                     }
                 }
                 other => self.send_native_text(other.source()),
-            }
-        }
-    }
-
-    /// Sends the held calls as text if one of them has this name: the model server returns the call itself too.
-    fn end_rescued_before(&mut self, name: &str) {
-        let has_name = |one: &Rescued| match one {
-            Rescued::Calls { calls, .. } => calls.iter().any(|call| call.name == name),
-            _ => false,
-        };
-        if self.native.rescued.iter().any(has_name) {
-            for one in std::mem::take(&mut self.native.rescued) {
-                self.send_native_text(one.source());
             }
         }
     }
@@ -229,9 +223,7 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     fn begin_native_call(&mut self, piece: &ToolCall<'_>) {
-        self.flush_rescued(true);
-        self.end_rescued_before(piece.name());
-        self.end_native_text(true);
+        self.end_native_text_before(Some(piece.name()), true);
         let index = self.sent;
         self.sent += 1;
         self.counts.native_calls += 1;

@@ -1,78 +1,43 @@
-//! A hidden repair round.
+//! The state of one answer of the model.
 
-use plaincall_wire::openai::{ChatCompletionRequest, Message};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::api::encoder::ResponseSink;
-use crate::reply::repair::RepairReason;
-use crate::reply::{Next, Reply};
+use plaincall_call::Stop;
 
-/// The messages that ask the model to write its calls again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RepairRound {
-    /// The model's reply.
-    pub reply: String,
-    /// The repair message.
-    pub message: String,
+use crate::reply::open_call::Opened;
+use crate::reply::plan::ReplyPlan;
+use crate::reply::text::Text;
+
+/// One answer of the model: the first, or that of a repair round.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) text: Text,
+    pub(super) open: Option<Opened>,
+    pub(super) given_ids: HashSet<String>,
+    /// The number of calls that have started, without disallowed calls.
+    pub(super) started: u64,
+    pub(super) stop: Stop,
+    /// The model's text without its reasoning, while a repair is possible. `None` if it is too long.
+    pub(super) written: Option<String>,
+    pub(super) answer: String,
+    /// The length of the received text, in bytes.
+    pub(super) length: usize,
+    pub(super) late: u32,
 }
 
-impl RepairRound {
-    pub(super) fn new(written: &str, message: String) -> Self {
-        let written = written.trim_end();
+impl Round {
+    pub(super) fn new(plan: &ReplyPlan) -> Self {
         Self {
-            // Servers reject messages without content.
-            reply: if written.is_empty() {
-                "(Nothing.)".to_owned()
-            } else {
-                written.to_owned()
-            },
-            message,
-        }
-    }
-
-    /// Appends the messages to the previous request.
-    pub fn add_to(self, request: &mut ChatCompletionRequest<'_>) {
-        request.messages.push(Message::new("assistant", self.reply));
-        request.messages.push(Message::new("user", self.message));
-    }
-}
-
-impl<O: ResponseSink> Reply<O> {
-    /// Starts a repair round, or fails if the limit is reached.
-    pub(super) fn repair(&mut self, reason: RepairReason) {
-        self.counts.missing_calls += u64::from(reason.is_missing);
-        let is_allowed = reason.can_be_asked && self.may_ask_again();
-        self.settled = Some(match &self.round.written {
-            Some(written) if is_allowed => Next::Repair(RepairRound::new(written, reason.text)),
-            _ => Next::Failed(reason.error),
-        });
-    }
-
-    /// Sends the text of a repair round without a call, except what has been sent already.
-    pub(super) fn send_answer(&mut self) {
-        let answer = std::mem::take(&mut self.round.answer);
-        let sent = self.content.trim();
-        if let Some(rest) = answer
-            .trim_start()
-            .strip_prefix(sent)
-            .filter(|_| !sent.is_empty())
-        {
-            let rest = if self.content.ends_with('\n') {
-                rest.trim_start_matches(['\r', '\n'])
-            } else {
-                rest
-            };
-            if !rest.trim().is_empty() {
-                self.out.content(rest);
-            }
-        } else if !answer.is_empty() {
-            // Markers never span lines.
-            let needs_line = !self.content.is_empty() && !self.content.ends_with('\n');
-            self.out.content(&if needs_line {
-                ["\n", &answer].concat()
-            } else {
-                answer
-            });
+            text: Text::new(Arc::clone(&plan.compiled)),
+            open: None,
+            given_ids: HashSet::new(),
+            started: 0,
+            stop: Stop::Broken,
+            written: Some(String::new()),
+            answer: String::new(),
+            length: 0,
+            late: 0,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::header::RETRY_AFTER;
 use plaincall_wire::openai::ErrorObject;
 use tokio::time::Instant;
 
@@ -107,10 +106,7 @@ fn limited(words: &str, wait: Duration) -> GatewayError {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let message = format!("{words}: try again in {seconds} s");
     let error = ErrorObject::new("rate_limit_error", message).code("rate_limit_exceeded");
-    let mut error = GatewayError::new(429, error);
-    let header = (RETRY_AFTER.to_string(), seconds.to_string());
-    error.headers.push(header);
-    error
+    GatewayError::new(429, error).retry_after(seconds)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, EXPECT, RETRY_AFTER};
+use http::header::{CONNECTION, EXPECT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::BodyExt as _;
@@ -112,11 +112,7 @@ async fn admit(
 }
 
 pub(super) fn overloaded(message: &'static str) -> GatewayError {
-    let mut error = GatewayError::new(503, ErrorObject::new("overloaded_error", message));
-    error
-        .headers
-        .push((RETRY_AFTER.to_string(), "1".to_owned()));
-    error
+    GatewayError::new(503, ErrorObject::new("overloaded_error", message)).retry_after(1)
 }
 
 /// Responds to a request with an unknown path or method.

@@ -136,18 +136,20 @@ impl Upstream {
 
     /// Returns whether both are the same server, with the same key and headers.
     fn is_same(&self, other: &Self) -> bool {
-        let parts = |upstream: &Self| match upstream {
-            Self::Http {
-                url,
-                key,
-                headers,
-                secrets,
-            } => Some((url.clone(), key.clone(), headers.clone(), secrets.clone())),
-            Self::Local(_) | Self::None => None,
-        };
+        fn server(upstream: &Upstream) -> Option<impl PartialEq> {
+            match upstream {
+                Upstream::Http {
+                    url,
+                    key,
+                    headers,
+                    secrets,
+                } => Some((url, key, headers, secrets)),
+                Upstream::Local(_) | Upstream::None => None,
+            }
+        }
         match (self, other) {
             (Self::Local(one), Self::Local(other)) => Arc::ptr_eq(one, other),
-            _ => parts(self).is_some() && parts(self) == parts(other),
+            _ => server(self).is_some() && server(self) == server(other),
         }
     }
 }

@@ -67,13 +67,10 @@ impl<'o, 'r> Conversation<'o, 'r> {
     }
 
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
-        match message.role() {
-            "tool" => return self.result(message),
-            "developer" if self.settings.developer_is_system => {
-                message.role = Some("system".into());
-            }
-            _ => {}
+        if message.role() == "tool" {
+            return self.result(message);
         }
+        self.settings.adapt_role(&mut message);
         let before = self.take_results()?;
         // Servers include these in the prompt too.
         for text in [

@@ -315,27 +315,12 @@ impl Output {
                     (true, false) => String::new(),
                     (false, _) => arguments,
                 };
-                let about = || ResponseEvent {
-                    item_id: Some((&*id).into()),
-                    output_index: Some(index),
-                    ..ResponseEvent::default()
-                };
-                if !is_complete {
-                    // Nothing more is known.
-                } else if tool.is_custom {
-                    let mut delta = about();
-                    delta.delta = Some((&*text).into());
-                    events.write("response.custom_tool_call_input.delta", delta);
-                    let mut done = about();
-                    done.input = Some((&*text).into());
-                    events.write("response.custom_tool_call_input.done", done);
+                let status = if is_complete {
+                    end_call(&id, index, &tool, &text, events);
+                    "completed"
                 } else {
-                    let mut done = about();
-                    done.name = Some((&*tool.name).into());
-                    done.arguments = Some((&*text).into());
-                    events.write("response.function_call_arguments.done", done);
-                }
-                let status = if is_complete { "completed" } else { status };
+                    status
+                };
                 call_item(&id, status, &call_id, &tool, text)
             }
         };
@@ -348,6 +333,27 @@ impl Output {
             },
         );
         self.items.push(item);
+    }
+}
+
+/// Writes the events at the end of a call with this text.
+fn end_call(id: &str, index: u64, tool: &ToolName, text: &str, events: &mut Events) {
+    let about = || ResponseEvent {
+        item_id: Some(id.into()),
+        output_index: Some(index),
+        ..ResponseEvent::default()
+    };
+    let mut done = about();
+    if tool.is_custom {
+        let mut delta = about();
+        delta.delta = Some(text.into());
+        events.write("response.custom_tool_call_input.delta", delta);
+        done.input = Some(text.into());
+        events.write("response.custom_tool_call_input.done", done);
+    } else {
+        done.name = Some((&*tool.name).into());
+        done.arguments = Some(text.into());
+        events.write("response.function_call_arguments.done", done);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Holds back the last call, because its id may still get a mark, or the texts inside a call.
+//! A sink that holds back the last call, because its id may still get a mark, or the texts inside a call.
 
 use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, ToolCall, Usage};
 
@@ -13,7 +13,7 @@ const MAX_WAITING: usize = 1 << 20;
 /// Passes a reply on. If it holds calls, a call and the texts after it are sent when the next call begins or the reply ends.
 /// Otherwise, texts that arrive inside a call wait for its end if the content of the API comes one block after another.
 #[derive(Debug)]
-pub(super) struct HeldCall<O> {
+pub(super) struct HoldingSink<O> {
     pub(super) out: O,
     holds_calls: bool,
     held: Option<Held>,
@@ -59,7 +59,7 @@ impl Texts {
     }
 }
 
-impl<O: ResponseSink> HeldCall<O> {
+impl<O: ResponseSink> HoldingSink<O> {
     pub(super) fn new(out: O, holds_calls: bool) -> Self {
         Self {
             out,
@@ -127,7 +127,7 @@ impl<O: ResponseSink> HeldCall<O> {
     }
 }
 
-impl<O: ResponseSink> ResponseSink for HeldCall<O> {
+impl<O: ResponseSink> ResponseSink for HoldingSink<O> {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         self.out.begin(chunk);
     }

@@ -1,0 +1,187 @@
+//! Calls in the model's text.
+
+use std::sync::Arc;
+
+use plaincall_call::{Bound, CallError, CallHeader, ReplyItem, Stop, ToolCall};
+use plaincall_syntax::{Code, Event, EventKind};
+
+use crate::api::encoder::ResponseSink;
+use crate::invalid_call_mark::InvalidCallMark;
+use crate::reply::Reply;
+use crate::reply::open_call::{Opened, Streamed};
+use crate::reply::repair_reason::RepairReason;
+use crate::tools::Choice;
+use crate::unreadable_call;
+
+/// The longest reply that can be repaired, in bytes: more than models write.
+const MAX_KEPT: usize = 1 << 20;
+
+/// The reason to end a reply before a call.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// The call depends on another call of the same reply.
+    Dependent,
+    /// A second call, although only one is allowed.
+    Surplus,
+    /// The call is invalid.
+    Invalid(Arc<ToolCall>, CallError),
+}
+
+impl<O: ResponseSink> Reply<O> {
+    /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
+    pub(super) fn read_calls(&mut self, text: &str) -> Option<Before> {
+        let items: Vec<_> = self.reader.feed(text).collect();
+        for item in items {
+            let before = self.take(item);
+            if before.is_some() {
+                return before;
+            }
+        }
+        self.flush();
+        None
+    }
+
+    pub(super) fn take(&mut self, item: ReplyItem<'_>) -> Option<Before> {
+        match item {
+            ReplyItem::CallStart(started) => return self.begin_call(&started),
+            ReplyItem::Event(event) => self.event(&event),
+            ReplyItem::Text(text) => self.round.text.add(&text),
+            ReplyItem::Reasoning(thought) => self.think(&thought),
+            ReplyItem::Call { call, bound } => return self.end_call(call, bound),
+            _ => {}
+        }
+        None
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let is_outside = self.round.open.is_none();
+        // Reasoning markers, possibly without text between them.
+        let is_marker =
+            is_outside && matches!(&event.kind, EventKind::Ignored(ignored) if **ignored != *"\\");
+        let is_reasoning = is_marker || matches!(&event.kind, EventKind::Reasoning(_));
+        if is_marker {
+            self.round.text.gap();
+        }
+        if !is_reasoning && self.lacks_call() {
+            self.record(event.source());
+        }
+        if let EventKind::Diagnostic(diagnostic) = &event.kind
+            && is_outside
+            && matches!(
+                diagnostic.code,
+                Code::StrayMarker
+                    | Code::NotAHeader
+                    | Code::HeaderTooLong
+                    | Code::TruncatedHeader
+                    | Code::StrayReasoningOpen
+                    | Code::StrayReasoningClose
+            )
+        {
+            self.round.text.strike(diagnostic.span.len());
+            self.counts.stray_markers += 1;
+        }
+        if let Some(Opened::Streamed(call)) = &mut self.round.open {
+            call.push(event);
+        }
+    }
+
+    /// Records the model's text without its reasoning.
+    fn record(&mut self, source: &str) {
+        let Some(written) = &mut self.round.written else {
+            return;
+        };
+        written.push_str(source);
+        if written.len() > MAX_KEPT {
+            self.round.written = None;
+            if self.repairs == 0 {
+                self.content = String::new();
+            }
+        }
+    }
+
+    fn begin_call(&mut self, started: &CallHeader) -> Option<Before> {
+        self.end_text();
+        self.round.text.call(&started.name);
+        if self.plan.choice == Choice::None {
+            self.counts.disallowed_calls += 1;
+            self.round.open = Some(Opened::Disallowed);
+            return None;
+        }
+        if self.plan.one_call && self.round.started > 0 {
+            return Some(Before::Surplus);
+        }
+        let of_this_reply = |id: &String| self.round.given_ids.contains(id) && *id != started.id;
+        if started.dependencies.iter().any(of_this_reply) {
+            return Some(Before::Dependent);
+        }
+        self.round.given_ids.insert(started.id.clone());
+        self.round.started += 1;
+        if !self.plan.streams_arguments() {
+            self.round.open = Some(Opened::Held);
+            return None;
+        }
+        let index = self.begin_sent(&started.name);
+        let allowed = self.plan.choice.allows(&started.name);
+        let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
+        // Calls in the API cannot depend on other calls.
+        let is_supported = started.dependencies.is_empty() && !started.is_duplicate;
+        let call = Streamed::new(index, tool.filter(|_| is_supported));
+        self.round.open = Some(Opened::Streamed(Box::new(call)));
+        None
+    }
+
+    fn end_call(&mut self, call: Arc<ToolCall>, bound: Result<Bound, CallError>) -> Option<Before> {
+        self.round.text.edge();
+        let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
+        let is_valid = match (self.round.open.take()?, &bound) {
+            (Opened::Disallowed, _) => return None,
+            (Opened::Streamed(mut streamed), bound) => {
+                let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
+                let is_closed = streamed.close(&call, arguments);
+                streamed.flush(&mut self.out);
+                if let (false, Err(error)) = (is_closed, bound) {
+                    let reason = unreadable_call::reason(&call, error, &self.plan.compiled);
+                    let id = &self.last_id;
+                    let end = unreadable_call::ending(&self.plan.secret, id, &call.name, &reason);
+                    self.out.arguments(self.sent - 1, &end);
+                }
+                self.out.end_call();
+                is_closed
+            }
+            (Opened::Held, Ok(bound)) => {
+                self.send_call(&call.name, &bound.arguments);
+                self.content = String::new();
+                true
+            }
+            (Opened::Held, Err(_)) => false,
+        };
+        match (is_valid, is_truncated) {
+            (true, _) => self.counts.calls += 1,
+            (false, true) => self.counts.truncated_calls += 1,
+            (false, false) => self.counts.invalid_calls += 1,
+        }
+        // A truncated reply is not repaired; the call is dropped.
+        let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
+        let error = bound.err().filter(|_| is_repaired)?;
+        Some(Before::Invalid(call, error))
+    }
+
+    /// Ends the reply before a call.
+    pub(super) fn end_before(&mut self, before: Before) {
+        match before {
+            Before::Dependent => self.counts.dependent_calls += 1,
+            Before::Surplus => self.counts.surplus_calls += 1,
+            Before::Invalid(call, invalid) if self.sent == 0 => {
+                let reason = RepairReason::of_call(&call, &invalid, &self.plan, self.repairs);
+                return self.repair(reason);
+            }
+            Before::Invalid(call, invalid) => {
+                if !self.plan.may_be_copied(&call) {
+                    let mark = InvalidCallMark::of(&call, &invalid);
+                    self.out.mark(|id| mark.mark(&self.plan.secret, id));
+                }
+            }
+        }
+        self.settle("stop");
+    }
+}
