@@ -110,7 +110,7 @@ const TOOL_CALLS: &str = "[TOOL_CALLS]";
 const BARE_IN_SPACE: &[Step] = &[Space, Calls, End];
 const FENCE: &[Step] = &[FenceInfo, Space, Calls, FenceClose, End];
 
-static IN_TOOL_CALL: [Step; 7] = [
+static IN_TOOL_CALL: [Step; 6] = [
     Space,
     One(&[
         ('{', &[Calls]),
@@ -120,9 +120,11 @@ static IN_TOOL_CALL: [Step; 7] = [
     Space,
     Text(END_TOOL_CALL),
     Blank,
-    // Another call on the same line.
-    If('<', &[Text(TOOL_CALL), One(&[(ANY, &IN_TOOL_CALL)])]),
-    End,
+    One(&[
+        // Another call on the same line.
+        ('<', &[Text(TOOL_CALL), One(&[(ANY, &IN_TOOL_CALL)])]),
+        (ANY, &[End]),
+    ]),
 ];
 
 static IN_FUNCTION: [Step; 4] = [
@@ -153,7 +155,7 @@ static PARAMETERS: [Step; 2] = [
 ];
 
 /// Mistral: a list of calls, or a name and its arguments.
-static IN_TOOL_CALLS: [Step; 5] = [
+static IN_TOOL_CALLS: [Step; 4] = [
     Space,
     One(&[
         ('[', &[Calls]),
@@ -177,7 +179,8 @@ static IN_TOOL_CALLS: [Step; 5] = [
         ),
     ]),
     Blank,
-    // Another call on the same line.
-    If('[', &[Text(TOOL_CALLS), One(&[(ANY, &IN_TOOL_CALLS)])]),
-    End,
+    One(&[
+        ('[', &[Text(TOOL_CALLS), One(&[(ANY, &IN_TOOL_CALLS)])]),
+        (ANY, &[End]),
+    ]),
 ];
