@@ -383,8 +383,8 @@ impl Asked {
         self.exchange.has_begun()
     }
 
-    /// Returns an event without content if a call or a repair round keeps the client waiting. Send it after a few
-    /// seconds of silence.
+    /// Returns what keeps the connection open, without content, once output of a stream has been produced: the API's own
+    /// event, or a comment. Send it after a few seconds without output.
     pub fn keep_alive(&self) -> Option<Vec<u8>> {
         self.exchange.keep_alive()
     }

@@ -105,10 +105,10 @@ impl<E: Encoder> Exchange<E> {
         self.reply.sink().has_begun()
     }
 
-    /// Returns an event without content if a call or a repair round keeps the client waiting.
+    /// Returns what keeps the connection open, without content, once output has been produced.
     pub fn keep_alive(&self) -> Option<Vec<u8>> {
-        let is_holding = self.has_begun() && self.reply.is_holding();
-        is_holding.then(|| self.reply.sink().keep_alive())
+        let keep_alive = || self.reply.sink().keep_alive(self.reply.is_holding());
+        self.has_begun().then(keep_alive)
     }
 
     /// Returns the counters so far.

@@ -86,8 +86,9 @@ pub trait Encoder: ResponseSink + fmt::Debug {
     /// Ends the reply with an error.
     fn error(&mut self, error: &GatewayError);
 
-    /// Returns an event without content, for clients that time out unless they receive events.
-    fn keep_alive(&self) -> Vec<u8> {
+    /// Returns what keeps the connection open, without content. `is_holding` is whether a call or a repair round keeps the
+    /// client waiting.
+    fn keep_alive(&self, _is_holding: bool) -> Vec<u8> {
         keep_alive_comment()
     }
 }
@@ -159,7 +160,7 @@ impl<T: Encoder + ?Sized> Encoder for Box<T> {
         (**self).error(error);
     }
 
-    fn keep_alive(&self) -> Vec<u8> {
-        (**self).keep_alive()
+    fn keep_alive(&self, is_holding: bool) -> Vec<u8> {
+        (**self).keep_alive(is_holding)
     }
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use http::Request;
 use plaincall_gateway::Body;
+use plaincall_gateway::translation::ClientApi;
 use plaincall_testkit::model_server::{Head, Piece, Script, Then};
 use plaincall_testkit::strict_client::{Recorded, read_answer};
 use serde_json::json;
 
 use crate::replies::memory::{Client, Played, TestGateway};
-use crate::replies::model::request;
+use crate::replies::model::{Stream, request};
 
 const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 
@@ -85,6 +86,57 @@ fn empty_deltas_keep_a_client_waiting() {
     // The call is held back for 50 seconds, and the round takes 20: one for every 15 of them.
     assert_eq!(text.matches(empty).count(), 4, "{text}");
     assert_eq!(text.matches("keep-alive").count(), 0, "{text}");
+}
+
+/// While the model thinks, and its reasoning is hidden or does not arrive, each API has its own event or a comment.
+#[test]
+fn thinking_keeps_a_client_waiting() {
+    let gateway = TestGateway::new(|_| {});
+    let stream = Stream::new().thought("reasoning_content", "Hm.").0;
+    let mut script = Script::stream(&["Yes."], "stop");
+    script.pieces[0].after = Duration::from_secs(40);
+    let begin = (0..4).map(|_| Piece {
+        after: Duration::from_secs(10),
+        bytes: stream.clone(),
+    });
+    script.pieces.splice(0..0, begin);
+    for (api, fields, events, comments) in [
+        // The first event is sent at the beginning. The reasoning is not sent.
+        (ClientApi::Messages, json!({}), 1 + 4, 0),
+        (
+            ClientApi::Messages,
+            json!({"thinking": {"type": "enabled"}}),
+            1 + 2,
+            0,
+        ),
+        (ClientApi::Responses, json!({}), 0, 2),
+        (ClientApi::Chat, json!({}), 0, 2),
+    ] {
+        let mut body = match api {
+            ClientApi::Messages => crate::messages::model::request(&fields),
+            _ => crate::apis::request(api, &fields),
+        };
+        body["stream"] = json!(true);
+        let request = Request::post(api.path()).body(Body::from(body.to_string()));
+        let played = gateway.play(
+            request.unwrap(),
+            vec![script.clone()],
+            Client::Reads(Duration::ZERO),
+        );
+        assert_eq!(played.got.end, Some(Ok(())));
+        let text = String::from_utf8(played.got.bytes).unwrap();
+        assert!(text.contains("Yes."), "{text}");
+        assert_eq!(
+            text.matches("event: ping").count(),
+            events,
+            "{api:?} {text}"
+        );
+        assert_eq!(
+            text.matches(": keep-alive").count(),
+            comments,
+            "{api:?} {text}"
+        );
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use plaincall_wire::openai::{
     error_event,
 };
 
-use crate::api::encoder::{Encoder, MAX_NAME, ResponseSink};
+use crate::api::encoder::{Encoder, MAX_NAME, ResponseSink, keep_alive_comment};
 use crate::error::GatewayError;
 
 /// Writes a reply as events. [`take`](Self::take) returns the bytes.
@@ -131,7 +131,11 @@ impl Encoder for StreamedResponse {
         error_event(&error.body, &mut self.bytes);
     }
 
-    fn keep_alive(&self) -> Vec<u8> {
+    fn keep_alive(&self, is_holding: bool) -> Vec<u8> {
+        if !is_holding {
+            return keep_alive_comment();
+        }
+        // Some clients time out unless they receive chunks.
         let mut bytes = Vec::new();
         self.writer.empty(&mut bytes);
         bytes

@@ -127,7 +127,7 @@ impl Encoder for StreamedMessage {
         error_event(&error_object(error), &mut self.bytes);
     }
 
-    fn keep_alive(&self) -> Vec<u8> {
+    fn keep_alive(&self, _is_holding: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         ping_event(&mut bytes);
         bytes

@@ -204,7 +204,6 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut timer = pin!(sleep_until(next_heartbeat));
     let comment = keep_alive_comment();
     loop {
-        // Some clients time out unless they receive chunks; a comment is not enough for them.
         let heartbeat = run.asked.keep_alive();
         let piece = {
             let mut next = pin!(run.next());
