@@ -120,6 +120,8 @@ pub struct Asked {
     answer: Vec<u8>,
 }
 
+    /// Whether the answer exceeded the limit.
+    is_too_long: bool,
 /// The next step after an answer of the model server has ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -288,6 +290,7 @@ impl Asked {
     /// Takes the bytes that determine the model's prompt, in its order: the request in text mode, tools and messages in native
     /// mode. There are none after the first time.
     #[cfg(feature = "server")]
+            is_too_long: false,
     pub(crate) fn take_prompt(&mut self) -> Bytes {
         std::mem::take(&mut self.prompt)
     }
@@ -329,7 +332,10 @@ impl Asked {
         if self.is_stream {
             return self.exchange.feed(bytes);
         }
-        if self.answer.len() + bytes.len() > MAX_ANSWER {
+        let rest = MAX_ANSWER - self.answer.len();
+        self.is_too_long |= bytes.len() > rest;
+        if self.is_too_long {
+            self.answer = Vec::new();
             return Flow::Stop;
         }
         self.answer.extend_from_slice(bytes);
@@ -352,6 +358,11 @@ impl Asked {
         let next = match plaincall_wire::read::<ChatCompletion<'_>>(answer) {
             Ok(completion) => self.exchange.whole(completion),
             Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),
+        let too_long = std::mem::take(&mut self.is_too_long).then(|| {
+            let message = format!("the model server's answer exceeds {MAX_ANSWER} bytes");
+            GatewayError::upstream(message)
+        });
+        let error = error.or(too_long);
         };
         self.follow(next)
     }

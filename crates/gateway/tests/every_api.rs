@@ -201,6 +201,25 @@ fn a_complete_answer_in_place_of_a_stream() {
     }
 }
 
+#[test]
+fn an_answer_over_the_limit() {
+    let adapter = adapter(ModelSettings::default());
+    for api in ALL {
+        let mut asked = asked(&adapter, api, &request(api, &json!({})));
+        asked.begin_answer(false);
+        let text = completion(&json!({"role": "assistant", "content": "x"}), "stop");
+        let mut piece = vec![b' '; (64 << 20) - text.len()];
+        piece.extend(&text);
+        assert_eq!(asked.feed(&piece), Flow::Continue);
+        assert_eq!(asked.feed(b"\n"), Flow::Stop);
+        let AskEnd::Refused(error) = asked.end(None) else {
+            panic!("{api:?}");
+        };
+        let message = "the model server's answer exceeds 67108864 bytes";
+        assert_eq!((error.status, error.message()), (502, message));
+    }
+}
+
 /// A random call: the name of a tool, and arguments that both syntaxes can express.
 fn call(random: &mut Random) -> (&'static str, Value) {
     const TEXTS: [&str; 6] = [
