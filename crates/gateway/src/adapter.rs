@@ -1,12 +1,14 @@
 //! The gateway as a function of bytes, without I/O.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use plaincall_call::definitions::ChangedTool;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
 
 use crate::api::encoder::Encoder;
-use crate::api::{ClientApi, ClientRequest, Notes};
+use crate::api::{ClientApi, ClientRequest, Notes, split_index};
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::exchange::Exchange;
@@ -118,10 +120,10 @@ pub struct Asked {
     is_stream: bool,
     /// The answer, if it is not.
     answer: Vec<u8>,
-}
-
     /// Whether the answer exceeded the limit.
     is_too_long: bool,
+}
+
 /// The next step after an answer of the model server has ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -171,8 +173,13 @@ impl Adapter {
         self.prepare(api, body, host).ask
     }
 
+    fn settings(&self, model: &str) -> &ModelSettings {
+        for_name(&self.models, model).unwrap_or(&self.other_models)
+    }
+
     pub(crate) fn prepare(&self, api: ClientApi, body: &[u8], host: Host<'_>) -> Prepared {
-        let read = check_values(body).and_then(|()| api.read(body));
+        let mode = |model: &str| self.settings(model).mode;
+        let read = check_values(body).and_then(|()| api.read(body, mode));
         match read {
             Ok(request) => {
                 let model = request.chat.model.as_deref().unwrap_or_default();
@@ -202,7 +209,7 @@ impl Adapter {
         let is_chat = matches!(notes, Notes::Chat(_));
         let is_stream = chat.is_streamed();
         let model = chat.model.as_deref().unwrap_or_default();
-        let settings = for_name(&self.models, model).unwrap_or(&self.other_models);
+        let settings = self.settings(model);
         let caller = Caller {
             secret: &self.secret,
             key: host.caller,
@@ -231,11 +238,17 @@ impl Adapter {
             upstream.model = Some(name.clone().into());
         }
         let is_native = settings.mode == ToolMode::Native;
-        if is_native && !is_chat {
-            native::complete(&mut upstream, &plan.offer);
-        }
-        // In native mode, the model server gets what it can use, with the schemas of the client.
-        let is_changed = |tool: &&ChangedTool| !is_native || !is_chat && tool.is_dropped;
+        let functions = if is_native && !is_chat {
+            native::complete(&mut upstream)
+        } else {
+            HashSet::new()
+        };
+        // In native mode, the model server gets what it can use, with the names and schemas of the client.
+        let is_function = |tool: &ChangedTool| {
+            let place = split_index(&tool.reason.at).0.parse();
+            place.is_ok_and(|place: usize| functions.contains(&place))
+        };
+        let is_changed = |tool: &&ChangedTool| !is_native || !is_chat && !is_function(tool);
         let changed = plan.offer.changed().iter().filter(is_changed);
         let mut changed: Vec<ChangedTool> = changed.cloned().collect();
         if is_native {
@@ -277,6 +290,7 @@ impl Adapter {
             exchange: Exchange::new(reply, self.stream_limits),
             is_stream,
             answer: Vec::new(),
+            is_too_long: false,
         })))
     }
 }
@@ -290,7 +304,6 @@ impl Asked {
     /// Takes the bytes that determine the model's prompt, in its order: the request in text mode, tools and messages in native
     /// mode. There are none after the first time.
     #[cfg(feature = "server")]
-            is_too_long: false,
     pub(crate) fn take_prompt(&mut self) -> Bytes {
         std::mem::take(&mut self.prompt)
     }
@@ -345,6 +358,11 @@ impl Asked {
     /// Ends the model server's answer, with an error if there was one.
     pub fn end(&mut self, error: Option<GatewayError>) -> AskEnd {
         let answer = std::mem::take(&mut self.answer);
+        let too_long = std::mem::take(&mut self.is_too_long).then(|| {
+            let message = format!("the model server's answer exceeds {MAX_ANSWER} bytes");
+            GatewayError::upstream(message)
+        });
+        let error = error.or(too_long);
         if self.is_stream || error.is_some() {
             let next = self.exchange.end(error);
             self.follow(next)
@@ -358,11 +376,6 @@ impl Asked {
         let next = match plaincall_wire::read::<ChatCompletion<'_>>(answer) {
             Ok(completion) => self.exchange.whole(completion),
             Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),
-        let too_long = std::mem::take(&mut self.is_too_long).then(|| {
-            let message = format!("the model server's answer exceeds {MAX_ANSWER} bytes");
-            GatewayError::upstream(message)
-        });
-        let error = error.or(too_long);
         };
         self.follow(next)
     }

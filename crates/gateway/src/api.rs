@@ -12,6 +12,7 @@ use crate::api::encoder::Encoder;
 use crate::api::messages::MessagesNotes;
 use crate::api::responses::ResponsesNotes;
 use crate::error::GatewayError;
+use crate::settings::ToolMode;
 
 /// An API that clients use. A request in any of them becomes a chat completions request to the model server, and the
 /// reply is written in its format.
@@ -69,18 +70,22 @@ impl ClientApi {
         }
     }
 
-    /// Reads the body of a request.
-    pub(crate) fn read(self, body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
+    /// Reads the body of a request. `mode` returns the mode of a model.
+    pub(crate) fn read(
+        self,
+        body: &[u8],
+        mode: impl Fn(&str) -> ToolMode,
+    ) -> Result<ClientRequest<'_>, GatewayError> {
         match self {
             Self::Chat => chat::read(body),
-            Self::Responses => responses::read(body),
+            Self::Responses => responses::read(body, mode),
             Self::Messages => messages::read(body),
         }
     }
 }
 
 /// Splits a JSON Pointer into its first segment, an index, and the rest.
-fn split_index(at: &str) -> (&str, &str) {
+pub(crate) fn split_index(at: &str) -> (&str, &str) {
     let at = at.strip_prefix('/').unwrap_or_default();
     at.split_at(at.find('/').unwrap_or(at.len()))
 }

@@ -185,16 +185,6 @@ impl OfferedTools {
         &self.changed
     }
 
-    /// Returns whether the tool at this place in the request was dropped.
-    pub(crate) fn is_dropped(&self, place: usize) -> bool {
-        let mut dropped = self.changed.iter().filter(|one| one.is_dropped);
-        let place = format!("/{place}");
-        dropped.any(|one| {
-            let below = one.reason.at.strip_prefix(&place);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        })
-    }
-
     /// Returns why a tool was dropped.
     fn why_dropped(&self, name: &str) -> Option<&SpecError> {
         let mut dropped = self.changed.iter().filter(|one| one.is_dropped);

@@ -1,5 +1,7 @@
 //! Requests to a model server that has tools itself (`spec/gateway.md` 11).
 
+use std::collections::HashSet;
+
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
 use serde_json::{Map, Value, json};
@@ -8,7 +10,7 @@ use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::settings::ModelSettings;
 use crate::tool_cache::ToolCache;
-use crate::tools::{Choice, DEFER_LOADING, OfferedTools};
+use crate::tools::{Choice, DEFER_LOADING};
 use crate::translate::client_texts::Texts;
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, joined, plain_plan};
 
@@ -49,7 +51,8 @@ pub(super) fn native<'r>(
 const FUNCTION_FIELDS: [&str; 4] = ["name", "description", "parameters", "strict"];
 
 /// Completes a request that was converted from another API: the model server gets its tools as functions, and results as text.
-pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>, offer: &OfferedTools) {
+/// Returns the places of the functions in the list. Other tools, and further ones with the same name, are dropped.
+pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>) -> HashSet<usize> {
     let mut introduced = Vec::new();
     for message in &mut request.messages {
         if message.role() == "tool" {
@@ -57,15 +60,23 @@ pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>, offer: &OfferedT
         }
     }
     let given = request.tools().unwrap_or_default();
-    let places = given.iter().enumerate();
-    let functions = places.filter(|(place, _)| !offer.is_dropped(*place));
-    let functions = functions.filter_map(|(_, json)| function(json, &introduced));
-    let functions: Vec<Value> = functions.collect();
+    let (mut places, mut names, mut functions) = (HashSet::new(), HashSet::new(), Vec::new());
+    for (place, json) in given.iter().enumerate() {
+        let Some((name, is_deferred, function)) = function(json) else {
+            continue;
+        };
+        let is_sent = !is_deferred || introduced.contains(&name);
+        if names.insert(name) {
+            places.insert(place);
+            functions.extend(is_sent.then_some(function));
+        }
+    }
     request.tools = (!functions.is_empty()).then(|| Json::new(&functions));
     if request.tools.is_none() {
         request.tool_choice = None;
         request.parallel_tool_calls = None;
     }
+    places
 }
 
 /// Converts the fields of a result that chat completions do not have. Adds the names of deferred tools in it.
@@ -90,19 +101,24 @@ fn complete_result(message: &mut Message<'_>, introduced: &mut Vec<String>) {
     }
 }
 
-/// Returns a tool as a function, unless it is deferred and no result has introduced it.
-fn function(json: &Json<'_>, introduced: &[String]) -> Option<Value> {
+/// Returns the name of a function, whether it is deferred, and the function as the model server knows it.
+fn function(json: &Json<'_>) -> Option<(String, bool, Value)> {
     let mut given: Map<String, Value> = json.read().ok()?;
+    if given.get("type").is_some_and(|kind| kind != "function") {
+        return None;
+    }
     // In the Responses API, the fields of a function are those of the tool.
     let is_deferred = given.get(DEFER_LOADING) == Some(&Value::Bool(true));
     let mut given = match given.remove("function") {
         Some(Value::Object(function)) => function,
         _ => given,
     };
-    let name = given.get("name")?.as_str()?;
-    if is_deferred && !introduced.iter().any(|known| known == name) {
-        return None;
-    }
+    let name = given
+        .get("name")?
+        .as_str()
+        .filter(|name| !name.is_empty())?;
+    let name = name.to_owned();
     given.retain(|field, _| FUNCTION_FIELDS.contains(&&**field));
-    Some(json!({"type": "function", "function": given}))
+    let function = json!({"type": "function", "function": given});
+    Some((name, is_deferred, function))
 }

@@ -33,7 +33,7 @@ fn deltas() -> Vec<Value> {
     vec![
         json!({"reasoning_content": "Hm."}),
         json!({"content": format!("I add.\n{CALL}\n")}),
-        piece(0, Some("call_1"), Some("files.read"), "{\"path\":"),
+        piece(0, Some("call_1"), Some("files__read"), "{\"path\":"),
         piece(0, None, None, "\"a\"}"),
         piece(1, Some("call_2"), Some("now"), ""),
         piece(2, Some("call_3"), Some("patch"), "{\"input\": \"x\"}"),
@@ -106,7 +106,7 @@ fn responses_requests() {
     let found = upstream(ClientApi::Responses, &responses_body());
     let names = found["tools"].as_array().unwrap().iter();
     let names: Vec<&Value> = names.map(|tool| &tool["function"]["name"]).collect();
-    assert_eq!(names, ["now", "patch", "files.read"]);
+    assert_eq!(names, ["now", "patch", "files__read"]);
     let patch = &found["tools"][1]["function"];
     assert_eq!(patch["parameters"]["required"], json!(["input"]));
     assert_eq!(patch.as_object().unwrap().len(), 4, "{patch}");
@@ -122,6 +122,72 @@ fn responses_requests() {
     let found = upstream(ClientApi::Responses, &plain);
     assert_eq!(found.get("tools"), None);
     assert_eq!(found["messages"][3]["role"], "tool");
+}
+
+/// The model server gets every name, also one that our own syntaxes cannot express. A name is sent once.
+#[test]
+fn names_of_tools() {
+    let schema = json!({"type": "object", "properties": {}});
+    let names = ["get:time", "-x", "a b", "now", "get:time", "now"];
+    let tools = names.map(|name| json!({"name": name, "input_schema": schema}));
+    let body = json!({"model": "m", "max_tokens": 9, "tools": tools,
+        "messages": [{"role": "user", "content": "Go."}],
+        "tool_choice": {"type": "tool", "name": "get:time"}});
+    let asked = asked(ClientApi::Messages, &body);
+    let found: Value = serde_json::from_slice(asked.body()).unwrap();
+    let sent = found["tools"].as_array().unwrap().iter();
+    let sent: Vec<&Value> = sent.map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(sent, ["get:time", "-x", "a b", "now"]);
+    assert_eq!(found["tool_choice"]["function"]["name"], "get:time");
+    let changed = asked.changed_tools().iter();
+    let changed: Vec<&str> = changed.map(|tool| &*tool.reason.at).collect();
+    assert_eq!(changed, ["/tools/4/name", "/tools/5"]);
+}
+
+/// A namespace is joined with two underscores, also to a name that contains them, and restored.
+#[test]
+fn namespaces() {
+    let tool = |name: &str| json!({"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}});
+    let space =
+        |name: &str, tools: Value| json!({"type": "namespace", "name": name, "tools": tools});
+    let tools = json!([
+        space("a", json!([tool("b__c"), tool("b")])),
+        space("a__b", json!([tool("c")])),
+        space("mcp__x__", json!([tool("y")])),
+        tool("a__b"),
+    ]);
+    let known = [
+        ("a__b__c", json!("a"), "b__c"),
+        ("a__b_", json!("a"), "b"),
+        ("a__b__c_", json!("a__b"), "c"),
+        ("mcp__x__y", json!("mcp__x__"), "y"),
+        ("a__b", Value::Null, "a__b"),
+    ];
+    let mut input = vec![json!({"role": "user", "content": "Go."})];
+    for (model, namespace, name) in &known {
+        let body = json!({"model": "m", "stream": true, "tools": tools, "input": input});
+        let mut asked = asked(ClientApi::Responses, &body);
+        let sent: Value = serde_json::from_slice(asked.body()).unwrap();
+        let functions = sent["tools"].as_array().unwrap().iter();
+        let functions: Vec<&Value> = functions.map(|tool| &tool["function"]["name"]).collect();
+        assert_eq!(functions, known.each_ref().map(|(model, ..)| *model));
+        let piece = piece(0, Some("call_1"), Some(model), "{}");
+        let bytes = fed(&mut asked, &stream(&[piece], "tool_calls"), 20);
+        let response = crate::responses::strict_reader::read_stream(&bytes);
+        let call = response["output"][0].clone();
+        assert_eq!(
+            (&call["namespace"], &call["name"]),
+            (namespace, &json!(name))
+        );
+        input.truncate(1);
+        input.push(call);
+        let body = json!({"model": "m", "tools": tools, "input": input});
+        let sent = upstream(ClientApi::Responses, &body);
+        assert_eq!(
+            sent["messages"][1]["tool_calls"][0]["function"]["name"],
+            *model
+        );
+    }
 }
 
 #[test]
@@ -171,7 +237,7 @@ fn messages_replies() {
     for text in [
         "I add.",
         "call_1",
-        "files.read",
+        "files__read",
         "call_2",
         "call_3",
         "tool_use",

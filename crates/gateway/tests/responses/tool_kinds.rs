@@ -93,6 +93,51 @@ fn namespaces_are_restored() {
     }
 }
 
+/// Tools whose joined names would be equal have names of their own, and each is restored.
+#[test]
+fn equal_names_with_and_without_a_namespace() {
+    let tool = |name: &str| json!({"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}});
+    let space =
+        |name: &str, tools: Value| json!({"type": "namespace", "name": name, "tools": tools});
+    let tools = json!([
+        space("a", json!([tool("b.c"), tool("d")])),
+        space("a.b", json!([tool("c")])),
+        tool("a.d"),
+        tool("d"),
+    ]);
+    let fields = json!({"tools": tools});
+    for (model, namespace, name) in [
+        ("a.b.c", json!("a"), "b.c"),
+        ("a.b.c_", json!("a.b"), "c"),
+        ("a.d", Value::Null, "a.d"),
+        ("a.d_", json!("a"), "d"),
+        ("d", Value::Null, "d"),
+    ] {
+        let text = format!("!!!GADGET_START:{model}\n!!!GADGET_END\n");
+        let response = streamed(&fields, &ModelSettings::default(), &[&text], "stop");
+        let call = &response["output"][0];
+        assert_eq!(
+            (&call["namespace"], &call["name"]),
+            (&namespace, &json!(name))
+        );
+        let output =
+            json!({"type": "function_call_output", "call_id": call["call_id"], "output": "b"});
+        let input = json!([{"role": "user", "content": "Do it."}, call, output]);
+        let messages = messages(&request(&json!({"tools": tools, "input": input})));
+        assert_eq!(messages[2].1, text);
+        let mut choice = json!({"type": "function", "name": name});
+        if !namespace.is_null() {
+            choice["namespace"] = namespace;
+        }
+        let sent = sent(&request(&json!({"tools": tools, "tool_choice": choice})));
+        let last = sent["messages"][1]["content"].as_str().unwrap();
+        assert!(
+            last.ends_with(&format!("call the tool {model}.)")),
+            "{last}"
+        );
+    }
+}
+
 #[test]
 fn tools_in_the_input_and_hosted_tools() {
     let more =

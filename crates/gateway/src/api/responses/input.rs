@@ -7,25 +7,55 @@ use plaincall_wire::openai::{self, CallArguments, ContentPart, Message, ToolCall
 use plaincall_wire::openai_responses::{Content, Input, Item, Part};
 use serde_json::json;
 
-use crate::api::responses::tools::{INPUT, ToolPlace, full_name};
+use crate::api::responses::tools::{INPUT, ToolNames, ToolPlace};
 use crate::error::GatewayError;
 
-/// The messages of a conversation, and the tools in its input.
-#[derive(Default)]
-pub(super) struct Conversation<'r> {
-    pub(super) messages: Vec<Message<'r>>,
-    /// The tools in its input, each with its place.
-    pub(super) tools: Vec<(ToolPlace, Json<'static>)>,
+/// Returns the tools in an input, each with its place.
+pub(super) fn additional_tools(
+    input: &Input<'_>,
+) -> Result<Vec<(ToolPlace, Json<'static>)>, GatewayError> {
+    let Input::Items(items) = input else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let tools = item.tools.as_ref();
+        let Some(tools) = tools.filter(|_| item.kind() == "additional_tools") else {
+            continue;
+        };
+        let tools: Vec<Json<'_>> = tools.read().map_err(|error| {
+            let at = format!("input[{index}].tools");
+            GatewayError::invalid_request(format!("{at}: {error}"), Some(&at))
+        })?;
+        let tools = tools.into_iter().enumerate();
+        all.extend(tools.map(|(number, tool)| {
+            let place = ToolPlace::new(Some(index), number);
+            (place, tool.into_owned())
+        }));
+    }
+    Ok(all)
+}
+
+/// The messages of a conversation.
+pub(super) struct Conversation<'n, 'r> {
+    names: &'n ToolNames,
+    messages: Vec<Message<'r>>,
     /// The reasoning that precedes the model's next item.
     reasoning: String,
 }
 
-impl<'r> Conversation<'r> {
+impl<'n, 'r> Conversation<'n, 'r> {
+    /// Returns the messages of a request with these tools.
     pub(super) fn read(
         instructions: Option<Cow<'r, str>>,
         input: Input<'r>,
-    ) -> Result<Self, GatewayError> {
-        let mut conversation = Self::default();
+        names: &'n ToolNames,
+    ) -> Result<Vec<Message<'r>>, GatewayError> {
+        let mut conversation = Self {
+            names,
+            messages: Vec::new(),
+            reasoning: String::new(),
+        };
         let instructions = instructions.filter(|text| !text.is_empty());
         let instructions = instructions.map(|text| Message::new("system", text.into_owned()));
         conversation.messages.extend(instructions);
@@ -41,15 +71,14 @@ impl<'r> Conversation<'r> {
                 }
             }
         }
-        Ok(conversation)
+        Ok(conversation.messages)
     }
 
     fn add(&mut self, mut item: Item<'r>, index: usize) -> Result<(), GatewayError> {
         match item.kind() {
             "message" => return self.message(item, index),
             "function_call" => {
-                let namespace = item.namespace.as_deref();
-                let name = full_name(namespace, item.name.as_deref().unwrap_or_default());
+                let name = self.name(&item);
                 let mut call = ToolCall::new(item.call_id.unwrap_or_default(), name, "");
                 if let Some(function) = &mut call.function {
                     let empty = || CallArguments::Text(Cow::Borrowed(""));
@@ -58,8 +87,7 @@ impl<'r> Conversation<'r> {
                 self.call(call);
             }
             "custom_tool_call" => {
-                let namespace = item.namespace.as_deref();
-                let name = full_name(namespace, item.name.as_deref().unwrap_or_default());
+                let name = self.name(&item);
                 let arguments = json!({INPUT: item.input.unwrap_or_default()}).to_string();
                 let call = ToolCall::new(item.call_id.unwrap_or_default(), name, arguments);
                 self.call(call);
@@ -73,27 +101,20 @@ impl<'r> Conversation<'r> {
                 self.messages.push(message);
             }
             "reasoning" => self.reasoning.push_str(&reasoning(&item)),
-            "additional_tools" => {
-                let tools = item.tools.take().unwrap_or_default();
-                let tools = tools.into_owned();
-                let tools: Vec<Json<'_>> = tools.read().map_err(|error| {
-                    let at = format!("input[{index}].tools");
-                    GatewayError::invalid_request(format!("{at}: {error}"), Some(&at))
-                })?;
-                let tools = tools
-                    .into_iter()
-                    .enumerate()
-                    .map(|(number, tool)| (ToolPlace::new(Some(index), number), tool.into_owned()));
-                self.tools.extend(tools);
-            }
             "item_reference" => {
                 let message = "items are not stored, so `item_reference` is not supported: send the item itself";
                 return Err(invalid(message, index, "type"));
             }
-            // Calls of hosted tools, and their results, which no tool of this request can continue.
+            // Tools, and calls of hosted tools and their results, which no tool of this request can continue.
             _ => {}
         }
         Ok(())
+    }
+
+    /// Returns the model's name of the tool that an item names.
+    fn name(&self, item: &Item<'_>) -> String {
+        let name = item.name.as_deref().unwrap_or_default();
+        self.names.full(item.namespace.as_deref(), name)
     }
 
     fn message(&mut self, mut item: Item<'r>, index: usize) -> Result<(), GatewayError> {

@@ -6,10 +6,11 @@ use plaincall_wire::{Json, Unknown};
 use serde_json::{Value, json};
 
 use crate::api::responses::ResponsesNotes;
-use crate::api::responses::input::Conversation;
+use crate::api::responses::input::{Conversation, additional_tools};
 use crate::api::responses::tools::{Functions, ToolPlace, choice};
 use crate::api::{ClientRequest, Notes};
 use crate::error::GatewayError;
+use crate::settings::ToolMode;
 
 /// Fields that the model server does not receive: it has no such field, or another meaning for it.
 const NOT_SENT: [&str; 9] = [
@@ -35,26 +36,31 @@ const REPEATED: [&str; 7] = [
     "user",
 ];
 
-pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
+pub(crate) fn read(
+    body: &[u8],
+    mode: impl Fn(&str) -> ToolMode,
+) -> Result<ClientRequest<'_>, GatewayError> {
     let mut request: ResponsesRequest<'_> =
         plaincall_wire::read(body).map_err(|error| GatewayError::unreadable_request(&error))?;
     check_stored(&request)?;
     let options = repeated(&request);
     let input = std::mem::take(&mut request.input);
-    let conversation = Conversation::read(request.instructions.take(), input)?;
+    let additional = additional_tools(&input)?;
     let given = request.tools();
     let given =
         given.map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?;
     let given = given.into_iter().enumerate();
     let given = given.map(|(index, tool)| (ToolPlace::new(None, index), tool));
     let mut tools: Vec<(ToolPlace, Json<'_>)> = given.collect();
-    for (place, tool) in conversation.tools {
+    for (place, tool) in additional {
         // A conversation may have the same tools several times.
         if !tools.iter().any(|(_, known)| *known == tool) {
             tools.push((place, tool));
         }
     }
-    let functions = Functions::of(&tools);
+    let mode = mode(request.model.as_deref().unwrap_or_default());
+    let functions = Functions::of(&tools, mode);
+    let messages = Conversation::read(request.instructions.take(), input, &functions.names)?;
     let tool_choice = match &request.tool_choice {
         Some(given) => choice(given, &functions.names)?,
         None => None,
@@ -62,7 +68,7 @@ pub(crate) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
     let is_streamed = request.stream == Some(true);
     let mut chat = ChatCompletionRequest {
         model: request.model.take(),
-        messages: conversation.messages,
+        messages,
         tools: functions.list(),
         tool_choice,
         parallel_tool_calls: request.parallel_tool_calls,

@@ -11,15 +11,21 @@ use plaincall_wire::openai_responses::ResponsesTool;
 use serde_json::{Value, json};
 
 use crate::error::GatewayError;
+use crate::settings::ToolMode;
 use crate::tools::BODY_KEY;
 
 /// The parameter of a custom tool.
 pub(super) const INPUT: &str = "input";
+const FUNCTION: &str = "function";
+const CUSTOM: &str = "custom";
 
-/// The names that the client uses for tools, where they differ from those that the model uses or the tool is not a
-/// function.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ToolNames(HashMap<String, ToolName>);
+/// The tools as the client knows them, by the names that the model uses.
+#[derive(Clone, Debug)]
+pub(super) struct ToolNames {
+    /// The text between a namespace and the name of a tool.
+    separator: &'static str,
+    tools: HashMap<String, ToolName>,
+}
 
 /// A tool as the client knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,39 +36,72 @@ pub(super) struct ToolName {
     pub(super) is_custom: bool,
 }
 
+impl ToolName {
+    fn is(&self, namespace: Option<&str>, name: &str) -> bool {
+        self.namespace.as_deref() == namespace && self.name == name
+    }
+}
+
 impl ToolNames {
-    /// Returns the tool for the model's name of it, unless it is a function with the same name.
-    pub(super) fn get(&self, name: &str) -> Option<&ToolName> {
-        self.0.get(name)
+    fn new(mode: ToolMode) -> Self {
+        Self {
+            // Not every model server accepts a dot in a name.
+            separator: match mode {
+                ToolMode::Text => ".",
+                ToolMode::Native => "__",
+            },
+            tools: HashMap::new(),
+        }
     }
 
-    /// Adds a tool. The first tool with a name is offered.
-    fn add(&mut self, full: &str, tool: ToolName) {
-        self.0.entry(full.to_owned()).or_insert(tool);
+    /// Returns the tool for the model's name of it.
+    pub(super) fn get(&self, name: &str) -> Option<&ToolName> {
+        self.tools.get(name)
+    }
+
+    /// Returns the model's name of a tool.
+    pub(super) fn full(&self, namespace: Option<&str>, name: &str) -> String {
+        let full = self.joined(namespace, name);
+        let is_this = |tool: &ToolName| tool.is(namespace, name);
+        if self.get(&full).is_none_or(is_this) {
+            return full;
+        }
+        let other = self.tools.iter().find(|(_, tool)| is_this(tool));
+        other.map_or(full, |(other, _)| other.clone())
+    }
+
+    fn joined(&self, namespace: Option<&str>, name: &str) -> String {
+        match namespace {
+            None | Some("") => name.to_owned(),
+            // Some clients end the namespace with a separator.
+            Some(namespace) if namespace.ends_with(['_', '.']) || name.starts_with('_') => {
+                format!("{namespace}{name}")
+            }
+            Some(namespace) => [namespace, self.separator, name].concat(),
+        }
+    }
+
+    /// Adds a tool, unless it is known. Returns the model's name of it, which no other tool has.
+    fn add(&mut self, tool: ToolName) -> String {
+        let mut full = self.joined(tool.namespace.as_deref(), &tool.name);
+        let is_other = |other: &ToolName| !other.is(tool.namespace.as_deref(), &tool.name);
+        while self.get(&full).is_some_and(is_other) {
+            full.push('_');
+        }
+        self.tools.entry(full.clone()).or_insert(tool);
+        full
     }
 
     /// Returns the model's name of a tool that the client names without its namespace.
     fn find(&self, name: &str) -> String {
-        if self.0.contains_key(name) {
+        if self.tools.contains_key(name) {
             return name.to_owned();
         }
-        let mut found = self.0.iter().filter(|(_, tool)| tool.name == name);
+        let mut found = self.tools.iter().filter(|(_, tool)| tool.name == name);
         match (found.next(), found.next()) {
             (Some((full, _)), None) => full.clone(),
             _ => name.to_owned(),
         }
-    }
-}
-
-/// Returns the model's name of a tool.
-pub(super) fn full_name(namespace: Option<&str>, name: &str) -> String {
-    match namespace {
-        None | Some("") => name.to_owned(),
-        // Some clients end the namespace with a separator.
-        Some(namespace) if namespace.ends_with(['_', '.']) || name.starts_with('_') => {
-            format!("{namespace}{name}")
-        }
-        Some(namespace) => format!("{namespace}.{name}"),
     }
 }
 
@@ -101,7 +140,6 @@ impl fmt::Display for ToolPlace {
 }
 
 /// The tools of a request as functions. Hosted tools remain as they are, so that they are reported as dropped.
-#[derive(Default)]
 pub(super) struct Functions {
     /// The JSON of each.
     written: Vec<String>,
@@ -111,10 +149,27 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    pub(super) fn of(tools: &[(ToolPlace, Json<'_>)]) -> Self {
-        let mut functions = Self::default();
-        for (place, tool) in tools {
-            functions.add(tool, *place, None);
+    pub(super) fn of(tools: &[(ToolPlace, Json<'_>)], mode: ToolMode) -> Self {
+        let mut functions = Self {
+            written: Vec::new(),
+            places: Vec::new(),
+            names: ToolNames::new(mode),
+        };
+        let read = tools.iter().map(|(_, json)| json.read().ok());
+        let read: Vec<Option<ResponsesTool<'_>>> = read.collect();
+        // These names are not changed, so no tool of a namespace gets them.
+        for tool in read.iter().flatten() {
+            let kind = tool.kind.as_deref().unwrap_or(FUNCTION);
+            if [FUNCTION, CUSTOM].contains(&kind) {
+                functions.names.add(ToolName {
+                    namespace: None,
+                    name: tool.name.clone().unwrap_or_default().into_owned(),
+                    is_custom: kind == CUSTOM,
+                });
+            }
+        }
+        for ((place, json), tool) in tools.iter().zip(read) {
+            functions.add(json, tool, *place, None);
         }
         functions
     }
@@ -130,12 +185,17 @@ impl Functions {
     }
 
     /// Adds a tool, or those of a namespace.
-    fn add(&mut self, json: &Json<'_>, place: ToolPlace, namespace: Option<&str>) {
-        let Ok(mut tool) = json.read::<ResponsesTool<'_>>() else {
+    fn add(
+        &mut self,
+        json: &Json<'_>,
+        tool: Option<ResponsesTool<'_>>,
+        place: ToolPlace,
+        namespace: Option<&str>,
+    ) {
+        let Some(mut tool) = tool else {
             return self.push(json.text().to_owned(), place);
         };
         let name = tool.name.take().unwrap_or_default();
-        let full = full_name(namespace, &name);
         let known = |is_custom| ToolName {
             namespace: namespace.map(str::to_owned),
             name: name.clone().into_owned(),
@@ -144,18 +204,18 @@ impl Functions {
         match (tool.kind.as_deref(), namespace) {
             (Some("namespace"), None) => {
                 let tools = tool.tools.take().unwrap_or_default();
-                for (inner, tool) in tools.iter().enumerate() {
+                for (inner, json) in tools.iter().enumerate() {
                     let inner = Some(inner);
-                    self.add(tool, ToolPlace { inner, ..place }, Some(&name));
+                    let place = ToolPlace { inner, ..place };
+                    self.add(json, json.read().ok(), place, Some(&name));
                 }
             }
-            (Some("custom"), _) => {
-                self.names.add(&full, known(true));
+            (Some(CUSTOM), _) => {
+                let full = self.names.add(known(true));
                 self.push(custom(&full, &tool), place);
             }
-            (Some("function"), Some(_)) => {
-                self.names.add(&full, known(false));
-                tool.name = Some(full.into());
+            (Some(FUNCTION), Some(_)) => {
+                tool.name = Some(self.names.add(known(false)).into());
                 self.push(plaincall_wire::write(&tool), place);
             }
             _ => self.push(json.text().to_owned(), place),
@@ -216,7 +276,7 @@ pub(super) fn choice(
     let name = |value: &Value| {
         let name = text(value, "name").unwrap_or_default();
         match text(value, "namespace") {
-            Some(namespace) => full_name(Some(&namespace), &name),
+            Some(namespace) => names.full(Some(&namespace), &name),
             None => names.find(&name),
         }
     };
@@ -224,7 +284,7 @@ pub(super) fn choice(
     match (&value, text(&value, "type").as_deref()) {
         (Value::Null, _) => return Ok(None),
         (Value::String(word), _) => return Ok(Some(ToolChoice::Word(word.clone().into()))),
-        (_, Some("function" | "custom")) => {
+        (_, Some(FUNCTION | CUSTOM)) => {
             object.kind = Some("function".into());
             object.function = Some(NamedTool {
                 name: Some(name(&value).into()),
