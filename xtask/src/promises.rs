@@ -192,7 +192,7 @@ const PROMISES: &[Promise] = &[
                    100,000 random servers and clients in memory get one end on time and no incomplete call, and \
                    leave nothing behind",
         environment: &[("GATEWAY_CASES", "100000")],
-        command: "cargo test --release --quiet --package plaincall-gateway --test tests replies:: every_api::",
+        command: "cargo test --release --quiet --package plaincall-gateway --test tests -- replies:: every_api::",
         figure: &["test result"],
     },
     Promise {
