@@ -8,6 +8,8 @@ use plaincall_probe::{Arm, ArmReport, Report, Verdict};
 use crate::commands::probe::subject::Subject;
 use crate::commands::probe::table::percent;
 
+/// The keys that must not remain when the syntax changes.
+const OF_ONE_SYNTAX: [&str; 4] = ["start_prefix", "end_prefix", "arg_prefix", "self_closing"];
 /// The most failures that are listed.
 const FAILURES: usize = 12;
 
@@ -136,7 +138,7 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
         self_closing: subject
             .entry
             .self_closing
-            .map(|is_on| is_on && arm.is_emoji()),
+            .filter(|is_on| *is_on && arm.is_emoji()),
         keyed: arm.is_keyed().then_some(true),
         unclosed: report
             .forgets_end_markers()
@@ -151,8 +153,8 @@ fn configuration(dialect: Model, subject: &Subject) -> String {
     if subject.is_reference() {
         return keys;
     }
-    if let Some(name) = &subject.table {
-        return format!("[models.{}]   # add to this table\n{keys}", bare(name));
+    if let Some((name, configured)) = &subject.table {
+        return changes(&dialect, name, configured);
     }
     let entry = Model {
         kind: subject.entry.kind.filter(|kind| *kind != Api::OpenAi),
@@ -177,9 +179,34 @@ fn configuration(dialect: Model, subject: &Subject) -> String {
     format!("[models.{name}]\n{url}model = {id}\n{entry}")
 }
 
+/// Returns the changes of a table that give it this dialect. It names the lines to replace, because a key must not appear twice.
+fn changes(dialect: &Model, name: &str, configured: &Model) -> String {
+    let table = format!("[models.{}]", bare(name));
+    let lines = |model: &Model| toml::Table::try_from(model).unwrap_or_default();
+    let (mut wanted, configured) = (lines(dialect), lines(configured));
+    let mut replaced = configured.clone();
+    replaced.retain(|key, value| match wanted.get(key) {
+        Some(wanted) => wanted != value,
+        None => OF_ONE_SYNTAX.contains(&key) && *value != toml::Value::Boolean(false),
+    });
+    wanted.retain(|key, value| configured.get(key) != Some(value));
+    match (replaced.is_empty(), wanted.is_empty()) {
+        (true, true) => format!("{table} already has these settings.\n"),
+        (true, false) => format!("{table}   # add to this table\n{wanted}"),
+        (false, true) => format!("Remove these lines from {table}:\n\n{replaced}"),
+        (false, false) => {
+            format!("In {table}, replace these lines:\n\n{replaced}\nwith these:\n\n{wanted}")
+        }
+    }
+}
+
+/// Returns whether a key of TOML can contain this letter without quotes.
+fn is_bare(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
+}
+
 /// Returns a name for the table of a model: its id without the characters that would need quotes or are reserved.
 fn table_name(id: &str) -> String {
-    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let parts = id.split(|letter| !is_bare(letter));
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     let name = parts.join("-");
@@ -195,8 +222,7 @@ fn table_name(id: &str) -> String {
 
 /// A key of TOML.
 fn bare(name: &str) -> String {
-    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !name.is_empty() && name.bytes().all(is_bare) {
+    if !name.is_empty() && name.chars().all(is_bare) {
         name.to_owned()
     } else {
         toml::Value::from(name).to_string()
@@ -210,8 +236,66 @@ mod tests {
     use plaincall_config::settings::{Model, Settings, Syntax, read_settings};
     use plaincall_probe::Reference;
 
-    use super::configuration;
+    use super::{changes, configuration};
     use crate::commands::probe::subject::Subject;
+
+    #[test]
+    fn a_configured_table_gets_no_key_twice() {
+        let emoji = "syntax = \"emoji\"\nself_closing = true\n";
+        let angle =
+            "syntax = \"block\"\nstart_prefix = \"<<\"\nend_prefix = \">>\"\narg_prefix = \"@:\"\n";
+        let block = "syntax = \"block\"\n";
+        let keyed = "syntax = \"block\"\nkeyed = true\nunclosed = \"run\"\n";
+        for (configured, dialect) in [
+            ("", block),
+            ("", angle),
+            (block, block),
+            (block, emoji),
+            (block, keyed),
+            (emoji, angle),
+            (angle, emoji),
+            (angle, block),
+            (keyed, angle),
+            ("unclosed = \"run\"\n", "unclosed = \"reject\"\n"),
+        ] {
+            let configured = format!("url = \"http://localhost/v1\"\n{configured}");
+            let [wanted, table]: [Model; 2] =
+                [dialect, &configured].map(|text| toml::from_str(text).unwrap());
+            let printed = changes(&wanted, "a b", &table);
+            // As a user does it.
+            let parts: Vec<&str> = printed.split("\n\n").collect();
+            let (removed, added) = match parts.as_slice() {
+                ["[models.\"a b\"] already has these settings.\n"] => ("", ""),
+                [
+                    "In [models.\"a b\"], replace these lines:",
+                    removed,
+                    "with these:",
+                    added,
+                ] => (*removed, *added),
+                ["Remove these lines from [models.\"a b\"]:", removed] => (*removed, ""),
+                [added] => {
+                    let (header, keys) = added.split_once('\n').unwrap();
+                    assert_eq!(header, "[models.\"a b\"]   # add to this table");
+                    ("", keys)
+                }
+                _ => panic!("{printed}"),
+            };
+            let mut lines: Vec<&str> = configured.lines().collect();
+            for line in removed.lines() {
+                let place = lines.iter().position(|it| *it == line);
+                lines.remove(place.unwrap_or_else(|| panic!("{line}: {printed}")));
+            }
+            lines.extend(added.lines());
+            let text = format!("[models.\"a b\"]\n{}\n", lines.join("\n"));
+            let read = read_settings("changed.toml", &text, None);
+            assert!(read.is_ok(), "{printed}{text}");
+            let settings: Settings = toml::from_str(&text).unwrap();
+            let model = &settings.models["a b"];
+            assert_eq!(model.dialect(), wanted.dialect(), "{printed}");
+            assert!(wanted.keyed.is_none() || model.keyed == wanted.keyed);
+            assert!(wanted.unclosed.is_none() || model.unclosed == wanted.unclosed);
+        }
+    }
 
     #[test]
     fn each_printed_table_is_a_valid_configuration() {

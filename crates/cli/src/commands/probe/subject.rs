@@ -33,8 +33,8 @@ pub(super) struct Subject {
     pub(super) model: Arc<dyn Client>,
     /// Its name on the server.
     pub(super) id: String,
-    /// The name of its table, if it has one.
-    pub(super) table: Option<String>,
+    /// The name and the contents of its table, if it has one.
+    pub(super) table: Option<(String, Model)>,
     pub(super) entry: Model,
     pub(super) api: &'static str,
 }
@@ -66,12 +66,11 @@ impl Subject {
                 return Err(Failure::Usage(message.to_owned()));
             }
             let mut chosen = configuration.chosen(given.address)?;
+            let table = configuration.settings.models.get(&chosen.name).cloned();
+            let table = table.map(|table| (chosen.name.clone(), table));
             if let Some(model) = given.model {
                 chosen.entry.model = Some(model.to_owned());
             }
-            let names = configuration.model_names();
-            let table = names.into_iter().find(|name| *name == chosen.name);
-            let table = table.map(str::to_owned);
             (chosen, table)
         };
         chosen.entry.self_closing = given.self_closing.or(chosen.entry.self_closing);

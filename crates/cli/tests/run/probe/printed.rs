@@ -89,6 +89,25 @@ fn the_printed_configuration_works() {
     let (header, keys) = table_and_keys.split_once('\n').unwrap();
     assert_eq!(header, "[models.mine]   # add to this table");
     assert_eq!(ask(&scene, &(table + keys), "mine", &[]), ANSWER);
+    // So that no key appears twice, the lines to replace are named. What is there already is not printed.
+    for (key, expected) in [
+        (
+            "syntax = \"emoji\"\n",
+            "In [models.set], replace these lines:\n\nsyntax = \"emoji\"\n\nwith these:\n\nsyntax = \"block\"\n",
+        ),
+        (
+            "syntax = \"block\"\n",
+            "[models.set] already has these settings.\n",
+        ),
+    ] {
+        let set = serving(scripts());
+        let table = format!("[models.set]\nurl = '{}'\n{key}", set.server.url());
+        fs::write(scene.path("set.toml"), table).unwrap();
+        assert_eq!(
+            printed(&scene, &["set", "--config", "set.toml"], &[]),
+            expected
+        );
+    }
     // A scripted model has no server: its keys are for the table of another model.
     let other = serving(vec![answer(ANSWER)]);
     let table = format!("[models.other]\nurl = '{}'\n", other.server.url());
