@@ -4,6 +4,7 @@
     reason = "a task is a program: it may ask where cargo is"
 )]
 
+mod browser;
 mod cargo_tool;
 mod clients;
 mod coding_agents;
@@ -51,8 +52,8 @@ cargo xtask TASK
 
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
-  test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, clients,
-                coding agents, mcp, soak, deployment and fuzz
+  test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
+                clients, coding agents, mcp, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
@@ -82,6 +83,8 @@ cargo xtask TASK
                 checksums: [PROFILE]; installs maturin and zig (needs Python and a network)
   installed     build it, install each file in a clean environment, and run the first example: [PROFILE] (default: release,
                 which is faster; needs Python and a network)
+  browser       open the pages of `show` and `probe` in Chromium with the screen of a phone, and check that they can be read
+                (needs Node and Chromium, which it installs on Debian)
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         ["dist", profile] => dist::run(profile),
         ["installed"] => installed::test(QUICK),
         ["installed", profile] => installed::test(profile),
+        ["browser"] => browser::check(&root()),
         ["docs"] => docs(),
         ["pictures"] => pictures::record(&root()),
         ["site"] => site::build(&root()),
@@ -195,7 +199,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 15] = [
+    let groups: [(&str, Group); 16] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -205,6 +209,7 @@ fn test_all() -> Result<(), String> {
         ("other targets", other_targets::check),
         ("deny", || deny::check(&root())),
         ("installed", || installed::test(QUICK)),
+        ("browser", || browser::check(&root())),
         ("clients", || clients::test(&root())),
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),

@@ -3,13 +3,10 @@
 //! A test draws the live view from a terminal's screen and writes the page of the run. Chromium takes a screenshot of the
 //! page. Without `PICTURES=record`, the same tests check that the pictures show what the program does today.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, step, target};
-
-/// The names under which Chromium is installed.
-const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+use crate::{browser, cargo, step, target};
 
 /// Records all pictures.
 ///
@@ -20,7 +17,8 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     let mut tests = cargo(&tests);
     tests.args(["pictures::", "--", "--test-threads", "1"]);
     step("pictures", tests.env("PICTURES", "record"))?;
-    let browser = browser()?;
+    let browser =
+        browser::find().ok_or("the picture of the page needs Chromium: install `chromium`")?;
     let page = root.join("target/pictures/run.html");
     let page = page
         .canonicalize()
@@ -37,16 +35,4 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
         .arg(format!("--screenshot={}", picture.display()))
         .arg(format!("file://{}#timeline/call-6", page.display()));
     step("screenshot", &mut screenshot)
-}
-
-/// Returns the path of Chromium.
-fn browser() -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path);
-    folders
-        .find_map(|folder| {
-            let mut candidates = BROWSERS.iter().map(|name| folder.join(name));
-            candidates.find(|candidate| candidate.is_file())
-        })
-        .ok_or_else(|| "the picture of the page needs Chromium: install `chromium`".to_owned())
 }

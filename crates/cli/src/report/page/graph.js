@@ -311,7 +311,7 @@ function drawCall(context, call, related) {
       context.fillText(fitted(context, tag(call) || call.name, WIDTH - 32), x + 28, y + 14);
       context.fillStyle = colors.faint;
       context.font = "11px system-ui, sans-serif";
-      context.fillText(fitted(context, `${call.name} · ${took(call)}`, WIDTH - 32), x + 28, y + 28);
+      context.fillText(fitted(context, `${took(call)} · ${call.name}`, WIDTH - 32), x + 28, y + 28);
     }
   }
   if (isChosen) {

@@ -12,12 +12,13 @@ function pieces(call) {
   const complete = call.complete_ms ?? end(call);
   const found = [["writing", call.appeared_ms, complete]];
   let free = complete;
+  const path = call.is_critical ? " critical" : "";
   for (const [place, attempt] of call.attempts.entries()) {
-    found.push(["waiting", free, attempt.started_ms]);
+    found.push([`waiting${place > 0 ? path : ""}`, free, attempt.started_ms]);
     const isLast = attempt === call.attempts.at(-1);
     const ended = attempt.ended_ms ?? call.attempts[place + 1]?.started_ms ?? end(call);
     const how = attempt.error !== null ? "error" : isLast ? kindOfCall : "interrupted";
-    found.push([`running ${how}${isLast && call.is_critical ? " critical" : ""}`, attempt.started_ms, ended]);
+    found.push([`running ${how}${path}`, attempt.started_ms, ended]);
     free = ended;
   }
   if (call.status === null && call.attempts.at(-1)?.error) found.push(["waiting", free, end(call)]);
@@ -62,22 +63,25 @@ function row(place) {
   return element;
 }
 
-// The line from the end of a call on the critical path to the next call, across the rows between them.
+// The lines from a call on the critical path to the next one: the wait between them, in the row of the first, and the way across the
+// rows to the start of the next.
 const steps = calls.filter((call) => call.critical_cause !== null);
 const rowOf = new Map();
 function handOver(call, from, to) {
   const rows = [rowOf.get(call.critical_cause), rowOf.get(call.number)];
   const at = firstStart(call);
-  if (rows.includes(undefined) || at === undefined || at < span.from || at > span.to) return null;
   const [first, last] = [Math.min(...rows), Math.max(...rows)];
-  if (last < from || first > to) return null;
-  const line = make("i", "hand-over");
-  line.style.left = `${share(at)}%`;
+  if (rows.includes(undefined) || at === undefined || last < from || first > to) return [];
   // The middle of a bar.
-  const middle = isNarrow.matches ? 32 : 12;
-  line.style.top = `${first * rowHeight() + middle}px`;
-  line.style.height = `${(last - first) * rowHeight()}px`;
-  return line;
+  const middle = (place) => `${place * rowHeight() + (isNarrow.matches ? 32 : 12)}px`;
+  const wait = bar("hand-over", Math.min(end(calls[call.critical_cause]), at), at);
+  if (wait) wait.style.top = middle(rows[0]);
+  const line = bar("hand-over across", at, at);
+  if (line) {
+    line.style.top = middle(first);
+    line.style.height = `${(last - first) * rowHeight()}px`;
+  }
+  return [wait, line].filter(Boolean);
 }
 
 function drawRows() {
@@ -86,10 +90,10 @@ function drawRows() {
   const to = Math.min(Math.ceil((rows.scrollTop + rows.clientHeight) / rowHeight()) + 4, state.shown.length);
   const elements = [];
   for (let place = from; place < to; place += 1) elements.push(row(place));
-  const track = make("div", "track", null, ...steps.map((call) => handOver(call, from, to)).filter(Boolean));
+  const track = make("div", "track", null, ...steps.flatMap((call) => handOver(call, from, to)));
   const lines = make("div", "hand-overs", null, track);
   byId("space").style.height = `${state.shown.length * rowHeight()}px`;
-  byId("space").replaceChildren(...elements, lines);
+  byId("space").replaceChildren(lines, ...elements);
   const isThere = state.chosen !== null && byId(`row-${state.chosen}`);
   if (isThere) rows.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else rows.removeAttribute("aria-activedescendant");

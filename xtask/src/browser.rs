@@ -1,0 +1,119 @@
+//! The pages of `plaincall show` and `plaincall probe` in a real browser with the screen of a phone.
+//!
+//! `crates/cli/browser/phone.mjs` opens them and looks for text that is too small, too wide or hidden, and for gaps in the critical
+//! path. The logs are those of the tests of `show`, with subagents and long lines, and that of the first example.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::dist::{at, new_folder, output};
+use crate::repository_lints::{files, read};
+use crate::{command, step, target};
+
+/// The names under which Chromium is installed.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// The logs of the tests, as events.
+const RECORDS: &str = "crates/cli/tests/show/records";
+
+/// Opens the pages and checks them.
+///
+/// # Errors
+/// Returns an error if a page cannot be made or read.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let Some(chromium) = installed() else {
+        println!("== browser: SKIPPED, Chromium is not installed, and `apt-get` cannot install it");
+        return Ok(());
+    };
+    let folder = new_folder(&std::path::absolute(target().join("browser")).map_err(at(root))?)?;
+    let plaincall = std::path::absolute(command("release")?.join("plaincall")).map_err(at(root))?;
+    let pages = pages(root, &plaincall, &folder)?;
+    let mut phone = Command::new("node");
+    phone.arg(root.join("crates/cli/browser/phone.mjs"));
+    step(
+        "pages on a phone",
+        phone.arg(chromium).arg(&folder).args(pages),
+    )
+}
+
+/// Makes the pages in a folder, and returns their paths.
+fn pages(root: &Path, plaincall: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let run = |arguments: &[&str]| {
+        let mut plaincall = Command::new(plaincall);
+        output(plaincall.args(arguments).current_dir(folder))
+    };
+    let mut copy = Command::new("cp");
+    copy.arg("--recursive").arg(root.join("examples/harbour"));
+    output(copy.arg(folder))?;
+    let example = "run harbour/reply.txt --tools harbour/tools.toml --log harbour.log";
+    run(&example.split(' ').collect::<Vec<_>>())?;
+    let mut names = vec!["harbour".to_owned()];
+    for record in files(&root.join(RECORDS), "jsonl") {
+        let name = record.file_stem().unwrap_or_default().to_string_lossy();
+        let path = folder.join(format!("{name}.log"));
+        fs::write(&path, log(&read(&record)?)).map_err(at(&path))?;
+        names.push(name.into_owned());
+    }
+    let mut pages = vec![folder.join("probe.html")];
+    run(&[
+        "probe",
+        "reference:block",
+        "--quick",
+        "--html",
+        "probe.html",
+    ])?;
+    for name in names {
+        let page = format!("{name}.html");
+        run(&["show", &format!("{name}.log"), "--html", &page])?;
+        pages.push(folder.join(page));
+    }
+    Ok(pages)
+}
+
+/// Returns the log with these events, one a line.
+fn log(events: &str) -> String {
+    let lines = events.lines().enumerate().map(|(number, event)| {
+        let fields = event.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+        let line = format!("{{\"n\":{number},{}", fields.unwrap_or(event));
+        format!("{line},\"crc\":\"{:08x}\"}}\n", checksum(line.as_bytes()))
+    });
+    lines.collect()
+}
+
+/// Returns the CRC-32 of a line.
+fn checksum(bytes: &[u8]) -> u32 {
+    let step = |sum: u32| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg());
+    !bytes.iter().fold(!0, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| step(sum))
+    })
+}
+
+/// Returns the path of Chromium. If there is none, it tries to install the package of Debian.
+fn installed() -> Option<PathBuf> {
+    find().or_else(|| {
+        let install = |arguments: &[&str]| {
+            let mut install = Command::new("apt-get");
+            install.args(["--quiet", "--yes"]).args(arguments);
+            step("installation of Chromium", install.stdout(Stdio::null()))
+        };
+        let packages = [
+            "install",
+            "--no-install-recommends",
+            "chromium",
+            "fonts-dejavu-core",
+        ];
+        install(&packages)
+            .or_else(|_| install(&["update"]).and_then(|()| install(&packages)))
+            .ok()?;
+        find()
+    })
+}
+
+/// Returns the path of Chromium.
+pub(crate) fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).find_map(|folder| {
+        let mut candidates = BROWSERS.iter().map(|name| folder.join(name));
+        candidates.find(|candidate| candidate.is_file())
+    })
+}
