@@ -37,7 +37,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::options::Color;
 use crate::output::{Output, set_quiet, write_stderr};
 use crate::sanitize::{is_invisible, sanitize};
-use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status};
+use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status, wrapped};
 
 /// The tasks of the command, with examples.
 const EXAMPLES: &str = "\
@@ -142,6 +142,7 @@ pub fn main() -> ExitCode {
     exit_status(run_command(cli)).unwrap_or_else(|message| {
         let mut command_line = command();
         let name = matches.subcommand_name().unwrap_or_default();
+        let message = wrapped(&message);
         // Formatted like other usage errors.
         wrong_usage(&match command_line.find_subcommand_mut(name) {
             Some(command) => command.error(ErrorKind::ValueValidation, message),

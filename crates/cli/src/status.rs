@@ -43,8 +43,24 @@ pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
 
 pub(crate) fn print_error(message: &(impl fmt::Display + ?Sized)) {
     let error = anstyle::AnsiColor::Red.on_default().bold();
-    let message = sanitize(&message.to_string());
+    let message = wrapped(&message.to_string());
     write_stderr(format_args!("{error}error:{error:#} {message}\n"));
+}
+
+/// Returns the message of an error without invisible characters. On a terminal, it is wrapped between words; source excerpts keep
+/// their lines.
+pub(crate) fn wrapped(message: &str) -> String {
+    let message = sanitize(message);
+    match columns() {
+        Some(width) if !message.contains('\n') => human::wrap(&message, "error: ".len(), width),
+        _ => message,
+    }
+}
+
+/// Returns the width of the terminal on standard error. The last column stays free, because terminals treat it differently.
+pub(crate) fn columns() -> Option<usize> {
+    let is_terminal = io::stderr().is_terminal();
+    is_terminal.then(|| Size::of_standard_error().columns.saturating_sub(1))
 }
 
 /// Reports the files that were removed with the scratch directory. `advice` explains how to keep them.
@@ -78,9 +94,7 @@ pub(crate) fn print_note(message: &(impl fmt::Display + ?Sized)) {
     }
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
     let mut message = sanitize(&message.to_string());
-    if io::stderr().is_terminal() {
-        // The last column stays free, because terminals treat it differently.
-        let width = Size::of_standard_error().columns.saturating_sub(1);
+    if let Some(width) = columns() {
         message = human::wrap(&message, "note: ".len(), width);
     }
     write_stderr(format_args!("{note}note:{note:#} {message}\n"));

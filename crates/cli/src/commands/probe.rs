@@ -10,6 +10,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anstyle::Style;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use plaincall::call::names::nearest_name;
@@ -24,8 +25,9 @@ use crate::options::{Color, FileOptions};
 use crate::output::{Output, is_quiet, write_stderr};
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
-use crate::status::{Failure, Outcome, Status, print_error, print_note};
+use crate::status::{Failure, Outcome, Status, columns, print_error, print_note};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
+use crate::terminal::line::Line;
 
 /// The time of `--quick`: under two minutes with start and end.
 const QUICK: Duration = Duration::from_secs(100);
@@ -257,7 +259,7 @@ async fn follow(
     }
 }
 
-/// Formats the line of an attempt. A quick comparison runs as many tasks as fit into its time, so their number is unknown.
+/// Formats the line of an attempt, on a terminal in one row. A quick comparison runs as many tasks as fit into its time, so their number is unknown.
 fn progress(probing: &Probing, attempt: &Attempt, is_quick: bool) -> String {
     let outcome = match &attempt.why {
         None if attempt.repaired() > 0 => "correct, repaired".to_owned(),
@@ -276,7 +278,14 @@ fn progress(probing: &Probing, attempt: &Attempt, is_quick: bool) -> String {
         format!("/{}", probing.total())
     };
     let (finished, arm, task) = (probing.finished(), &attempt.arm, &attempt.task);
-    format!("{finished}{total} {arm} {task}: {outcome}{left}")
+    let mut line = format!("{finished}{total} {arm} {task}: {outcome}");
+    if let Some(width) = columns() {
+        let room = width.saturating_sub(left.len());
+        let row = Line::of(Style::new(), &line).truncate(room, "…");
+        line.clear();
+        row.write(&mut line, false);
+    }
+    line + &left
 }
 
 /// A comparison that has ended.

@@ -183,3 +183,22 @@ fn wrong_usage_shows_colours() {
     assert_eq!(status, Some(2));
     assert!(text.contains("\u{1b}[1m\u{1b}[31merror:"), "{text:?}");
 }
+
+#[test]
+fn errors_wrap_between_words() {
+    let task = "a-task-".repeat(6);
+    for (arguments, expected) in [
+        (
+            ["probe", "some-model"],
+            "error: unknown model `some-model`; use the name of a `[models.NAME]` table,\n       `ollama:ID`, ",
+        ),
+        (
+            ["probe", &format!("--tasks={task}")],
+            &format!("error: unknown task `{task}`; `--tasks\n       list` lists them\n\nUsage: "),
+        ),
+    ] {
+        let (text, status) = shown(plaincall().args(arguments).env("NO_COLOR", "1"), TEXT);
+        assert_eq!(status, Some(2));
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
