@@ -55,7 +55,7 @@ pub(crate) fn open_line(
     call_line((style, mark), ("", call), &state, Some(width), glyphs)
 }
 
-/// Returns the line of a call that has ended and, if it failed, a line with the error.
+/// Returns the line of a call that has ended and, if it failed, the error below it.
 pub(crate) fn ended_lines(
     call: &Call,
     result: &CallResult,
@@ -79,8 +79,7 @@ pub(crate) fn ended_lines(
             Status::Error | Status::Rejected => PLAIN,
             _ => DIM,
         };
-        let mut line = Line::of(PLAIN, "  ");
-        line.push(style, first);
+        let mut line = Line::of(style, first);
         if first.ends_with(':') {
             line.push(PLAIN, " ");
             line.push(PLAIN, rows.next().unwrap_or_default().trim());
@@ -88,7 +87,12 @@ pub(crate) fn ended_lines(
         if rows.next().is_some() {
             line.push(PLAIN, glyphs.ellipsis);
         }
-        lines.push(line.truncate(width.unwrap_or(MAX_WIDTH), glyphs.ellipsis));
+        let line = line.truncate(MAX_WIDTH - 2, glyphs.ellipsis);
+        for row in line.wrap(width.map_or(MAX_WIDTH, |width| width.saturating_sub(2))) {
+            let mut below = Line::of(PLAIN, "  ");
+            below.append(&row);
+            lines.push(below);
+        }
     }
     lines
 }

@@ -56,6 +56,24 @@ fn an_answer_is_seen_while_it_comes() {
 }
 
 #[test]
+fn an_error_wraps_below_its_call() {
+    let scene = scene(&[&call("read", &[("nme", "one")]), "Done."]);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            columns: 60,
+            command: "ask",
+            arguments: &[&["What?"], &TOOLS[..]].concat(),
+            ..Options::default()
+        },
+    );
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    let rows = "  invalid arguments: unknown parameter `nme`; did you mean\n  `name`? read takes `name`; missing required parameter `name`\n";
+    assert!(shown.contains(rows), "{shown}");
+}
+
+#[test]
 fn without_colours_there_are_lines() {
     let scene = scene(&[&two_notes(), "Done."]);
     let terminal = Terminal::start(
