@@ -106,6 +106,7 @@ pub(crate) fn replay(
         run_state,
         reader,
         replayed: Replayed::default(),
+        resumed: None,
     };
     replay.run_state.is_observed = true;
     for (event, line) in history.iter().zip(1..) {
@@ -131,20 +132,20 @@ struct Replay<'r> {
     run_state: &'r mut RunState,
     reader: &'r mut ReplyReader<Arc<Toolbox>>,
     replayed: Replayed,
+    /// After the run was resumed, until its interrupted calls are set aside: the calls that had not started, and the time.
+    resumed: Option<(HashSet<u32>, Duration)>,
 }
 
 impl Replay<'_> {
     fn replay(&mut self, event: &RunEvent) -> Result<(), String> {
         self.replayed.at = self.replayed.at.max(event.at());
+        self.set_aside_before(event);
         self.check_order(event)?;
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
-                let unstarted = self.replayed.unstarted();
-                self.run_state.set_aside(&unstarted, resumed.at);
-                self.replayed
-                    .pending
-                    .extend(std::mem::take(&mut self.run_state.events));
+                // If an earlier resume did not get this far, this one begins again.
+                self.resumed = Some((self.replayed.unstarted(), resumed.at));
                 return Ok(());
             }
             RunEvent::DamagedEnd(_) => {
@@ -232,6 +233,22 @@ impl Replay<'_> {
             | RunEvent::TurnEnd(_) => {}
         }
         self.expect(event)
+    }
+
+    /// Sets interrupted calls aside, as soon as an event shows that the resumed run did. A resumed run first cancels calls, which
+    /// must not start in the slots that become free.
+    fn set_aside_before(&mut self, event: &RunEvent) {
+        let is_earlier = |(..): &mut (HashSet<u32>, Duration)| {
+            let mut pending = self.replayed.pending.iter();
+            !matches!(event, RunEvent::Cancel(_) | RunEvent::Resumed(_))
+                && !pending.any(|pending| matches(pending, event))
+        };
+        if let Some((unstarted, at)) = self.resumed.take_if(is_earlier) {
+            self.run_state.set_aside(&unstarted, at);
+            self.replayed
+                .pending
+                .extend(std::mem::take(&mut self.run_state.events));
+        }
     }
 
     /// Checks that an input about a call comes after all events of the call that precede it: for example, a call is denied only

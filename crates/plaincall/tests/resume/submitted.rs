@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plaincall::{
-    Effect, Log, Recovery, Run, RunEvent, Status, Stop, Submitted, Tool, Toolbox, log::read_log,
-    policy::Retry,
+    AllowAll, Effect, Log, Policy, Recovery, Run, RunEvent, Status, Stop, Submitted, Tool, Toolbox,
+    log::read_log, policy::Retry,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -274,5 +276,63 @@ async fn a_retried_parent_cancels_its_children() {
         }
         run.close().await.unwrap();
         Log::resume(&path).unwrap();
+    }
+}
+
+/// When a run is resumed, calls of interrupted parents are cancelled before others get the slots of interrupted calls. The log of
+/// the resumed run can be resumed too.
+#[tokio::test(start_paused = true)]
+async fn interrupted_children_do_not_start_in_free_slots() {
+    let directory = folder();
+    let path = directory.path().join("log");
+    let starts = Arc::new(AtomicUsize::new(0));
+    let build = |log| {
+        let parent = Tool::new("parent", |(): (), _| async {
+            sleep(Duration::from_millis(100)).await;
+            Ok("done".to_owned())
+        });
+        let starts = Arc::clone(&starts);
+        let child = Tool::new("child", move |(): (), _| {
+            starts.fetch_add(1, Ordering::Relaxed);
+            async {
+                sleep(Duration::from_millis(10)).await;
+                Ok("done".to_owned())
+            }
+        });
+        let tools = Toolbox::new([parent.delegates(), child]).unwrap();
+        let policy = Policy::default().concurrent(1);
+        let run = Run::builder(tools).policy(policy).gate(AllowAll);
+        run.log(log).build().unwrap()
+    };
+    let mut run = build(Log::create(&path).unwrap());
+    let mut turn = run.turn();
+    let parent = turn.submit("parent", json!({}));
+    // Its calls can be submitted once it runs.
+    sleep(Duration::from_millis(2)).await;
+    let children = [(); 3].map(|()| turn.submit_from(parent.call(), "child", json!({})));
+    for child in children {
+        let child = child.await;
+        assert_eq!(child.status, Status::Ok, "{:?}", child.error);
+    }
+    assert_eq!(parent.await.status, Status::Ok);
+    turn.finish(Stop::Natural).await;
+    run.close().await.unwrap();
+    assert_eq!(starts.load(Ordering::Relaxed), 3);
+    let whole = fs::read(&path).unwrap();
+    for cut in edges(&whole) {
+        fs::write(&path, &whole[..cut]).unwrap();
+        starts.store(0, Ordering::Relaxed);
+        let mut run = build(Log::resume(&path).unwrap());
+        if run.unfinished().is_some() {
+            run.resume_turn().finish(Stop::Natural).await;
+        }
+        run.close().await.unwrap();
+        assert_eq!(starts.load(Ordering::Relaxed), 0, "cut at {cut}");
+        let again = fs::read(&path).unwrap();
+        for cut in edges(&again).into_iter().filter(|place| *place > cut) {
+            fs::write(&path, &again[..cut]).unwrap();
+            let run = build(Log::resume(&path).unwrap());
+            run.close().await.unwrap();
+        }
     }
 }
