@@ -7,7 +7,7 @@ mod past;
 
 use std::collections::HashMap;
 use std::future::ready;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,9 +20,11 @@ use plaincall::{
     BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, RunEvent,
     Status, Stop, Submitted, Tool, Toolbox, Turn,
 };
+use tokio::select;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::agent::Agent;
+use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
@@ -38,6 +40,8 @@ const WAITING: usize = 16;
 const TASK: &str = "task";
 /// The tool that reads the results of its own conversation.
 const READ_RESULT: &str = "read_result";
+/// How long a cancelled subagent may take to end its turn, so that what it used is counted.
+const GRACE: Duration = Duration::from_secs(2);
 /// The timeout of calls in a subagent's conversation. The run in which they really run has the real timeouts.
 const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
@@ -254,7 +258,8 @@ impl Subagent {
             Err("a subagent runs only in the conversation of an agent".into())
         });
         let time = agent.settings.limits.time;
-        let tool = tool.timeout(time.saturating_mul(2)).delegates();
+        let tool = tool.timeout(time.saturating_mul(2)).grace(GRACE);
+        let tool = tool.delegates();
         let name = name.to_owned();
         (Self { name, agent }, tool)
     }
@@ -364,10 +369,18 @@ impl Link {
     async fn run(&self, agent: &Agent, task: &str, context: &Context) -> Result<String, BoxError> {
         let parent = self.family.budget_of(context.call()).await;
         let budget = Budget::new(agent.settings.limits, Some(parent));
-        let mut own = self.conversation(agent, context.call(), budget)?;
-        let answer = own.ask(task).await;
-        // An error of the cleanup does not change the answer.
-        let _ = own.close().await;
+        let own = self.conversation(agent, context.call(), budget)?;
+        let asking = AgentStream::alone(own, task.to_owned());
+        let stop = asking.cancellation();
+        let mut answer = pin!(asking.answer());
+        let answer = select! {
+            biased;
+            answer = &mut answer => answer,
+            () = context.cancellation().cancelled() => {
+                stop.cancel();
+                answer.await
+            }
+        };
         match answer {
             Ok(answer) => Ok(answer.text),
             Err(error) => {

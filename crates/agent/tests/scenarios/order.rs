@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use std::time::Duration;
 
-use plaincall::RunEvent;
+use plaincall::{RunEvent, Status};
 use plaincall_agent::AgentEvent;
 use plaincall_agent::plaincall;
 
@@ -42,6 +42,8 @@ pub(crate) struct Order {
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
     /// The calls of subagents.
     nested: BTreeSet<u32>,
+    /// The subagents whose reply has begun and not ended.
+    replying: BTreeSet<u32>,
     counts: Counts,
     /// How long the observer did something else.
     pub(crate) waited: Duration,
@@ -56,8 +58,10 @@ pub(crate) struct Counts {
     pub(crate) results: usize,
     /// Ends of calls of subagents.
     pub(crate) nested: usize,
-    /// Starts of subagents.
-    pub(crate) agents: usize,
+    /// Replies of subagents.
+    pub(crate) replies: usize,
+    /// Subagents that were stopped or failed.
+    pub(crate) stopped: usize,
     /// The maximum number of requests.
     pub(crate) requests: usize,
 }
@@ -69,7 +73,8 @@ impl Counts {
             turns: self.turns - before.turns,
             results: self.results - before.results,
             nested: self.nested - before.nested,
-            agents: self.agents - before.agents,
+            replies: self.replies - before.replies,
+            stopped: self.stopped - before.stopped,
             requests: self.requests - before.requests,
         }
     }
@@ -193,12 +198,26 @@ impl Order {
             RunEvent::Admitted(_) => Station::Admitted,
             RunEvent::Start(start) => {
                 *self.starts.entry(start.call).or_default() += 1;
-                self.counts.agents += usize::from(matches!(&*start.name, "helper" | "leader"));
                 Station::Started
+            }
+            RunEvent::SubagentText(part) => {
+                assert_eq!(
+                    self.calls.get(&part.call),
+                    Some(&Station::Started),
+                    "a text of a subagent that does not run"
+                );
+                let is_new = self.replying.insert(part.call);
+                self.counts.replies += usize::from(is_new);
+                if part.stop.is_some() {
+                    self.replying.remove(&part.call);
+                }
+                return;
             }
             RunEvent::Result(result) => {
                 self.counts.results += 1;
                 self.counts.nested += usize::from(self.nested.contains(&result.call));
+                let is_agent = matches!(&*result.name, "helper" | "leader");
+                self.counts.stopped += usize::from(is_agent && result.status != Status::Ok);
                 Station::Ended
             }
             RunEvent::Lagged(missed) => panic!("{} events are lost", missed.count),

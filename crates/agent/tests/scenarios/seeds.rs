@@ -1,13 +1,14 @@
 //! Random conversations with a random model and a stopped clock.
 
 mod model;
+mod nested;
 mod reading;
 mod sessions;
 mod settings;
 mod tools;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use plaincall_testkit::cases::cases;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{Instant, sleep, timeout};
 
+use self::nested::Nested;
 use self::reading::check_messages;
 use self::settings::{agent, limits};
 use self::tools::{ATTEMPTS, GRACE};
@@ -40,6 +42,9 @@ struct Tally {
     /// Conversations in which subagents called tools, and these calls.
     delegating: usize,
     nested: usize,
+    /// Requests of subagents, and calls that were reported to them.
+    nested_requests: usize,
+    nested_reported: usize,
     starts: usize,
 }
 
@@ -64,7 +69,7 @@ impl fmt::Display for Tally {
         let errors: usize = self.errors.values().sum();
         write!(
             formatter,
-            "{} conversations, {} with calls of subagents, {} questions: {} answers, {errors} errors of {} kinds, {} dropped; {} requests, {} calls, {} of subagents, {} starts of tools",
+            "{} conversations, {} with calls of subagents, {} questions: {} answers, {errors} errors of {} kinds, {} dropped; {} requests, {} of subagents, {} calls, {} of subagents, {} of these reported to them, {} starts of tools",
             self.conversations,
             self.delegating,
             self.questions,
@@ -72,8 +77,10 @@ impl fmt::Display for Tally {
             self.errors.len(),
             self.dropped,
             self.requests,
+            self.nested_requests,
             self.calls,
             self.nested,
+            self.nested_reported,
             self.starts
         )
     }
@@ -108,6 +115,10 @@ fn random_conversations() {
         tally.delegating * 10 >= tally.conversations || tally.conversations < 100,
         "subagents call few tools"
     );
+    assert!(
+        tally.nested_reported * 4 >= tally.nested || tally.conversations < 100,
+        "few calls are reported to subagents"
+    );
     assert!(failed.is_empty(), "{failed:?}");
 }
 
@@ -119,20 +130,21 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     let mut events = talk.events();
     let mut order = Order::default();
     let mut results = Vec::new();
-    let mut nested = BTreeSet::new();
+    let mut nested = Nested::default();
     let mut is_whole = true;
     let mut any_dropped = false;
     for number in 0..=world.below(3) {
         let question = question(&world, number);
         let began = Instant::now();
-        let before = order.counts();
+        let (before, begun) = (order.counts(), world.begun());
         order.waited = Duration::ZERO;
         let ended = ask(&world, &mut talk, &question, &mut order).await;
         let took = began.elapsed();
         // The clock of the runtime has whole milliseconds.
         let most = limits.time + GRACE + order.waited + Duration::from_millis(20);
         assert!(took <= most, "{took:?} of {most:?}: {ended:?}");
-        check_progress(&ended, limits, order.counts().since(before));
+        let seen = order.counts().since(before);
+        check_progress(&ended, limits, seen, world.begun() - begun);
         tally.add(&ended);
         if ended.is_none() && world.one_in(8) {
             // Everything is dropped in the middle.
@@ -151,10 +163,8 @@ async fn conversation(seed: u64, tally: &mut Tally) {
         // A conversation has one task.
         check_nothing_is_left(&world, 1);
         while let Some(event) = events.try_next() {
+            nested.take(&event);
             match event {
-                RunEvent::Call(call) if call.submitted.is_some() => {
-                    nested.insert(call.call);
-                }
                 RunEvent::Result(result) => results.push(result),
                 RunEvent::Lagged(missed) => panic!("{} events are lost", missed.count),
                 _ => {}
@@ -165,8 +175,9 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     for (place, result) in results.iter().enumerate() {
         assert_eq!(result.call as usize, place, "each call ends once");
     }
-    results.retain(|result| !nested.contains(&result.call));
+    results.retain(|result| !nested.calls.contains(&result.call));
     check_messages(&world, &talk, &results, is_whole);
+    tally.nested_reported += nested.check(&world.nested());
     world.check_starts(ATTEMPTS);
     let asked = world.asked().len();
     assert!(
@@ -174,10 +185,11 @@ async fn conversation(seed: u64, tally: &mut Tally) {
         "{asked} requests"
     );
     tally.requests += asked;
-    tally.calls += results.len() + nested.len();
-    tally.nested += nested.len();
+    tally.nested_requests += world.nested().iter().map(Vec::len).sum::<usize>();
+    tally.calls += results.len() + nested.calls.len();
+    tally.nested += nested.calls.len();
     tally.conversations += 1;
-    tally.delegating += usize::from(!nested.is_empty());
+    tally.delegating += usize::from(!nested.calls.is_empty());
     tally.starts += world.all_starts();
     drop(talk);
     settle().await;
@@ -206,25 +218,31 @@ async fn settle() {
     sleep(GRACE + Duration::from_millis(50)).await;
 }
 
-/// Asserts that the figures of a question match its events, and are within its limits.
-fn check_progress(ended: &Ended, limits: AgentLimits, seen: Counts) {
+/// Asserts that the figures of a question match its events, and are within its limits. `begun` is the number of replies of
+/// subagents that have begun; for some of them there is no event.
+fn check_progress(ended: &Ended, limits: AgentLimits, seen: Counts, begun: usize) {
     let progress = match ended {
         None => return,
         Some(Ok(answer)) => answer.progress,
         Some(Err(error)) => *error.progress,
     };
-    let written = seen.results - seen.nested;
-    if seen.agents > 0 {
-        // Replies and calls of subagents count too, and those that begin at the same time may exceed a limit.
-        assert!(progress.turns as usize >= seen.turns, "turns");
-        assert!(progress.turns <= limits.turns, "{progress:?}");
-        assert!(progress.calls.total() as usize >= written, "calls");
+    // A subagent that is stopped may not have read the beginning of its last reply.
+    let least = seen.turns + seen.replies.saturating_sub(seen.stopped);
+    let turns = least..=seen.turns + begun;
+    assert!(
+        turns.contains(&(progress.turns as usize)),
+        "{progress:?}, and not {turns:?} turns"
+    );
+    assert!(progress.turns <= limits.turns, "{progress:?}");
+    let calls = progress.calls.total() as usize;
+    if begun > 0 {
+        // Calls that a subagent's own conversation rejects have no event. Calls that are written at the same time may
+        // exceed the limit.
+        assert!(calls >= seen.results, "{progress:?}, and not {seen:?}");
         return;
     }
     assert_eq!(seen.nested, 0, "calls of no subagent");
-    assert_eq!(progress.turns as usize, seen.turns, "turns");
-    assert_eq!(progress.calls.total() as usize, written, "calls");
-    assert!(progress.turns <= limits.turns, "{progress:?}");
+    assert_eq!(calls, seen.results, "calls");
     let ran = progress.calls.ok + progress.calls.error;
     assert!(ran <= limits.calls, "{progress:?}");
 }

@@ -16,7 +16,7 @@ use super::world::World;
 /// The model.
 pub(super) struct Chance {
     pub(super) world: Arc<World>,
-    /// `true` for the model of a subagent, whose messages are not checked.
+    /// `true` for the model of a subagent.
     pub(super) is_nested: bool,
 }
 
@@ -39,7 +39,8 @@ impl Model for Chance {
         let live = world.replies.one();
         let messages = request.messages.iter();
         let is_first = !messages.into_iter().any(|one| one.role == Role::Assistant);
-        let number = (!self.is_nested).then(|| world.ask(request.messages));
+        let place = world.ask(request.messages, self.is_nested);
+        let is_nested = self.is_nested;
         let delegates = world.delegates && (is_first || world.one_in(2));
         let names = match (delegates, self.is_nested) {
             (false, _) => None,
@@ -54,19 +55,25 @@ impl Model for Chance {
         }
         Reply::new(move |out| async move {
             let _live = live;
+            let mut has_begun = !is_nested;
             for step in steps {
+                if matches!(step, Step::Text(_) | Step::Reasoning(_)) && !has_begun {
+                    has_begun = true;
+                    world.begin();
+                }
                 match step {
                     Step::Wait(pause) => sleep(pause).await,
                     Step::Text(text) => {
-                        if let Some(number) = number {
-                            world.write(number, &text);
-                        }
+                        world.write(place, &text);
                         out.text(text).await;
                     }
                     Step::Reasoning(text) => out.reasoning(text).await,
                     Step::Usage(usage) => out.usage(usage).await,
                     Step::Stall => world.hang().await,
                 }
+            }
+            if !has_begun && end.is_ok() {
+                world.begin();
             }
             end
         })

@@ -4,7 +4,7 @@ use plaincall_agent::Conversation;
 use plaincall_agent::model::Message;
 use plaincall_agent::plaincall::CallResult;
 
-use super::world::World;
+use super::world::{Asked, World};
 use crate::scenarios::reported::{check_turns, replies, reported};
 
 /// Every request contains what was written and reported before it.
@@ -15,10 +15,23 @@ pub(super) fn check_messages(
     is_whole: bool,
 ) {
     let asked = world.asked();
-    let mut expected: Vec<String> = Vec::new();
+    check_replies(&asked);
+    for request in &asked {
+        check_reported(&request.messages, results);
+    }
+    let reported = check_reported(&talk.messages(), results);
+    if is_whole {
+        assert_eq!(reported, results.len(), "a call is not reported");
+    }
+}
+
+/// Asserts that each request of a conversation contains the replies before it.
+pub(super) fn check_replies(asked: &[Asked]) {
+    let first = asked.first().map(|first| replies(&first.messages));
+    let first = first.unwrap_or_default().into_iter();
+    let mut expected: Vec<String> = first.map(str::to_owned).collect();
     for (place, request) in asked.iter().enumerate() {
         check_turns(&request.messages);
-        check_reported(&request.messages, results);
         let Some(before) = place.checked_sub(1).map(|before| &asked[before]) else {
             continue;
         };
@@ -35,10 +48,6 @@ pub(super) fn check_messages(
         }
         expected.extend((!last.trim().is_empty()).then(|| last.to_owned()));
         assert_eq!(read, expected, "the model's own words have changed");
-    }
-    let reported = check_reported(&talk.messages(), results);
-    if is_whole {
-        assert_eq!(reported, results.len(), "a call is not reported");
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
+use super::nested::check_continued;
 use super::question;
 use super::reading::check_reported;
 use super::settings::{agent, limits};
@@ -110,6 +111,7 @@ async fn session(seed: u64) {
     for request in world.asked() {
         check_turns(&request.messages);
     }
+    check_continued(&world.nested());
     talk.close().await.unwrap();
 
     // The log contains everything: each call ends once, and is reported once.

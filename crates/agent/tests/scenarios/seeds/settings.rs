@@ -11,16 +11,23 @@ use super::model::Chance;
 use super::tools::{ChanceGate, ChanceUser, toolbox};
 use super::world::World;
 
-/// The limits of a question.
+/// The limits of a question, or of a subagent's task.
 pub(super) fn limits(world: &World) -> AgentLimits {
-    if world.delegates {
-        let mut limits = AgentLimits::default();
-        limits.time = LONGEST;
-        return limits;
-    }
     let short = Duration::from_millis(world.below(1000) as u64);
     let mut limits = AgentLimits::default();
-    limits.time = if world.one_in(6) { short } else { LONGEST };
+    let is_short = world.one_in(if world.delegates { 12 } else { 6 });
+    limits.time = if is_short { short } else { LONGEST };
+    if world.delegates && !world.one_in(12) {
+        // One limit at most, so that subagents get far enough to reach it.
+        match world.below(16) {
+            0 => limits.turns = 1 + world.below(8) as u32,
+            1 => limits.calls = world.below(12) as u32,
+            2 => limits.tokens = Some(world.below(6000) as u64),
+            3 => limits.context = Some(1500 + world.below(4000) as u64),
+            _ => {}
+        }
+        return limits;
+    }
     limits.turns = world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20));
     limits.calls = world.pick(&[0, 1, 5, 100, 100, 100]);
     limits.tokens = [None, None, None, Some(world.below(6000) as u64)][world.below(4)];
@@ -71,11 +78,13 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
         let some = || tools.iter().filter(|_| !world.one_in(4)).cloned();
         let helper = Agent::builder(model(true))
             .tools(Toolbox::new(some()).unwrap())
+            .system("You help.")
             .limits(self::limits(world));
         let helper = helper.build().unwrap();
         if world.delegates || world.one_in(2) {
             let leader = Agent::builder(model(true))
                 .tools(Toolbox::new(some()).unwrap())
+                .system("You lead.")
                 .limits(self::limits(world))
                 .subagent("helper", "Helps.", helper.clone());
             agent = agent.subagent("leader", "Leads.", leader.build().unwrap());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,20 +21,24 @@ pub(super) struct World {
     tags: Mutex<u32>,
     /// Whether nothing may take long, because real time passes.
     is_hurried: bool,
-    /// Whether the model mostly delegates, with few mistakes and wide limits, because random models seldom get that
-    /// far.
+    /// Whether the model mostly delegates, with mostly wide limits, because random models seldom get that far.
     pub(super) delegates: bool,
     /// How often each call was written, by its tag.
     written: Mutex<BTreeMap<String, u32>>,
     /// How often each call was started, by its tool and its tag.
     started: Mutex<BTreeMap<(String, String), u32>>,
-    /// The requests to the model.
-    asked: Mutex<Vec<Asked>>,
+    /// The requests to the models by conversation: first that with the user, then those of subagents.
+    asked: Mutex<Vec<Vec<Asked>>>,
+    /// The number of replies of subagents that have begun.
+    begun: AtomicUsize,
     /// Running tools, unfinished replies, pending gates and users.
     pub(super) tools: Live,
     pub(super) replies: Live,
     pub(super) people: Live,
 }
+
+/// The numbers of a conversation and of a request in it.
+pub(super) type Place = (usize, usize);
 
 /// A request, and the reply to it.
 #[derive(Clone, Debug)]
@@ -58,7 +63,8 @@ impl World {
             is_hurried,
             written: Mutex::default(),
             started: Mutex::default(),
-            asked: Mutex::default(),
+            asked: Mutex::new(vec![Vec::new()]),
+            begun: AtomicUsize::new(0),
             tools: Live::default(),
             replies: Live::default(),
             people: Live::default(),
@@ -167,35 +173,64 @@ impl World {
             .sum()
     }
 
-    /// Records a request.
-    pub(super) fn ask(&self, messages: Arc<[Message]>) -> usize {
+    /// Records a request. The requests of a subagent's conversation share their first message, in memory too.
+    pub(super) fn ask(&self, messages: Arc<[Message]>, is_nested: bool) -> Place {
         let mut asked = self.asked.lock().unwrap();
-        asked.push(Asked {
+        let first = &messages[0].text;
+        let is_same = |known: &Vec<Asked>| Arc::ptr_eq(&known[0].messages[0].text, first);
+        let conversation = if is_nested {
+            let known = asked.iter().skip(1).position(is_same);
+            known.map_or(asked.len(), |place| place + 1)
+        } else {
+            0
+        };
+        if conversation == asked.len() {
+            asked.push(Vec::new());
+        }
+        asked[conversation].push(Asked {
             messages,
             text: String::new(),
             is_interrupted: false,
             is_known: false,
         });
-        asked.len() - 1
+        (conversation, asked[conversation].len() - 1)
     }
 
     /// Records a further part of the reply.
-    pub(super) fn write(&self, request: usize, text: &str) {
-        self.asked.lock().unwrap()[request].text.push_str(text);
+    pub(super) fn write(&self, (conversation, request): Place, text: &str) {
+        self.asked.lock().unwrap()[conversation][request]
+            .text
+            .push_str(text);
+    }
+
+    /// Records that a reply of a subagent begins.
+    pub(super) fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of replies of subagents that have begun.
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Records the end of a question: only the last reply can have been interrupted.
     pub(super) fn mark(&self, is_interrupted: bool) {
-        let mut asked = self.asked.lock().unwrap();
+        let asked = &mut self.asked.lock().unwrap()[0];
         if let Some(last) = asked.last_mut().filter(|last| !last.is_known) {
             last.is_interrupted = is_interrupted;
         }
-        for asked in &mut *asked {
+        for asked in asked {
             asked.is_known = true;
         }
     }
 
+    /// Returns the requests of the conversation with the user.
     pub(super) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().unwrap()[0].clone()
+    }
+
+    /// Returns the requests of each conversation of a subagent.
+    pub(super) fn nested(&self) -> Vec<Vec<Asked>> {
+        self.asked.lock().unwrap()[1..].to_vec()
     }
 }
