@@ -214,11 +214,16 @@ const PROMISES: &[Promise] = &[
         sentence: "With 10,000 random models, tools, subagents, gates and users, each question to an agent has one \
                    end, on time; no call runs twice; the model gets each result once and its own text byte for \
                    byte; and nothing is left behind, even if questions are cancelled or dropped; 1,000 sessions \
-                   are truncated anywhere and resumed, also within subagents; subagents in killed processes continue \
-                   and repeat no completed call or reply",
-        environment: &[("AGENT_CASES", "10000"), ("SESSION_CASES", "1000")],
+                   are truncated anywhere and resumed, also within subagents; 200 conversations are killed while \
+                   subagents work, at random moments, and resumed: no completed call or reply is repeated, and what no \
+                   kill has cut is the same as without a kill",
+        environment: &[
+            ("AGENT_CASES", "10000"),
+            ("SESSION_CASES", "1000"),
+            ("KILL_CASES", "200"),
+        ],
         command: "cargo test --release --quiet --package plaincall-agent --test tests -- scenarios::seeds scenarios::killed --nocapture",
-        figure: &["random conversations", "test result"],
+        figure: &["random conversations", "random kills", "test result"],
     },
     Promise {
         sentence: "The gateway has at least half of the throughput of a bare proxy, adds less than 0.3 ms to the \

@@ -1,6 +1,10 @@
 //! Processes that are killed while a subagent works, and resumed: completed work is not repeated, and the subagent
 //! continues.
 
+mod program;
+mod random;
+mod record;
+
 use std::fs::{self, File, OpenOptions};
 use std::future::pending;
 use std::io::Write as _;
@@ -229,27 +233,26 @@ fn process() {
     });
 }
 
-/// Starts the process, and kills it when it hangs or waits for its end.
-async fn run(directory: &Path, syntax: &str, hangs: &str) {
-    let _ = fs::remove_file(directory.join("hangs"));
+/// Runs a test of this program as a process, and kills it `delay` after the file `hangs` appears. Returns whether it was
+/// killed.
+async fn run(test: &str, directory: &Path, settings: &[(&str, &str)], delay: Duration) -> bool {
+    let hangs = directory.join("hangs");
+    let _ = fs::remove_file(&hangs);
     let mut process = Command::new(std::env::current_exe().unwrap())
-        .args(["scenarios::killed::process", "--exact", "--ignored"])
+        .args([test, "--exact", "--ignored"])
         .env(DIRECTORY, directory)
-        .env(SYNTAX, syntax)
-        .env(HANGS, hangs)
+        .envs(settings.iter().copied())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let ended = async {
-        loop {
-            if directory.join("hangs").exists() {
+        while process.try_wait().unwrap().is_none() {
+            if hangs.exists() {
+                sleep(delay).await;
                 process.kill().unwrap();
             }
-            if process.try_wait().unwrap().is_some() {
-                return;
-            }
-            sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(1)).await;
         }
     };
     let is_over = timeout(PATIENCE, ended).await.is_ok();
@@ -257,13 +260,15 @@ async fn run(directory: &Path, syntax: &str, hangs: &str) {
         process.kill().unwrap();
     }
     let output = process.wait_with_output().unwrap();
+    let is_killed = !output.status.success();
     let journal = fs::read_to_string(directory.join("journal")).unwrap();
     assert!(
-        is_over && output.status.success() == hangs.is_empty(),
-        "{syntax}, {hangs:?}: {}\n{}\n{journal}",
+        is_over && (!is_killed || hangs.exists() && output.status.code().is_none()),
+        "{settings:?}: {}\n{}\n{journal}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+    is_killed
 }
 
 #[tokio::test]
@@ -273,10 +278,15 @@ async fn killed_subagents_continue() {
             let directory = tempfile::tempdir().unwrap();
             let journal = directory.path().join("journal");
             File::create(&journal).unwrap();
+            let run = async |hangs| {
+                let settings = [(SYNTAX, syntax), (HANGS, hangs)];
+                let test = "scenarios::killed::process";
+                run(test, directory.path(), &settings, Duration::ZERO).await
+            };
             for hangs in *hangs {
-                run(directory.path(), syntax, hangs).await;
+                assert!(run(hangs).await, "{syntax}: {hangs:?}");
             }
-            run(directory.path(), syntax, "").await;
+            assert!(!run("").await, "{syntax}: {hangs:?}");
             let happened = fs::read_to_string(&journal).unwrap();
             let mut happened: Vec<&str> = happened.lines().collect();
             happened.sort_unstable();
