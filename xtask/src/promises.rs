@@ -216,7 +216,7 @@ const PROMISES: &[Promise] = &[
                    byte; and nothing is left behind, even if questions are cancelled or dropped; 1,000 sessions \
                    are truncated anywhere and resumed, also within subagents; 200 conversations are killed while \
                    subagents work, at random moments, and resumed: no completed call or reply is repeated, and what no \
-                   kill has cut is the same as without a kill",
+                   kill has truncated is the same as without a kill",
         environment: &[
             ("AGENT_CASES", "10000"),
             ("SESSION_CASES", "1000"),

@@ -57,7 +57,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.
     // 120 more: tokens of replies in the log, 40 of them from `agent`.
-    ("plaincall", 12_730),
+    ("plaincall", 12_740),
     ("plan", 2_300),
     // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
     ("probe", 3_800),
