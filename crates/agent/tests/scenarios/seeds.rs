@@ -135,16 +135,16 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     let mut any_dropped = false;
     for number in 0..=world.below(3) {
         let question = question(&world, number);
-        let began = Instant::now();
+        let start = Instant::now();
         let (before, begun) = (order.counts(), world.begun());
         order.waited = Duration::ZERO;
         let ended = ask(&world, &mut talk, &question, &mut order).await;
-        let took = began.elapsed();
+        let took = start.elapsed();
         // The clock of the runtime has whole milliseconds.
         let most = limits.time + GRACE + order.waited + Duration::from_millis(20);
         assert!(took <= most, "{took:?} of {most:?}: {ended:?}");
-        let seen = order.counts().since(before);
-        check_progress(&ended, limits, seen, world.begun() - begun);
+        let progress = order.counts().since(before);
+        check_progress(&ended, limits, progress, world.begun() - begun);
         tally.add(&ended);
         if ended.is_none() && world.one_in(8) {
             // Everything is dropped in the middle.

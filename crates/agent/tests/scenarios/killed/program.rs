@@ -201,8 +201,8 @@ impl Program {
         let mut random = self.random("settings");
         let mut limits = AgentLimits::default();
         match random.below(4) {
-            0 => limits.turns = 1 + random.below(3) as u32,
-            1 => limits.calls = random.below(5) as u32,
+            0 => limits.turns = [1, 2, 3][random.below(3)],
+            1 => limits.calls = [0, 1, 2, 3, 4][random.below(5)],
             2 => limits.tokens = Some(600 + random.below(3000) as u64),
             _ => {}
         }

@@ -143,7 +143,7 @@ impl Part {
             if results.len() > 1 {
                 results.retain(|(_, result)| !result.starts_with("cancelled"));
             }
-            results.sort();
+            results.sort_unstable();
         }
         results
     }

@@ -20,8 +20,8 @@ pub(super) fn limits(world: &World) -> AgentLimits {
     if world.delegates && !world.one_in(12) {
         // One limit at most, so that subagents get far enough to reach it.
         match world.below(16) {
-            0 => limits.turns = 1 + world.below(8) as u32,
-            1 => limits.calls = world.below(12) as u32,
+            0 => limits.turns = world.pick(&[1, 2, 3, 4, 5, 6, 7, 8]),
+            1 => limits.calls = world.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
             2 => limits.tokens = Some(world.below(6000) as u64),
             3 => limits.context = Some(1500 + world.below(4000) as u64),
             _ => {}
