@@ -62,6 +62,7 @@ pub mod collector;
 mod decimal;
 pub mod document;
 mod flatten;
+pub mod grammar;
 pub mod history;
 mod ids;
 mod invisible;

@@ -22,6 +22,7 @@ use crate::pointer::unescape;
 use crate::spec_error::SpecError;
 
 pub(crate) use allowed_values::{AllowedValues, SchemaReader};
+pub(crate) use alternative::Alternative;
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 pub(crate) use spelling::TypeError;

@@ -216,6 +216,11 @@ impl Dialect {
         self.escaped
     }
 
+    /// Returns whether a text begins inside reasoning.
+    pub const fn is_in_reasoning(&self) -> bool {
+        self.in_reasoning
+    }
+
     /// Returns this dialect for one syntax, as detected from a text.
     pub fn for_syntax(&self, syntax: Syntax) -> Self {
         let mut dialect = self.clone();

@@ -1,0 +1,351 @@
+//! Grammars for constrained decoding: an inference engine keeps a model from writing an invalid call (`spec/grammar.md`).
+
+mod arguments;
+mod automaton;
+mod emoji;
+mod exclusion;
+mod gbnf;
+mod integers;
+mod keywords;
+mod lark;
+mod near_misses;
+mod options;
+mod pattern;
+mod productive;
+mod schema_values;
+mod structural_tag;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use plaincall_syntax::{Dialect, DialectError, MarkerUse, Syntax};
+use serde_json::Value;
+
+use arguments::{ArgumentValue, Lines};
+use automaton::Automaton;
+use emoji::{EmojiBody, EmojiForm};
+use exclusion::Exclusion;
+pub use options::{Choice, GrammarOptions};
+use pattern::Pattern;
+use schema_values::{Rules, SchemaValues};
+
+use crate::tool::ToolSpec;
+
+/// The maximum size of all calls and rules, in parts. An engine needs seconds for more.
+const MOST_PARTS: usize = 100_000;
+
+/// The characters that JSON has behind a backslash.
+const JSON_ESCAPES: &str = "\"\\/bfnrtu";
+
+/// Creates the grammar of the replies that may call these tools (`spec/grammar.md`).
+///
+/// The grammar accepts prose and calls that parse and bind without a problem, except for keywords of the schemas that
+/// [`Grammar::unheld`] names. It accepts fewer texts than the parser: arguments come in declared order, and values contain no
+/// markers.
+///
+/// ```
+/// use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+/// use plaincall_call::grammar::{GrammarOptions, grammar};
+/// use plaincall_syntax::Dialect;
+///
+/// let add = ToolSpec::new("add")
+///     .parameter(Parameter::new("a", ParameterKind::Integer))
+///     .parameter(Parameter::new("b", ParameterKind::Integer));
+/// let grammar = grammar([&add], &Dialect::block(), &GrammarOptions::new().required())?;
+/// assert!(grammar.gbnf().contains(r#""add\n" "!!!ARG:a\n""#));
+/// assert!(grammar.unheld().is_empty());
+/// # Ok::<(), plaincall_call::grammar::GrammarError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error for an invalid dialect or the automatic one, if there is no tool to call, if a name or pointer contains a
+/// marker, and if the grammar would be too large.
+pub fn grammar<'t>(
+    tools: impl IntoIterator<Item = &'t ToolSpec>,
+    dialect: &Dialect,
+    options: &GrammarOptions,
+) -> Result<Grammar, GrammarError> {
+    let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
+    let all: Vec<&ToolSpec> = tools.into_iter().collect();
+    let tools = options.chosen(&all)?;
+    let markers = Markers::of(dialect)?;
+    let value = Exclusion::of_markers(dialect)?;
+    let free_text = Automaton::excluding(&value);
+    let mut rules = Rules::default();
+    let mut calls = Vec::new();
+    for tool in tools {
+        let reader = tool.schema().reader();
+        let mut values = SchemaValues {
+            reader: &reader,
+            tool: &tool.name,
+            rules: &mut rules,
+            free_text: &free_text,
+            known: HashMap::new(),
+        };
+        let form = match syntax {
+            Syntax::Block => values.arguments().map(Form::Block),
+            Syntax::Emoji => values.emoji_form(tool).map(Form::Emoji),
+        };
+        let form = form.filter(|_| free_text.accepts(&format!("{}:", tool.name)));
+        let form = form.ok_or_else(|| GrammarError::NoCall {
+            tool: tool.name.clone(),
+        })?;
+        calls.push(CallForm {
+            name: tool.name.clone(),
+            form,
+        });
+    }
+    let has_ids = options.has_ids && syntax == Syntax::Block;
+    let reasoning = dialect.reasoning_markers().map(|[open, close]| Reasoning {
+        open: open.to_owned(),
+        close: close.to_owned(),
+        is_open: dialect.is_in_reasoning(),
+    });
+    let think = reasoning
+        .iter()
+        .flat_map(|one| [one.open.clone(), one.close.clone()]);
+    let grammar = Grammar {
+        prose: value.clone().and(think),
+        json: Exclusion::of_texts(markers.in_json(dialect)),
+        value,
+        markers,
+        calls,
+        rules: rules.all,
+        unheld: rules.unheld,
+        needs_call: options.needs_call(),
+        most: options.most_calls(),
+        has_ids,
+        reasoning,
+    };
+    productive::pruned(grammar)?.within(MOST_PARTS)
+}
+
+/// A grammar of replies, in the notation of any engine.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    markers: Markers,
+    prose: Exclusion,
+    value: Exclusion,
+    json: Exclusion,
+    calls: Vec<CallForm>,
+    rules: Vec<Pattern>,
+    unheld: Vec<Unheld>,
+    needs_call: bool,
+    most: MostCalls,
+    has_ids: bool,
+    reasoning: Option<Reasoning>,
+}
+
+/// How many calls a reply may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MostCalls {
+    None,
+    One,
+    Any,
+}
+
+#[derive(Clone, Debug)]
+struct CallForm {
+    name: String,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Block(Lines),
+    Emoji(EmojiForm),
+}
+
+#[derive(Clone, Debug)]
+struct Reasoning {
+    open: String,
+    close: String,
+    /// Whether the reply begins inside reasoning.
+    is_open: bool,
+}
+
+/// The markers that the grammar writes, and all that it excludes.
+#[derive(Clone, Debug)]
+struct Markers {
+    start: String,
+    end: String,
+    arg: String,
+    all: Vec<String>,
+}
+
+impl Markers {
+    fn of(dialect: &Dialect) -> Result<Self, DialectError> {
+        let forms = dialect.without_reasoning().markers()?;
+        // The first form is the canonical one.
+        let of = |wanted: fn(MarkerUse) -> bool| {
+            let found = forms.iter().find(|form| wanted(form.usage));
+            found.map_or_else(String::new, |form| form.text.clone())
+        };
+        Ok(Self {
+            start: of(|usage| matches!(usage, MarkerUse::Start(_))),
+            end: of(|usage| matches!(usage, MarkerUse::End(_))),
+            arg: of(|usage| usage == MarkerUse::Argument),
+            all: forms.iter().map(|form| form.text.clone()).collect(),
+        })
+    }
+
+    /// The texts that a JSON string must not contain. In an escaped dialect, JSON's own backslash could be read as an escape.
+    fn in_json(&self, dialect: &Dialect) -> Vec<String> {
+        let escapes = self
+            .all
+            .iter()
+            .filter(|_| dialect.is_escaped())
+            .flat_map(|marker| {
+                let mut stem = marker.clone();
+                let last = stem.pop();
+                let followed = last.filter(|last| JSON_ESCAPES.contains(*last));
+                let one = followed.map(|last| format!("{stem}\\{last}"));
+                [format!("{stem}\\\\")].into_iter().chain(one)
+            });
+        self.all.iter().cloned().chain(escapes).collect()
+    }
+}
+
+/// A keyword of a schema that a grammar does not enforce.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Unheld {
+    /// The name of the tool.
+    pub tool: String,
+    /// The pointer of the argument; empty for all arguments.
+    pub pointer: String,
+    /// The keyword. `additionalProperties` means that an object may have two equal keys.
+    pub keyword: &'static str,
+}
+
+/// Writes the tool, the pointer and the keyword, as in ``search: `limit`: `multipleOf` is not enforced``.
+impl fmt::Display for Unheld {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", self.tool)?;
+        if !self.pointer.is_empty() {
+            write!(formatter, "`{}`: ", self.pointer)?;
+        }
+        write!(formatter, "`{}` is not enforced", self.keyword)
+    }
+}
+
+impl Grammar {
+    /// Returns the grammar as GBNF, for llama.cpp. `XGrammar` reads it too, as EBNF.
+    pub fn gbnf(&self) -> String {
+        gbnf::print(self)
+    }
+
+    /// Returns the grammar in the Lark notation of llguidance.
+    pub fn lark(&self) -> String {
+        lark::print(self)
+    }
+
+    /// Returns the grammar as a structural tag of `XGrammar`, for vLLM and `SGLang`. It does not exclude near misses at the
+    /// beginning of a line, and has no reasoning: these servers apply a grammar after the reasoning.
+    pub fn structural_tag(&self) -> Value {
+        structural_tag::print(self)
+    }
+
+    /// Returns the keywords of the schemas that the grammar does not enforce. The ids of calls and dependencies on unknown
+    /// calls are not checked either.
+    pub fn unheld(&self) -> &[Unheld] {
+        &self.unheld
+    }
+
+    /// Returns `true` if a value may be any text.
+    fn has_free_text(&self) -> bool {
+        self.calls.iter().any(|call| match &call.form {
+            Form::Block(lines) => lines.any_value(&|value| *value == ArgumentValue::Text),
+            Form::Emoji(form) => matches!(form.body, EmojiBody::Text { .. }),
+        })
+    }
+
+    /// Returns `true` if a value may contain a JSON string.
+    fn has_json_string(&self) -> bool {
+        let in_value = |value: &ArgumentValue| match value {
+            ArgumentValue::Pattern(pattern) => pattern.has_json_string(),
+            ArgumentValue::Text => false,
+        };
+        let in_call = |call: &CallForm| match &call.form {
+            Form::Block(lines) => lines.any_value(&in_value),
+            Form::Emoji(form) => match &form.body {
+                EmojiBody::Pattern(body) => body.has_json_string(),
+                EmojiBody::Text { .. } => false,
+            },
+        };
+        self.calls.iter().any(in_call) || self.rules.iter().any(Pattern::has_json_string)
+    }
+
+    fn within(self, most: usize) -> Result<Self, GrammarError> {
+        let parts = |call: &CallForm| match &call.form {
+            Form::Block(lines) => lines.size(),
+            Form::Emoji(form) => form.size(),
+        };
+        let largest = self.calls.iter().max_by_key(|call| parts(call));
+        let tool = largest.map(|call| call.name.clone()).unwrap_or_default();
+        let calls: usize = self.calls.iter().map(parts).sum();
+        let rules: usize = self.rules.iter().map(Pattern::size).sum();
+        if calls + rules > most {
+            let parts = calls + rules;
+            return Err(GrammarError::TooLarge { tool, parts, most });
+        }
+        Ok(self)
+    }
+}
+
+/// An error in the request for a grammar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GrammarError {
+    /// The dialect is invalid, or detects the syntax.
+    Dialect(DialectError),
+    /// A call is required, but there are no tools.
+    NoTools,
+    /// The chosen tool does not exist.
+    UnknownTool {
+        /// The name.
+        name: String,
+    },
+    /// The tool has no call that the grammar can express.
+    NoCall {
+        /// The name of the tool.
+        tool: String,
+    },
+    /// The grammar is too large for engines.
+    TooLarge {
+        /// The tool with the largest part.
+        tool: String,
+        /// The size.
+        parts: usize,
+        /// The maximum size.
+        most: usize,
+    },
+}
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dialect(error) => error.fmt(formatter),
+            Self::NoTools => formatter.write_str("a call is required, but there are no tools"),
+            Self::UnknownTool { name } => {
+                write!(formatter, "the chosen tool `{name}` does not exist")
+            }
+            Self::NoCall { tool } => write!(
+                formatter,
+                "no call of `{tool}` can be part of a grammar: its name or a required parameter contains a marker, or a required value has no text; use other markers, or leave the tool out"
+            ),
+            Self::TooLarge { tool, parts, most } => write!(
+                formatter,
+                "the grammar has {parts} parts, at most {most} are possible; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GrammarError {}
+
+impl From<DialectError> for GrammarError {
+    fn from(error: DialectError) -> Self {
+        Self::Dialect(error)
+    }
+}

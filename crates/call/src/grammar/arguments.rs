@@ -1,0 +1,265 @@
+//! The arguments of a block call: pointer lines in declared order (`spec/grammar.md` 4).
+
+use super::keywords;
+use super::pattern::Pattern;
+use super::schema_values::SchemaValues;
+use crate::pointer::{escape, is_index};
+use crate::schema::{AllowedValues, Alternative, Kinds};
+use crate::tool::check::unusable_key;
+
+/// Longer lists are written as JSON.
+const MOST_ITEMS: usize = 8;
+/// Deeper values are written as JSON.
+const DEEPEST: usize = 6;
+/// Objects with more optional members and no required one are written as JSON.
+const MOST_OPTIONAL: usize = 12;
+/// The longest pointer. The parser accepts longer ones.
+const LONGEST_POINTER: usize = 1024;
+
+/// Pointer lines with their values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lines {
+    Argument {
+        pointer: String,
+        value: ArgumentValue,
+    },
+    /// Parts in order, and whether each is required.
+    Sequence(Vec<(bool, Self)>),
+    Choice(Vec<Self>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentValue {
+    /// Any text.
+    Text,
+    Pattern(Pattern),
+}
+
+impl Lines {
+    /// Returns the number of its parts.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Argument { value, .. } => match value {
+                ArgumentValue::Text => 2,
+                ArgumentValue::Pattern(pattern) => 1 + pattern.size(),
+            },
+            Self::Sequence(parts) => parts.iter().map(|(_, part)| part.size()).sum(),
+            Self::Choice(options) => options.iter().map(Self::size).sum(),
+        }
+    }
+
+    /// Returns `true` if a value fulfils the condition.
+    pub(super) fn any_value(&self, is_wanted: &dyn Fn(&ArgumentValue) -> bool) -> bool {
+        match self {
+            Self::Argument { value, .. } => is_wanted(value),
+            Self::Sequence(parts) => parts.iter().any(|(_, part)| part.any_value(is_wanted)),
+            Self::Choice(options) => options.iter().any(|option| option.any_value(is_wanted)),
+        }
+    }
+
+    fn choice(mut options: Vec<Self>) -> Option<Self> {
+        match options.len() {
+            0 | 1 => options.pop(),
+            _ => Some(Self::Choice(options)),
+        }
+    }
+}
+
+/// The location of a value.
+struct Place<'p> {
+    pointer: &'p str,
+    depth: usize,
+    is_in_list: bool,
+    /// The alternatives on the way here.
+    trail: &'p [Vec<usize>],
+}
+
+impl<'s> SchemaValues<'_, 's> {
+    /// Returns the arguments of the tool; `None` if no call can be valid.
+    pub(super) fn arguments(&mut self) -> Option<Lines> {
+        let root = self.reader.root();
+        let place = Place {
+            pointer: "",
+            depth: 0,
+            is_in_list: false,
+            trail: &[],
+        };
+        let objects = root.only(Kinds::OBJECT).alternatives;
+        let mut options = Vec::new();
+        for alternative in &objects {
+            self.report_keywords("", alternative);
+            options.extend(self.members(&place, alternative).map(Lines::Sequence));
+        }
+        Lines::choice(options)
+    }
+
+    fn value(&mut self, place: &Place<'_>, allowed: &AllowedValues<'s>) -> Option<Lines> {
+        let mut text = false;
+        let mut patterns: Vec<Pattern> = Vec::new();
+        let mut options: Vec<Lines> = Vec::new();
+        // Beside a string, JSON is text.
+        let may_be_json = !allowed.kinds().has(Kinds::STRING);
+        for alternative in &allowed.alternatives {
+            self.report_keywords(place.pointer, alternative);
+            let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
+            let is_listed = keywords::listed(alternative).is_some();
+            if is_listed && self.has_too_many(place.pointer, alternative) {
+                text = true;
+                continue;
+            }
+            text |= !is_listed && kinds.has(Kinds::STRING);
+            patterns.extend(self.scalars(place.pointer, alternative, allowed));
+            if is_listed || alternative.kinds().is_none() {
+                continue;
+            }
+            if kinds.has(Kinds::OBJECT) {
+                match self.object(place, alternative, kinds) {
+                    Some(lines) => options.push(lines),
+                    None if may_be_json => {
+                        patterns.extend(self.json_object_only(place, alternative));
+                    }
+                    None => {}
+                }
+                let has_no_required = keywords::members(alternative)
+                    .iter()
+                    .all(|(_, is_required)| !is_required);
+                if may_be_json && has_no_required {
+                    patterns.push(Pattern::literal("{}"));
+                }
+            }
+            if kinds.has(Kinds::LIST) {
+                options.extend(self.list(place, alternative));
+                if may_be_json {
+                    patterns.extend(self.json_list(place.pointer, alternative));
+                }
+            }
+        }
+        let value = match (text, patterns.is_empty()) {
+            (true, _) => Some(ArgumentValue::Text),
+            (false, false) => Some(ArgumentValue::Pattern(Pattern::choice(patterns))),
+            (false, true) => None,
+        };
+        let pointer = place.pointer.to_owned();
+        let argument = value.map(|value| Lines::Argument { pointer, value });
+        Lines::choice(argument.into_iter().chain(options).collect())
+    }
+
+    fn json_object_only(
+        &mut self,
+        place: &Place<'_>,
+        alternative: &Alternative<'s>,
+    ) -> Option<Pattern> {
+        self.json_parts(place.pointer, alternative, Kinds::OBJECT)
+    }
+
+    /// Returns an object by its members; `None` if only JSON expresses it.
+    fn object(
+        &mut self,
+        place: &Place<'_>,
+        alternative: &Alternative<'s>,
+        kinds: Kinds,
+    ) -> Option<Lines> {
+        let names = keywords::members(alternative);
+        let is_recursive = place.trail.contains(&keywords::identity(alternative));
+        let looks_like_a_list = || names.iter().any(|(name, _)| is_index(name));
+        if names.is_empty()
+            || is_recursive
+            || place.depth >= DEEPEST
+            || (kinds.has(Kinds::LIST) && looks_like_a_list())
+        {
+            return None;
+        }
+        let members = self.members(place, alternative)?;
+        if members.iter().any(|(is_required, _)| *is_required) {
+            return Some(Lines::Sequence(members));
+        }
+        if members.is_empty() || members.len() > MOST_OPTIONAL {
+            return None;
+        }
+        // At least one member makes the object: each in turn is the first.
+        let firsts = (0..members.len()).filter_map(|first| {
+            let (_, part) = members.get(first)?;
+            let rest = members.get(first + 1..)?.iter().cloned();
+            let parts = [(true, part.clone())].into_iter().chain(rest);
+            Some(Lines::Sequence(parts.collect()))
+        });
+        Lines::choice(firsts.collect())
+    }
+
+    /// Returns the members in order; `None` if a required one cannot be expressed.
+    fn members(
+        &mut self,
+        place: &Place<'_>,
+        alternative: &Alternative<'s>,
+    ) -> Option<Vec<(bool, Lines)>> {
+        let mut trail = place.trail.to_vec();
+        trail.push(keywords::identity(alternative));
+        let mut members = Vec::new();
+        for (name, is_required) in keywords::members(alternative) {
+            let pointer = match place.pointer {
+                "" => escape(name).into_owned(),
+                above => format!("{above}/{}", escape(name)),
+            };
+            let below = Place {
+                pointer: &pointer,
+                depth: place.depth + 1,
+                is_in_list: place.is_in_list,
+                trail: &trail,
+            };
+            let allowed = self.member(alternative, name);
+            let is_usable = unusable_key(name).is_none()
+                && pointer.len() <= LONGEST_POINTER
+                && self.free_text.accepts(&pointer);
+            let lines = Some(allowed).filter(|_| is_usable);
+            let lines = lines.and_then(|allowed| self.value(&below, &allowed));
+            match lines {
+                Some(lines) => members.push((is_required, lines)),
+                None if is_required => return None,
+                None => {}
+            }
+        }
+        Some(members)
+    }
+
+    /// Returns a non-empty list by its items; `None` if only JSON expresses it.
+    fn list(&mut self, place: &Place<'_>, alternative: &Alternative<'s>) -> Option<Lines> {
+        if place.is_in_list || place.depth >= DEEPEST {
+            return None;
+        }
+        let (least, most) = self.bounds(place.pointer, alternative);
+        let most = most.map_or(MOST_ITEMS, |most| most.min(MOST_ITEMS));
+        if least > most {
+            return None;
+        }
+        let one = alternative.clone();
+        let list = AllowedValues {
+            alternatives: vec![one],
+        };
+        let mut items = Vec::new();
+        for index in 0..most {
+            let pointer = format!("{}/{index}", place.pointer);
+            let below = Place {
+                pointer: &pointer,
+                depth: place.depth + 1,
+                is_in_list: true,
+                trail: place.trail,
+            };
+            let allowed = self.reader.item(&list, index);
+            match self.value(&below, &allowed) {
+                Some(item) => items.push(item),
+                None => break,
+            }
+        }
+        if items.len() < least {
+            return None;
+        }
+        // From the last item to the first: each item requires the one before.
+        let mut lines: Option<Lines> = None;
+        for (index, item) in items.into_iter().enumerate().rev() {
+            let rest = lines.map(|rest| (index + 1 < least, rest));
+            let parts = [(true, item)].into_iter().chain(rest);
+            lines = Some(Lines::Sequence(parts.collect()));
+        }
+        lines
+    }
+}

@@ -1,0 +1,289 @@
+//! Deterministic automata for text that must not contain something.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::exclusion::Exclusion;
+use super::pattern::{Characters, Pattern};
+
+/// The states of an automaton; the first is the start. In each, the text so far is allowed.
+#[derive(Clone, Debug)]
+pub(super) struct Automaton {
+    pub(super) states: Vec<State>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// The characters that lead to each next state. Other characters are excluded.
+    pub(super) next: Vec<(Characters, usize)>,
+    /// Whether the text may end here.
+    pub(super) may_end: bool,
+}
+
+impl Automaton {
+    /// Accepts every text that does not contain what is excluded. A line end is taken to follow the text.
+    pub(super) fn excluding(exclusion: &Exclusion) -> Self {
+        let mut graph = Graph::default();
+        let start = graph.add();
+        let anywhere = graph.add();
+        let line_begin = graph.add();
+        let excluded = graph.add();
+        graph.skips.push((start, anywhere));
+        graph.skips.push((start, line_begin));
+        graph.steps.push((anywhere, Characters::any(), anywhere));
+        let newline = Characters::one_of("\n");
+        graph.steps.push((anywhere, newline.clone(), line_begin));
+        for text in &exclusion.anywhere {
+            graph.pattern(&Pattern::literal(&**text), anywhere, excluded);
+        }
+        for pattern in &exclusion.line_begins {
+            graph.pattern(pattern, line_begin, excluded);
+        }
+        graph.determined(start, |set| !set.contains(&excluded), None)
+    }
+
+    /// Accepts the texts of a regular pattern that this automaton accepts too.
+    pub(super) fn within(&self, pattern: &Pattern) -> Self {
+        let mut graph = Graph::default();
+        let own: Vec<usize> = self.states.iter().map(|_| graph.add()).collect();
+        for (state, from) in self.states.iter().zip(&own) {
+            for (characters, to) in &state.next {
+                let to = own.get(*to).copied().unwrap_or_default();
+                graph.steps.push((*from, characters.clone(), to));
+            }
+        }
+        let start = graph.add();
+        let (begin, end) = (graph.add(), graph.add());
+        graph.pattern(pattern, begin, end);
+        graph.skips.push((start, begin));
+        graph.skips.push((start, 0));
+        let most = own.len();
+        let is_both = |set: &BTreeSet<usize>| {
+            set.iter().any(|state| *state < most) && set.iter().any(|state| *state > start)
+        };
+        graph.determined(start, is_both, Some(end))
+    }
+
+    /// Returns whether it accepts a text.
+    pub(super) fn accepts(&self, text: &str) -> bool {
+        let mut here = self.states.first();
+        for character in text.chars() {
+            let step = here.and_then(|state| {
+                let mut next = state.next.iter();
+                next.find(|(characters, _)| characters.has(character))
+            });
+            here = step.and_then(|(_, to)| self.states.get(*to));
+        }
+        here.is_some_and(|state| state.may_end)
+    }
+
+    /// Merges states that accept the same texts.
+    fn minimized(self) -> Self {
+        let mut class: Vec<usize> = self
+            .states
+            .iter()
+            .map(|one| usize::from(one.may_end))
+            .collect();
+        let mut count = 0;
+        loop {
+            let mut known = HashMap::new();
+            let mut next = Vec::with_capacity(class.len());
+            for (state, own) in self.states.iter().zip(&class) {
+                let merged = merged(state, &class);
+                let steps: Vec<_> = merged
+                    .iter()
+                    .map(|(set, to)| (set.ranges().to_vec(), *to))
+                    .collect();
+                let size = known.len();
+                next.push(*known.entry((*own, steps)).or_insert(size));
+            }
+            let is_done = known.len() == count;
+            count = known.len();
+            class = next;
+            if is_done {
+                break;
+            }
+        }
+        let mut states: Vec<Option<State>> = vec![None; count];
+        for (state, own) in self.states.iter().zip(&class) {
+            if let Some(place) = states.get_mut(*own).filter(|place| place.is_none()) {
+                *place = Some(State {
+                    next: merged(state, &class),
+                    may_end: state.may_end,
+                });
+            }
+        }
+        Self {
+            states: states.into_iter().flatten().collect(),
+        }
+    }
+}
+
+/// The steps of a state to classes of states, one for each class, in the order of the classes.
+fn merged(state: &State, class: &[usize]) -> Vec<(Characters, usize)> {
+    let mut all: Vec<(Characters, usize)> = Vec::new();
+    for (characters, to) in &state.next {
+        let to = class.get(*to).copied().unwrap_or_default();
+        match all.iter_mut().find(|(_, known)| *known == to) {
+            Some((known, _)) => *known = known.or(characters),
+            None => all.push((characters.clone(), to)),
+        }
+    }
+    all.sort_by_key(|(_, to)| *to);
+    all
+}
+
+/// A nondeterministic automaton.
+#[derive(Debug, Default)]
+struct Graph {
+    size: usize,
+    skips: Vec<(usize, usize)>,
+    steps: Vec<(usize, Characters, usize)>,
+}
+
+impl Graph {
+    fn add(&mut self) -> usize {
+        self.size += 1;
+        self.size - 1
+    }
+
+    /// Adds a regular pattern between two states. Rules are ignored.
+    fn pattern(&mut self, pattern: &Pattern, from: usize, to: usize) {
+        match pattern {
+            Pattern::Literal(text) => {
+                let mut here = from;
+                for character in text.chars() {
+                    let next = self.add();
+                    let step = Characters::one_of(character.encode_utf8(&mut [0; 4]));
+                    self.steps.push((here, step, next));
+                    here = next;
+                }
+                self.skips.push((here, to));
+            }
+            Pattern::Characters(characters) => self.steps.push((from, characters.clone(), to)),
+            Pattern::Sequence(parts) => {
+                let mut here = from;
+                for part in parts {
+                    let next = self.add();
+                    self.pattern(part, here, next);
+                    here = next;
+                }
+                self.skips.push((here, to));
+            }
+            Pattern::Choice(options) => {
+                for option in options {
+                    self.pattern(option, from, to);
+                }
+            }
+            Pattern::Repeat { of, least, most } => {
+                let mut here = from;
+                for _ in 0..*least {
+                    let next = self.add();
+                    self.pattern(of, here, next);
+                    here = next;
+                }
+                match most {
+                    None => {
+                        let again = self.add();
+                        self.skips.push((here, again));
+                        self.pattern(of, again, again);
+                        here = again;
+                    }
+                    Some(most) => {
+                        for _ in *least..*most {
+                            let next = self.add();
+                            self.pattern(of, here, next);
+                            self.skips.push((here, to));
+                            here = next;
+                        }
+                    }
+                }
+                self.skips.push((here, to));
+            }
+            Pattern::Rule(_) | Pattern::JsonCharacters => {}
+        }
+    }
+
+    /// Converts to a deterministic automaton of the sets that are allowed. The text may end in a set that contains `end`, or
+    /// without `end`, where a line end is allowed.
+    fn determined(
+        &self,
+        start: usize,
+        is_allowed: impl Fn(&BTreeSet<usize>) -> bool,
+        end: Option<usize>,
+    ) -> Automaton {
+        let mut skips: Vec<Vec<usize>> = vec![Vec::new(); self.size];
+        for (from, to) in &self.skips {
+            if let Some(list) = skips.get_mut(*from) {
+                list.push(*to);
+            }
+        }
+        let mut steps: Vec<Vec<(&Characters, usize)>> = vec![Vec::new(); self.size];
+        for (from, characters, to) in &self.steps {
+            if let Some(list) = steps.get_mut(*from) {
+                list.push((characters, *to));
+            }
+        }
+        let closed = |states: Vec<usize>| {
+            let mut set = BTreeSet::new();
+            let mut open = states;
+            while let Some(state) = open.pop() {
+                if set.insert(state) {
+                    open.extend(skips.get(state).into_iter().flatten());
+                }
+            }
+            set
+        };
+        let first = closed(vec![start]);
+        let mut known = HashMap::from([(first.clone(), 0)]);
+        let mut sets = vec![first];
+        let mut states: Vec<State> = Vec::new();
+        while let Some(set) = sets.get(states.len()).cloned() {
+            let here: Vec<(&Characters, usize)> = set
+                .iter()
+                .filter_map(|state| steps.get(*state))
+                .flatten()
+                .copied()
+                .collect();
+            let mut next: Vec<(Characters, usize)> = Vec::new();
+            for (first, last) in intervals(&here) {
+                let to = here.iter().filter(|(characters, _)| {
+                    let mut ranges = characters.ranges().iter();
+                    ranges.any(|range| range.0 <= first && last <= range.1)
+                });
+                let to = closed(to.map(|(_, to)| *to).collect());
+                if to.is_empty() || !is_allowed(&to) {
+                    continue;
+                }
+                let place = known.len();
+                let place = *known.entry(to.clone()).or_insert_with(|| {
+                    sets.push(to);
+                    place
+                });
+                let step = Characters::of_ranges([(first, last)]);
+                match next.iter_mut().find(|(_, known)| *known == place) {
+                    Some((characters, _)) => *characters = characters.or(&step),
+                    None => next.push((step, place)),
+                }
+            }
+            let may_end = match end {
+                Some(end) => set.contains(&end),
+                None => next.iter().any(|(characters, _)| characters.has('\n')),
+            };
+            states.push(State { next, may_end });
+        }
+        Automaton { states }.minimized()
+    }
+}
+
+/// Splits all code points into the intervals that these steps distinguish.
+fn intervals(steps: &[(&Characters, usize)]) -> Vec<(u32, u32)> {
+    let ranges = || steps.iter().flat_map(|(characters, _)| characters.ranges());
+    let begins: BTreeSet<u32> = ranges()
+        .flat_map(|(first, last)| [*first, last.saturating_add(1)])
+        .collect();
+    let begins: Vec<u32> = begins.into_iter().collect();
+    begins
+        .windows(2)
+        .filter_map(|pair| Some((*pair.first()?, *pair.last()? - 1)))
+        .collect()
+}

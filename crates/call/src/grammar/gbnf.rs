@@ -1,0 +1,275 @@
+//! GBNF, the notation of llama.cpp, which `XGrammar` reads as EBNF.
+
+use std::fmt::Write as _;
+
+use super::arguments::{ArgumentValue, Lines};
+use super::automaton::Automaton;
+use super::emoji::{EmojiBody, EmojiForm};
+use super::exclusion::{Exclusion, header};
+use super::pattern::{Characters, Pattern};
+use super::{CallForm, Form, Grammar, MostCalls};
+
+/// The names of the states of an automaton: this and a number. The first state has the number 0.
+const PROSE: &str = "t";
+const VALUE: &str = "v";
+const REASONING: &str = "r";
+const JSON: &str = "s";
+const RULE: &str = "j";
+
+pub(super) fn print(grammar: &Grammar) -> String {
+    let mut rules = root(grammar);
+    if grammar.most != MostCalls::None {
+        rules.push_str(&calls(grammar));
+    }
+    if grammar.has_ids && grammar.most != MostCalls::None {
+        let header = header(&grammar.markers.all);
+        let _ = writeln!(rules, "header ::= {}", pattern(&header));
+    }
+    rules.push_str(&text(PROSE, &grammar.prose));
+    if grammar.has_free_text() {
+        rules.push_str(&text(VALUE, &grammar.value));
+    }
+    if let Some(reasoning) = &grammar.reasoning {
+        let close = Exclusion::of_texts([reasoning.close.clone()]);
+        rules.push_str(&text(REASONING, &close));
+    }
+    rules.push_str(&json_rules(grammar));
+    rules
+}
+
+/// The rules for JSON.
+pub(super) fn json_rules(grammar: &Grammar) -> String {
+    let mut rules = String::new();
+    for (index, rule) in grammar.rules.iter().enumerate() {
+        if *rule != Pattern::Choice(Vec::new()) {
+            let _ = writeln!(rules, "{RULE}-{index} ::= {}", pattern(rule));
+        }
+    }
+    if grammar.has_json_string() {
+        let plain = Automaton::excluding(&grammar.json);
+        rules.push_str(&states(JSON, &plain.within(&json_characters())));
+    }
+    rules
+}
+
+/// The contents of a JSON string.
+pub(super) fn json_characters() -> Pattern {
+    let hex = "0123456789abcdefABCDEF";
+    let code = |first: &str, second: &str, rest: u32| {
+        Pattern::sequence([
+            Pattern::one_of(first),
+            Pattern::one_of(second),
+            Pattern::one_of(hex).repeat(rest, Some(rest)),
+        ])
+    };
+    // Not a surrogate: it would need its other half.
+    let unit = Pattern::choice([
+        code("0123456789abcefABCEF", hex, 2),
+        code("dD", "01234567", 2),
+    ]);
+    let escape = Pattern::sequence([
+        Pattern::literal("\\"),
+        Pattern::choice([
+            Pattern::one_of("\"\\/bfnrt"),
+            Pattern::sequence([Pattern::literal("u"), unit]),
+        ]),
+    ]);
+    let plain = Characters::of_ranges([(0, 0x1F)]).not().without("\"\\");
+    Pattern::choice([Pattern::Characters(plain), escape]).repeat(0, None)
+}
+
+fn root(grammar: &Grammar) -> String {
+    let head = match &grammar.reasoning {
+        Some(reasoning) if reasoning.is_open => {
+            format!("{REASONING}-0 {} ", quoted(&reasoning.close))
+        }
+        Some(reasoning) => format!(
+            "([ \\t\\r\\n]* {} {REASONING}-0 {})? ",
+            quoted(&reasoning.open),
+            quoted(&reasoning.close)
+        ),
+        None => String::new(),
+    };
+    let (body, rest) = match (grammar.most, grammar.needs_call) {
+        (MostCalls::None, _) => (format!("{PROSE}-0"), ""),
+        (MostCalls::One, true) => (format!("{PROSE}-0 call after"), ""),
+        (MostCalls::One, false) => (format!("{PROSE}-0 (call after)?"), ""),
+        (MostCalls::Any, true) => (format!("{PROSE}-0 call after"), " (call after)?"),
+        (MostCalls::Any, false) => (format!("{PROSE}-0 (call after)?"), " (call after)?"),
+    };
+    let after = match grammar.most {
+        MostCalls::None => String::new(),
+        _ => format!("after ::= \"\" | \"\\n\" {PROSE}-0{rest}\n"),
+    };
+    format!("root ::= {head}{body}\n{after}")
+}
+
+fn calls(grammar: &Grammar) -> String {
+    let names = (0..grammar.calls.len()).map(|index| format!("call-{index}"));
+    let names: Vec<String> = names.collect();
+    let start = quoted(&grammar.markers.start);
+    let mut rules = format!("call ::= {start} ({})\n", names.join(" | "));
+    for (name, call) in names.iter().zip(&grammar.calls) {
+        let _ = writeln!(rules, "{name} ::= {}", call_form(grammar, call));
+    }
+    rules
+}
+
+fn call_form(grammar: &Grammar, call: &CallForm) -> String {
+    let end = quoted(&grammar.markers.end);
+    match &call.form {
+        Form::Block(arguments) => {
+            let arguments = lines(grammar, arguments);
+            let name = if grammar.has_ids {
+                format!("{} header", quoted(&call.name))
+            } else {
+                quoted(&format!("{}\n", call.name))
+            };
+            format!("{name} {arguments} {end}")
+        }
+        Form::Emoji(EmojiForm { line, body }) => {
+            let name = quoted(&call.name);
+            let line = pattern(line);
+            let body = match body {
+                EmojiBody::Pattern(body) => pattern(body),
+                EmojiBody::Text { is_required: true } => format!("\"\\n\" {VALUE}-0"),
+                EmojiBody::Text { is_required: false } => format!("(\"\\n\" {VALUE}-0)?"),
+            };
+            format!("{name} {line} \"]\" {body} {end}")
+        }
+    }
+}
+
+fn lines(grammar: &Grammar, written: &Lines) -> String {
+    match written {
+        Lines::Argument { pointer, value } => {
+            let begin = quoted(&format!("{}{pointer}\n", grammar.markers.arg));
+            let value = match value {
+                ArgumentValue::Text => format!("{VALUE}-0"),
+                ArgumentValue::Pattern(value) => pattern(value),
+            };
+            format!("{begin} {value} \"\\n\"")
+        }
+        Lines::Sequence(parts) => {
+            let parts = parts.iter().map(|(is_required, part)| {
+                let part = lines(grammar, part);
+                if *is_required {
+                    part
+                } else {
+                    format!("({part})?")
+                }
+            });
+            let parts: Vec<String> = parts.collect();
+            if parts.is_empty() {
+                "\"\"".to_owned()
+            } else {
+                parts.join(" ")
+            }
+        }
+        Lines::Choice(options) => {
+            let options: Vec<String> = options.iter().map(|one| lines(grammar, one)).collect();
+            format!("({})", options.join(" | "))
+        }
+    }
+}
+
+pub(super) fn pattern(written: &Pattern) -> String {
+    match written {
+        Pattern::Literal(text) => quoted(text),
+        Pattern::Characters(characters) => class(characters),
+        Pattern::Sequence(parts) if parts.is_empty() => "\"\"".to_owned(),
+        Pattern::Sequence(parts) => {
+            let parts: Vec<String> = parts.iter().map(pattern).collect();
+            parts.join(" ")
+        }
+        Pattern::Choice(options) => {
+            let options: Vec<String> = options.iter().map(pattern).collect();
+            format!("({})", options.join(" | "))
+        }
+        Pattern::Repeat { of, least, most } => {
+            let inner = match **of {
+                Pattern::Sequence(_) => format!("({})", pattern(of)),
+                _ => pattern(of),
+            };
+            match (least, most) {
+                (0, None) => format!("{inner}*"),
+                (1, None) => format!("{inner}+"),
+                (0, Some(1)) => format!("{inner}?"),
+                (least, None) => format!("{inner}{{{least},}}"),
+                (least, Some(most)) if least == most => format!("{inner}{{{least}}}"),
+                (least, Some(most)) => format!("{inner}{{{least},{most}}}"),
+            }
+        }
+        Pattern::Rule(rule) => format!("{RULE}-{rule}"),
+        Pattern::JsonCharacters => format!("{JSON}-0"),
+    }
+}
+
+fn text(name: &str, exclusion: &Exclusion) -> String {
+    states(name, &Automaton::excluding(exclusion))
+}
+
+/// One rule for each state of an automaton.
+fn states(name: &str, automaton: &Automaton) -> String {
+    let mut rules = String::new();
+    for (index, state) in automaton.states.iter().enumerate() {
+        let end = state.may_end.then(|| "\"\"".to_owned());
+        let next = state.next.iter();
+        let next = next.map(|(characters, to)| format!("{} {name}-{to}", class(characters)));
+        let options: Vec<String> = end.into_iter().chain(next).collect();
+        let _ = writeln!(rules, "{name}-{index} ::= {}", options.join(" | "));
+    }
+    rules
+}
+
+fn class(characters: &Characters) -> String {
+    let (shown, is_excluded) = characters.shortest();
+    let mut text = String::from(if is_excluded { "[^" } else { "[" });
+    if is_excluded && shown.is_empty() {
+        // Every character: a class needs at least one.
+        return "[\\x00-\\U0010FFFF]".to_owned();
+    }
+    for (first, last) in shown.ranges() {
+        text.push_str(&code(*first));
+        if first < last {
+            text.push('-');
+            text.push_str(&code(*last));
+        }
+    }
+    text.push(']');
+    text
+}
+
+/// A character in a class.
+fn code(code: u32) -> String {
+    match char::from_u32(code) {
+        Some(plain)
+            if plain.is_ascii_alphanumeric() || " _!#$%&'*+,./:;<=>?@{|}~`()".contains(plain) =>
+        {
+            plain.to_string()
+        }
+        _ if code < 0x80 => format!("\\x{code:02X}"),
+        _ if code <= 0xFFFF => format!("\\u{code:04X}"),
+        _ => format!("\\U{code:08X}"),
+    }
+}
+
+/// A literal.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            control if control.is_ascii_control() => {
+                let _ = write!(quoted, "\\x{:02X}", u32::from(control));
+            }
+            plain => quoted.push(plain),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

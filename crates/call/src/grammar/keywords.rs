@@ -1,0 +1,204 @@
+//! The keywords of a schema that a grammar reads, and those that it cannot enforce (`spec/grammar.md` 5).
+
+use serde_json::Value;
+
+use super::integers::UNBOUNDED;
+use crate::schema::{Alternative, Kinds};
+
+/// Keywords that no grammar enforces.
+const NEVER: &[&str] = &[
+    "$dynamicRef",
+    "$recursiveRef",
+    "contains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "format",
+    "if",
+    "maxContains",
+    "maxLength",
+    "maxProperties",
+    "minContains",
+    "minLength",
+    "minProperties",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+/// The bounds of numbers, which are enforced for integers.
+const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+
+/// Returns the keywords of an alternative that the grammar does not enforce.
+pub(super) fn unheld(alternative: &Alternative<'_>) -> Vec<&'static str> {
+    let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
+    let mut found = Vec::new();
+    for keywords in &alternative.all {
+        for name in NEVER {
+            let is_effective = match keywords.get(*name) {
+                None => false,
+                Some(&Value::Bool(is_set)) if *name == "uniqueItems" => is_set,
+                Some(value) if name.starts_with("min") => value.as_u64() != Some(0),
+                Some(Value::Object(members)) => !members.is_empty(),
+                Some(_) => true,
+            };
+            if is_effective && applies(name, kinds) {
+                found.push(*name);
+            }
+        }
+        let is_zero = |value: &Value| value.as_f64() == Some(0.0);
+        for name in BOUNDS {
+            let bound = keywords.get(*name);
+            // The sign is enforced.
+            let is_sign = *name == "minimum" && bound.is_some_and(is_zero);
+            if bound.is_some()
+                && !is_sign
+                && kinds.has(Kinds::FRACTION)
+                && listed(alternative).is_none()
+            {
+                found.push(*name);
+            }
+        }
+    }
+    found
+}
+
+fn applies(name: &str, kinds: Kinds) -> bool {
+    match name {
+        "minLength" | "maxLength" | "pattern" | "format" => kinds.has(Kinds::STRING),
+        "contains" | "minContains" | "maxContains" | "uniqueItems" | "unevaluatedItems" => {
+            kinds.has(Kinds::LIST)
+        }
+        "multipleOf" => kinds.has(Kinds::WHOLE),
+        "minProperties"
+        | "maxProperties"
+        | "propertyNames"
+        | "patternProperties"
+        | "unevaluatedProperties"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "dependencies" => kinds.has(Kinds::OBJECT),
+        _ => true,
+    }
+}
+
+/// Returns the values of `enum` and `const`; `None` if no keyword lists values.
+pub(super) fn listed<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
+    let of = |name: &str| {
+        alternative
+            .all
+            .iter()
+            .find_map(|keywords| keywords.get(name))
+    };
+    if let Some(value) = of("const") {
+        return Some(vec![value]);
+    }
+    of("enum")?.as_array().map(|values| values.iter().collect())
+}
+
+/// Returns the members that an object may have, in order, and whether each is required.
+pub(super) fn members<'s>(alternative: &Alternative<'s>) -> Vec<(&'s str, bool)> {
+    let mut names: Vec<&'s str> = Vec::new();
+    let declared = alternative.properties().map(|(name, _)| name);
+    for name in declared.chain(alternative.required()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let is_required = |name: &str| alternative.required().any(|one| one == name);
+    names
+        .into_iter()
+        .map(|name| (name, is_required(name)))
+        .collect()
+}
+
+/// Returns `true` if only declared members are allowed.
+pub(super) fn is_closed(alternative: &Alternative<'_>) -> bool {
+    let no_more = |name: &str| {
+        let mut all = alternative.all.iter();
+        all.any(|keywords| keywords.get(name) == Some(&Value::Bool(false)))
+    };
+    no_more("additionalProperties") || no_more("unevaluatedProperties")
+}
+
+/// Returns the number of items that have schemas of their own.
+pub(super) fn first_items(alternative: &Alternative<'_>) -> usize {
+    let count = |name: &str| {
+        let lists = alternative
+            .all
+            .iter()
+            .filter_map(move |keywords| keywords.get(name)?.as_array());
+        lists.map(Vec::len).max().unwrap_or_default()
+    };
+    count("prefixItems").max(count("items"))
+}
+
+/// Returns the greatest count that a keyword states.
+pub(super) fn greatest(alternative: &Alternative<'_>, name: &str) -> Option<usize> {
+    let stated = alternative
+        .all
+        .iter()
+        .filter_map(|keywords| keywords.get(name)?.as_u64());
+    stated
+        .max()
+        .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Returns the range of the integers that the bounds allow.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a bound beyond the range of integers is cut to it"
+)]
+pub(super) fn integer_range(alternative: &Alternative<'_>) -> (i128, i128) {
+    let of = |name: &str, round: fn(f64) -> f64| {
+        let bounds =
+            alternative
+                .all
+                .iter()
+                .filter_map(move |keywords| match keywords.get(name)? {
+                    Value::Number(number) => match number.as_i128() {
+                        Some(bound) => Some((bound, true)),
+                        None => number
+                            .as_f64()
+                            .map(|bound| (round(bound) as i128, bound.fract() == 0.0)),
+                    },
+                    _ => None,
+                });
+        bounds.collect::<Vec<_>>()
+    };
+    let step = |is_whole: bool| i128::from(is_whole);
+    let lows = of("minimum", f64::ceil).into_iter().map(|(bound, _)| bound);
+    let lows = lows.chain(
+        of("exclusiveMinimum", f64::ceil)
+            .into_iter()
+            .map(|(bound, whole)| bound.saturating_add(step(whole))),
+    );
+    let highs = of("maximum", f64::floor)
+        .into_iter()
+        .map(|(bound, _)| bound);
+    let highs = highs.chain(
+        of("exclusiveMaximum", f64::floor)
+            .into_iter()
+            .map(|(bound, whole)| bound.saturating_sub(step(whole))),
+    );
+    (
+        lows.max().unwrap_or(-UNBOUNDED),
+        highs.min().unwrap_or(UNBOUNDED),
+    )
+}
+
+/// Returns what makes an alternative the same as another one.
+pub(super) fn identity(alternative: &Alternative<'_>) -> Vec<usize> {
+    alternative
+        .all
+        .iter()
+        .map(|keywords| std::ptr::from_ref(*keywords).addr())
+        .collect()
+}

@@ -1,0 +1,360 @@
+//! The Lark notation of llguidance.
+//!
+//! Its lexer takes the longest match, so free text and the marker behind it are one terminal, which ends as soon as it can.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use super::arguments::{ArgumentValue, Lines};
+use super::emoji::{EmojiBody, EmojiForm};
+use super::exclusion::{Exclusion, header};
+use super::gbnf::json_characters;
+use super::pattern::{Characters, Pattern};
+use super::{CallForm, Form, Grammar, MostCalls};
+
+pub(super) fn print(grammar: &Grammar) -> String {
+    let mut printer = Printer {
+        grammar,
+        rules: String::new(),
+        known: HashMap::new(),
+    };
+    let calls: Vec<String> = grammar
+        .calls
+        .iter()
+        .map(|call| printer.call(call))
+        .collect();
+    let mut text = start(grammar);
+    if grammar.most != MostCalls::None {
+        let start = quoted(&grammar.markers.start);
+        let _ = writeln!(text, "call: {}", calls.join(" | "));
+        let _ = writeln!(text, "pre[lazy]: PRE\nPRE: PROSE {start}");
+        let _ = writeln!(text, "mid[lazy]: MID\nMID: NEWLINE PROSE {start}");
+        let _ = writeln!(text, "last: LAST\nLAST: NEWLINE PROSE\nNEWLINE: /\\n/");
+        let (arg, end) = (quoted(&grammar.markers.arg), quoted(&grammar.markers.end));
+        if grammar.markers.arg.is_empty() {
+            let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
+        } else {
+            let _ = writeln!(text, "v_arg[lazy]: V_ARG\nV_ARG: VALUE {arg}");
+            let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
+        }
+        // In the block syntax, the line end before the next marker is part of the terminal.
+        let any = if grammar.markers.arg.is_empty() {
+            "(?s:.*)"
+        } else {
+            "(?s:.*)\\n"
+        };
+        let _ = writeln!(text, "VALUE: {}", without(any, &grammar.value));
+    }
+    let _ = writeln!(
+        text,
+        "tail: PROSE\nPROSE: {}",
+        without("(?s:.*)", &grammar.prose)
+    );
+    text.push_str(&printer.rules);
+    for (index, rule) in grammar.rules.iter().enumerate() {
+        if *rule != Pattern::Choice(Vec::new()) {
+            let _ = writeln!(text, "j{index}: {}", pattern(rule));
+        }
+    }
+    if grammar.has_json_string() {
+        let inner = regex(&json_characters());
+        let _ = writeln!(text, "STRING: {}", without(&inner, &grammar.json));
+    }
+    text
+}
+
+fn start(grammar: &Grammar) -> String {
+    let (head, more) = match &grammar.reasoning {
+        Some(reasoning) => {
+            let [open, close] = [&reasoning.open, &reasoning.close].map(|one| escaped(one));
+            let open = if reasoning.is_open {
+                String::new()
+            } else {
+                format!("[ \\t\\r\\n]*{open}")
+            };
+            let think = format!("think[lazy]: /{open}(?s:.*){close}/\n");
+            (
+                if reasoning.is_open {
+                    "think "
+                } else {
+                    "think? "
+                },
+                think,
+            )
+        }
+        None => ("", String::new()),
+    };
+    let rest = match grammar.most {
+        MostCalls::None => "tail".to_owned(),
+        most => {
+            let calls = if most == MostCalls::Any {
+                "pre call (mid call)* last?"
+            } else {
+                "pre call last?"
+            };
+            if grammar.needs_call {
+                calls.to_owned()
+            } else {
+                format!("(tail | {calls})")
+            }
+        }
+    };
+    format!("start: {head}{rest}\n{more}")
+}
+
+/// The continuations of an argument: rules that begin behind the next argument marker, and whether the call may end.
+#[derive(Clone, Debug, Default)]
+struct Next {
+    arguments: Vec<String>,
+    may_end: bool,
+}
+
+struct Printer<'g> {
+    grammar: &'g Grammar,
+    rules: String,
+    /// The names of the rules by their content.
+    known: HashMap<String, String>,
+}
+
+impl Printer<'_> {
+    fn call(&mut self, call: &CallForm) -> String {
+        let name = quoted(&call.name);
+        let markers = &self.grammar.markers;
+        let (arg, end) = (quoted(&markers.arg), quoted(&markers.end));
+        match &call.form {
+            Form::Block(lines) => {
+                let end_of_call = Next {
+                    arguments: Vec::new(),
+                    may_end: true,
+                };
+                let next = self.lines(lines, end_of_call);
+                let mut options = Vec::new();
+                if !next.arguments.is_empty() {
+                    options.push(format!("{arg} ({})", next.arguments.join(" | ")));
+                }
+                if next.may_end {
+                    options.push(end);
+                }
+                let header = if self.grammar.has_ids {
+                    pattern(&header(&markers.all))
+                } else {
+                    r"/\n/".to_owned()
+                };
+                format!("{name} {header} ({})", options.join(" | "))
+            }
+            Form::Emoji(EmojiForm { line, body }) => {
+                let line = pattern(&Pattern::sequence([line.clone(), Pattern::literal("]")]));
+                let body = match body {
+                    EmojiBody::Pattern(body) => format!("{} {end}", pattern(body)),
+                    EmojiBody::Text { is_required: true } => r"/\n/ v_end".to_owned(),
+                    EmojiBody::Text { is_required: false } => format!(r"({end} | /\n/ v_end)"),
+                };
+                format!("{name} {line} {body}")
+            }
+        }
+    }
+
+    /// Returns what the lines begin with, if `next` follows them.
+    fn lines(&mut self, lines: &Lines, next: Next) -> Next {
+        match lines {
+            Lines::Argument { pointer, value } => {
+                let value = self.value(value, &next);
+                let value = self.rule(value);
+                Next {
+                    arguments: vec![format!("{} {value}", quoted(&format!("{pointer}\n")))],
+                    may_end: false,
+                }
+            }
+            Lines::Sequence(parts) => {
+                let mut next = next;
+                for (is_required, part) in parts.iter().rev() {
+                    let here = self.lines(part, next.clone());
+                    next = if *is_required {
+                        here
+                    } else {
+                        self.either(here, next)
+                    };
+                }
+                next
+            }
+            Lines::Choice(options) => {
+                let mut all = Next::default();
+                for option in options {
+                    let here = self.lines(option, next.clone());
+                    all = self.either(all, here);
+                }
+                all
+            }
+        }
+    }
+
+    fn either(&mut self, one: Next, other: Next) -> Next {
+        let mut arguments = one.arguments;
+        for argument in other.arguments {
+            if !arguments.contains(&argument) {
+                arguments.push(argument);
+            }
+        }
+        if arguments.len() > 1 {
+            arguments = vec![self.rule(arguments.join(" | "))];
+        }
+        Next {
+            arguments,
+            may_end: one.may_end || other.may_end,
+        }
+    }
+
+    fn value(&self, value: &ArgumentValue, next: &Next) -> String {
+        let markers = &self.grammar.markers;
+        let arguments = next.arguments.join(" | ");
+        let (arg, end) = match value {
+            ArgumentValue::Text => ("v_arg".to_owned(), "v_end".to_owned()),
+            ArgumentValue::Pattern(_) => (
+                quoted(&format!("\n{}", markers.arg)),
+                quoted(&format!("\n{}", markers.end)),
+            ),
+        };
+        let mut options = Vec::new();
+        if !arguments.is_empty() {
+            options.push(format!("{arg} ({arguments})"));
+        }
+        if next.may_end {
+            options.push(end);
+        }
+        let options = options.join(" | ");
+        match value {
+            ArgumentValue::Text => options,
+            ArgumentValue::Pattern(value) => format!("{} ({options})", pattern(value)),
+        }
+    }
+
+    fn rule(&mut self, content: String) -> String {
+        if let Some(name) = self.known.get(&content) {
+            return name.clone();
+        }
+        let name = format!("k{}", self.known.len());
+        let _ = writeln!(self.rules, "{name}: {content}");
+        self.known.insert(content, name.clone());
+        name
+    }
+}
+
+/// A terminal of the texts of a regular expression that contain nothing of what is excluded.
+fn without(texts: &str, exclusion: &Exclusion) -> String {
+    let anywhere: Vec<String> = exclusion
+        .anywhere
+        .iter()
+        .map(|text| escaped(text))
+        .collect();
+    let mut terminal = format!("/{texts}/ & ~/(?s:.*)({})(?s:.*)/", anywhere.join("|"));
+    if !exclusion.line_begins.is_empty() {
+        let begins: Vec<String> = exclusion.line_begins.iter().map(regex).collect();
+        let _ = write!(terminal, " & ~/((?s:.*)\\n)?({})(?s:.*)/", begins.join("|"));
+    }
+    terminal
+}
+
+fn pattern(written: &Pattern) -> String {
+    match written {
+        Pattern::Literal(text) => quoted(text),
+        Pattern::JsonCharacters => "STRING".to_owned(),
+        Pattern::Rule(rule) => format!("j{rule}"),
+        Pattern::Sequence(parts) if parts.is_empty() => "\"\"".to_owned(),
+        // No terminal may be empty.
+        regular if regular.is_regular() && !regular.may_be_empty() => {
+            format!("/{}/", regex(regular))
+        }
+        Pattern::Sequence(parts) => {
+            // Neighbouring parts are one terminal, as far as possible.
+            let runs = parts.chunk_by(|one, other| one.is_regular() && other.is_regular());
+            let runs = runs.map(|run| match run {
+                [only] => pattern(only),
+                run if run.iter().all(Pattern::may_be_empty) => {
+                    let parts: Vec<String> = run.iter().map(pattern).collect();
+                    parts.join(" ")
+                }
+                run => pattern(&Pattern::Sequence(run.to_vec())),
+            });
+            let parts: Vec<String> = runs.collect();
+            parts.join(" ")
+        }
+        Pattern::Choice(options) => {
+            let options: Vec<String> = options.iter().map(pattern).collect();
+            format!("({})", options.join(" | "))
+        }
+        Pattern::Repeat { of, least, most } => format!("({}){}", pattern(of), count(*least, *most)),
+        Pattern::Characters(_) => String::new(),
+    }
+}
+
+/// A regular expression in Rust's notation.
+pub(super) fn regex(written: &Pattern) -> String {
+    match written {
+        Pattern::Literal(text) => escaped(text),
+        Pattern::Characters(characters) => class(characters),
+        Pattern::Sequence(parts) => parts.iter().map(regex).collect(),
+        Pattern::Choice(options) => {
+            let options: Vec<String> = options.iter().map(regex).collect();
+            format!("({})", options.join("|"))
+        }
+        Pattern::Repeat { of, least, most } => format!("({}){}", regex(of), count(*least, *most)),
+        Pattern::Rule(_) | Pattern::JsonCharacters => String::new(),
+    }
+}
+
+fn count(least: u32, most: Option<u32>) -> String {
+    match (least, most) {
+        (0, None) => "*".to_owned(),
+        (1, None) => "+".to_owned(),
+        (0, Some(1)) => "?".to_owned(),
+        (least, None) => format!("{{{least},}}"),
+        (least, Some(most)) => format!("{{{least},{most}}}"),
+    }
+}
+
+fn class(characters: &Characters) -> String {
+    let (shown, is_excluded) = characters.shortest();
+    if is_excluded && shown.is_empty() {
+        return "(?s:.)".to_owned();
+    }
+    let mut text = String::from(if is_excluded { "[^" } else { "[" });
+    for (first, last) in shown.ranges() {
+        text.push_str(&code(*first));
+        if first < last {
+            text.push('-');
+            text.push_str(&code(*last));
+        }
+    }
+    text.push(']');
+    text
+}
+
+fn code(code: u32) -> String {
+    match char::from_u32(code) {
+        Some(plain) if plain.is_ascii_alphanumeric() => plain.to_string(),
+        _ => format!("\\x{{{code:X}}}"),
+    }
+}
+
+/// A text in a regular expression.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            control if control.is_control() => {
+                let _ = write!(escaped, "\\x{{{:X}}}", u32::from(control));
+            }
+            sign if r"\.+*?()|[]{}^$#&-~/".contains(sign) => escaped.extend(['\\', sign]),
+            plain => escaped.push(plain),
+        }
+    }
+    escaped
+}
+
+/// A literal.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

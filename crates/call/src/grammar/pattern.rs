@@ -1,0 +1,214 @@
+//! The language-neutral form of a grammar: characters, patterns and rules.
+
+use std::mem;
+
+/// The largest code point.
+const LAST: u32 = 0x0010_FFFF;
+
+/// A set of characters: ranges of code points, sorted, neither overlapping nor adjacent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Characters(Vec<(u32, u32)>);
+
+impl Characters {
+    pub(super) fn any() -> Self {
+        Self(vec![(0, LAST)])
+    }
+
+    pub(super) fn one_of(characters: &str) -> Self {
+        Self::of_ranges(characters.chars().map(|one| (one.into(), one.into())))
+    }
+
+    pub(super) fn of_ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let mut all: Vec<(u32, u32)> = ranges.into_iter().collect();
+        all.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(all.len());
+        for (first, last) in all {
+            match merged.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => {
+                    before.1 = before.1.max(last);
+                }
+                _ => merged.push((first, last)),
+            }
+        }
+        Self(merged)
+    }
+
+    /// The ASCII letters, digits and `_`, and every character that is not ASCII.
+    pub(super) fn of_words() -> Self {
+        let ascii = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+        let ascii = ascii.map(|(first, last)| (first.into(), last.into()));
+        Self::of_ranges(ascii.into_iter().chain([(0x80, LAST)]))
+    }
+
+    pub(super) fn not(&self) -> Self {
+        let mut gaps = Vec::new();
+        let mut next = 0;
+        for (first, last) in &self.0 {
+            if *first > next {
+                gaps.push((next, first - 1));
+            }
+            next = last + 1;
+        }
+        if next <= LAST {
+            gaps.push((next, LAST));
+        }
+        Self(gaps)
+    }
+
+    pub(super) fn and(&self, other: &Self) -> Self {
+        self.not().or(&other.not()).not()
+    }
+
+    pub(super) fn or(&self, other: &Self) -> Self {
+        Self::of_ranges(self.0.iter().chain(&other.0).copied())
+    }
+
+    pub(super) fn without(&self, characters: &str) -> Self {
+        self.and(&Self::one_of(characters).not())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn has(&self, character: char) -> bool {
+        let code = u32::from(character);
+        let mut ranges = self.0.iter();
+        ranges.any(|(first, last)| *first <= code && code <= *last)
+    }
+
+    pub(super) fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
+    /// Returns the form in which most engines read it fastest: the ranges, and whether they are the excluded ones.
+    pub(super) fn shortest(&self) -> (Self, bool) {
+        let is_open = self.0.last().is_some_and(|(_, last)| *last == LAST);
+        if is_open {
+            (self.not(), true)
+        } else {
+            (self.clone(), false)
+        }
+    }
+}
+
+/// Texts of a language: a regular expression that may also refer to rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Literal(String),
+    Characters(Characters),
+    Sequence(Vec<Self>),
+    Choice(Vec<Self>),
+    Repeat {
+        of: Box<Self>,
+        least: u32,
+        most: Option<u32>,
+    },
+    /// The texts of a rule.
+    Rule(usize),
+    /// The contents of a JSON string, without its quotes.
+    JsonCharacters,
+}
+
+impl Pattern {
+    pub(super) fn literal(text: impl Into<String>) -> Self {
+        Self::Literal(text.into())
+    }
+
+    pub(super) fn one_of(characters: &str) -> Self {
+        Self::Characters(Characters::one_of(characters))
+    }
+
+    pub(super) fn digits(least: u32, most: u32) -> Self {
+        Self::one_of("0123456789").repeat(least, Some(most))
+    }
+
+    pub(super) fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Vec::new();
+        for part in parts {
+            match (part, all.last_mut()) {
+                (Self::Sequence(parts), _) => all.extend(parts),
+                (Self::Literal(text), _) if text.is_empty() => {}
+                (Self::Literal(text), Some(Self::Literal(before))) => before.push_str(&text),
+                (part, _) => all.push(part),
+            }
+        }
+        match all.as_mut_slice() {
+            [only] => mem::replace(only, Self::Choice(Vec::new())),
+            _ => Self::Sequence(all),
+        }
+    }
+
+    pub(super) fn choice(options: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<Self> = Vec::new();
+        for option in options {
+            match (option, all.last_mut()) {
+                (Self::Choice(options), _) => all.extend(options),
+                (Self::Characters(more), Some(Self::Characters(known))) => *known = known.or(&more),
+                (option, _) => all.push(option),
+            }
+        }
+        all.dedup();
+        match all.as_mut_slice() {
+            [only] => mem::replace(only, Self::Choice(Vec::new())),
+            _ => Self::Choice(all),
+        }
+    }
+
+    pub(super) fn repeat(self, least: u32, most: Option<u32>) -> Self {
+        if most == Some(0) {
+            return Self::literal("");
+        }
+        Self::Repeat {
+            of: Box::new(self),
+            least,
+            most,
+        }
+    }
+
+    pub(super) fn optional(self) -> Self {
+        self.repeat(0, Some(1))
+    }
+
+    /// Returns the number of its parts.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Sequence(parts) | Self::Choice(parts) => {
+                1 + parts.iter().map(Self::size).sum::<usize>()
+            }
+            Self::Repeat { of, .. } => 1 + of.size(),
+            _ => 1,
+        }
+    }
+
+    /// Returns `true` if a JSON string is part of it, without its rules.
+    pub(super) fn has_json_string(&self) -> bool {
+        match self {
+            Self::Sequence(parts) | Self::Choice(parts) => parts.iter().any(Self::has_json_string),
+            Self::Repeat { of, .. } => of.has_json_string(),
+            Self::JsonCharacters => true,
+            Self::Literal(_) | Self::Characters(_) | Self::Rule(_) => false,
+        }
+    }
+
+    /// Returns `true` if the empty text is one of its texts. A rule counts as never empty.
+    pub(super) fn may_be_empty(&self) -> bool {
+        match self {
+            Self::Literal(text) => text.is_empty(),
+            Self::Sequence(parts) => parts.iter().all(Self::may_be_empty),
+            Self::Choice(options) => options.iter().any(Self::may_be_empty),
+            Self::Repeat { of, least, .. } => *least == 0 || of.may_be_empty(),
+            Self::Characters(_) | Self::Rule(_) | Self::JsonCharacters => false,
+        }
+    }
+
+    /// Returns `true` if it refers to no rule, so that a regular expression can express it.
+    pub(super) fn is_regular(&self) -> bool {
+        match self {
+            Self::Literal(_) | Self::Characters(_) => true,
+            Self::Sequence(parts) | Self::Choice(parts) => parts.iter().all(Self::is_regular),
+            Self::Repeat { of, .. } => of.is_regular(),
+            Self::Rule(_) | Self::JsonCharacters => false,
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The values that a schema allows at one location, as patterns: scalars as texts, and any value as JSON.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::automaton::Automaton;
+use super::integers::integers;
+use super::pattern::Pattern;
+use super::{Unheld, keywords};
+use crate::decimal::scalar_text;
+use crate::schema::{AllowedValues, Alternative, Kinds, SchemaReader};
+
+/// With more listed values, any text is possible. Engines compare all of them at each token.
+const MOST_LISTED: usize = 1000;
+/// The largest count of a repetition. llama.cpp writes each repetition out.
+const MOST_REPEATED: usize = 200;
+
+/// The rules that patterns refer to, and what the grammar cannot enforce.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) all: Vec<Pattern>,
+    pub(super) unheld: Vec<Unheld>,
+    any_json: Option<usize>,
+}
+
+impl Rules {
+    fn add(&mut self) -> usize {
+        self.all.push(Pattern::Choice(Vec::new()));
+        self.all.len() - 1
+    }
+
+    fn set(&mut self, rule: usize, pattern: Pattern) {
+        if let Some(place) = self.all.get_mut(rule) {
+            *place = pattern;
+        }
+    }
+
+    /// Any JSON value, without white space except a space after a comma or colon.
+    fn any_json(&mut self) -> Pattern {
+        if let Some(rule) = self.any_json {
+            return Pattern::Rule(rule);
+        }
+        let rule = self.add();
+        self.any_json = Some(rule);
+        let value = || Pattern::Rule(rule);
+        let scalars = [
+            Pattern::literal("null"),
+            Pattern::literal("true"),
+            Pattern::literal("false"),
+            number(true),
+            json_string(),
+        ];
+        let parts = [list_of(value(), 0, None), map_of(value())];
+        self.set(rule, Pattern::choice(scalars.into_iter().chain(parts)));
+        value()
+    }
+}
+
+/// Reads one tool's schema.
+pub(super) struct SchemaValues<'v, 's> {
+    pub(super) reader: &'v SchemaReader<'s>,
+    pub(super) tool: &'v str,
+    pub(super) rules: &'v mut Rules,
+    /// Accepts the texts that a value may be.
+    pub(super) free_text: &'v Automaton,
+    /// The rule of each alternative that was written as JSON.
+    pub(super) known: HashMap<Vec<usize>, usize>,
+}
+
+impl<'s> SchemaValues<'_, 's> {
+    /// Returns the texts of the scalars and of the listed values of an alternative at a location.
+    pub(super) fn scalars(
+        &mut self,
+        pointer: &str,
+        alternative: &Alternative<'s>,
+        allowed: &AllowedValues<'s>,
+    ) -> Vec<Pattern> {
+        if let Some(values) = keywords::listed(alternative) {
+            let fitting = values
+                .into_iter()
+                .filter(|value| self.reader.is_fitting(alternative, value));
+            let texts: Vec<Option<String>> =
+                fitting.map(|value| self.text_of(value, allowed)).collect();
+            if texts.iter().any(Option::is_none) {
+                self.report(pointer, "enum");
+            }
+            return texts.into_iter().flatten().map(Pattern::literal).collect();
+        }
+        let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
+        let mut all = Vec::new();
+        if kinds.has(Kinds::BOOLEAN) {
+            all.extend([Pattern::literal("true"), Pattern::literal("false")]);
+        }
+        if kinds.has(Kinds::NULL) {
+            all.push(Pattern::literal("null"));
+        }
+        all.extend(numbers(kinds, alternative));
+        all
+    }
+
+    /// Returns the text of a listed value, if it is read as this value and no text may not be.
+    fn text_of(&self, value: &Value, allowed: &AllowedValues<'s>) -> Option<String> {
+        let text = scalar_text(value).unwrap_or_else(|| value.to_string());
+        let spelling = self.reader.spelling(allowed, &text);
+        let is_same = spelling.type_error.is_none() && spelling.text_type.value(&text) == *value;
+        (is_same && !text.ends_with('\r') && self.free_text.accepts(&text)).then_some(text)
+    }
+
+    /// Returns the values as JSON on one line; `None` if there are none.
+    pub(super) fn json(&mut self, pointer: &str, allowed: &AllowedValues<'s>) -> Option<Pattern> {
+        let options = allowed.alternatives.iter();
+        let options: Vec<Pattern> = options
+            .filter_map(|alternative| self.json_alternative(pointer, alternative))
+            .collect();
+        (!options.is_empty()).then(|| Pattern::choice(options))
+    }
+
+    fn json_alternative(
+        &mut self,
+        pointer: &str,
+        alternative: &Alternative<'s>,
+    ) -> Option<Pattern> {
+        self.report_keywords(pointer, alternative);
+        if let Some(values) = keywords::listed(alternative) {
+            let fitting = values
+                .into_iter()
+                .filter(|value| self.reader.is_fitting(alternative, value));
+            let texts = fitting.map(Value::to_string);
+            let texts: Vec<Pattern> = texts
+                .filter(|text| self.free_text.accepts(text))
+                .map(Pattern::literal)
+                .collect();
+            return (!texts.is_empty()).then(|| Pattern::choice(texts));
+        }
+        let Some(kinds) = alternative.kinds() else {
+            return Some(self.rules.any_json());
+        };
+        let mut all = Vec::new();
+        if kinds.has(Kinds::BOOLEAN) {
+            all.extend([Pattern::literal("true"), Pattern::literal("false")]);
+        }
+        if kinds.has(Kinds::NULL) {
+            all.push(Pattern::literal("null"));
+        }
+        all.extend(numbers(kinds, alternative));
+        if kinds.has(Kinds::STRING) {
+            all.push(json_string());
+        }
+        all.extend(self.json_parts(pointer, alternative, kinds));
+        (!all.is_empty()).then(|| Pattern::choice(all))
+    }
+
+    /// Returns the lists and objects of an alternative as JSON on one line.
+    pub(super) fn json_parts(
+        &mut self,
+        pointer: &str,
+        alternative: &Alternative<'s>,
+        kinds: Kinds,
+    ) -> Option<Pattern> {
+        if !kinds.has_any(Kinds::LIST | Kinds::OBJECT) {
+            return None;
+        }
+        let key = keywords::identity(alternative);
+        if let Some(rule) = self.known.get(&key) {
+            return Some(Pattern::Rule(*rule));
+        }
+        let rule = self.rules.add();
+        self.known.insert(key, rule);
+        let mut options = Vec::new();
+        if kinds.has(Kinds::LIST) {
+            options.extend(self.json_list(pointer, alternative));
+        }
+        if kinds.has(Kinds::OBJECT) {
+            options.extend(self.json_object(pointer, alternative));
+        }
+        // A rule without texts cannot be part of a grammar: what needs it is omitted.
+        let has_texts = !options.is_empty();
+        self.rules.set(rule, Pattern::choice(options));
+        has_texts.then_some(Pattern::Rule(rule))
+    }
+
+    pub(super) fn json_list(
+        &mut self,
+        pointer: &str,
+        alternative: &Alternative<'s>,
+    ) -> Option<Pattern> {
+        let (least, most) = self.bounds(pointer, alternative);
+        let first = keywords::first_items(alternative);
+        let one = alternative.clone();
+        let list = AllowedValues {
+            alternatives: vec![one],
+        };
+        let mut item = |index: usize| {
+            let allowed = self.reader.item(&list, index);
+            self.json(&format!("{pointer}/{index}"), &allowed)
+        };
+        let rest = match most {
+            Some(most) if most <= first => None,
+            _ => item(first),
+        };
+        if first == 0 {
+            return match rest {
+                Some(rest) => Some(list_of(rest, least, most)),
+                None => (least == 0).then(|| Pattern::literal("[]")),
+            };
+        }
+        let most_first = most.map_or(first, |most| most.min(first));
+        let firsts: Option<Vec<Pattern>> = (0..most_first).map(item).collect();
+        let firsts = firsts?;
+        // From the last item to the first: what follows it.
+        let more = most.map(|most| most - most_first);
+        let mut tail = match rest {
+            Some(rest) => {
+                let needed = least.saturating_sub(most_first);
+                Pattern::sequence([comma(), rest]).repeat(count(needed), more.map(count))
+            }
+            None if least > most_first => return None,
+            None => Pattern::literal(""),
+        };
+        for (index, item) in firsts.into_iter().enumerate().rev() {
+            let begin = (index > 0).then(comma);
+            let here = Pattern::sequence(begin.into_iter().chain([item, tail]));
+            tail = if index < least { here } else { here.optional() };
+        }
+        Some(Pattern::sequence([
+            Pattern::literal("["),
+            tail,
+            Pattern::literal("]"),
+        ]))
+    }
+
+    /// Returns the least and the greatest number of items that the grammar enforces.
+    pub(super) fn bounds(
+        &mut self,
+        pointer: &str,
+        alternative: &Alternative<'s>,
+    ) -> (usize, Option<usize>) {
+        let least = keywords::greatest(alternative, "minItems").unwrap_or_default();
+        let most = alternative.least("maxItems");
+        if least > MOST_REPEATED {
+            self.report(pointer, "minItems");
+        }
+        if most.is_some_and(|most| most > MOST_REPEATED) {
+            self.report(pointer, "maxItems");
+        }
+        (
+            least.min(MOST_REPEATED),
+            most.filter(|most| *most <= MOST_REPEATED),
+        )
+    }
+
+    fn json_object(&mut self, pointer: &str, alternative: &Alternative<'s>) -> Option<Pattern> {
+        let names = keywords::members(alternative);
+        if names.is_empty() {
+            return Some(self.json_map(pointer, alternative));
+        }
+        let mut members: Vec<(bool, Pattern)> = Vec::new();
+        for (name, is_required) in names {
+            let below = format!("{pointer}/{}", crate::pointer::escape(name));
+            let key = Value::from(name).to_string();
+            let allowed = self.member(alternative, name);
+            let value = Some(allowed).filter(|_| self.free_text.accepts(&key));
+            let value = value.and_then(|allowed| self.json(&below, &allowed));
+            match value {
+                Some(value) => {
+                    let key = Pattern::literal(format!("{key}:"));
+                    let space = Pattern::literal(" ").optional();
+                    members.push((is_required, Pattern::sequence([key, space, value])));
+                }
+                None if is_required => return None,
+                None => {}
+            }
+        }
+        // `after` follows a member, `first` follows the brace.
+        let mut after = Pattern::literal("");
+        let mut first = Pattern::literal("");
+        for (is_required, member) in members.into_iter().rev() {
+            let begin = Pattern::sequence([member.clone(), after.clone()]);
+            first = if is_required {
+                begin
+            } else {
+                self.shared(Pattern::choice([begin, first]))
+            };
+            let here = Pattern::sequence([comma(), member]);
+            let here = if is_required { here } else { here.optional() };
+            after = self.shared(Pattern::sequence([here, after]));
+        }
+        Some(Pattern::sequence([
+            Pattern::literal("{"),
+            first,
+            Pattern::literal("}"),
+        ]))
+    }
+
+    /// Makes a rule of a pattern, so that it is written once.
+    fn shared(&mut self, pattern: Pattern) -> Pattern {
+        if pattern.size() < 3 {
+            return pattern;
+        }
+        let rule = self.rules.add();
+        self.rules.set(rule, pattern);
+        Pattern::Rule(rule)
+    }
+
+    fn json_map(&mut self, pointer: &str, alternative: &Alternative<'s>) -> Pattern {
+        if keywords::is_closed(alternative) {
+            return Pattern::literal("{}");
+        }
+        // Equal keys cannot be excluded.
+        self.report(pointer, "additionalProperties");
+        let allowed = self.member(alternative, "key");
+        match self.json(&format!("{pointer}/*"), &allowed) {
+            Some(value) => map_of(value),
+            None => Pattern::literal("{}"),
+        }
+    }
+
+    pub(super) fn member(&self, alternative: &Alternative<'s>, name: &str) -> AllowedValues<'s> {
+        let one = alternative.clone();
+        let object = AllowedValues {
+            alternatives: vec![one],
+        };
+        self.reader.member(&object, name)
+    }
+
+    /// Returns `true` if so many values are listed that any text is possible instead.
+    pub(super) fn has_too_many(&mut self, pointer: &str, alternative: &Alternative<'s>) -> bool {
+        let count = keywords::listed(alternative).map_or(0, |values| values.len());
+        if count > MOST_LISTED {
+            self.report(pointer, "enum");
+        }
+        count > MOST_LISTED
+    }
+
+    pub(super) fn report_keywords(&mut self, pointer: &str, alternative: &Alternative<'s>) {
+        for keyword in keywords::unheld(alternative) {
+            self.report(pointer, keyword);
+        }
+    }
+
+    pub(super) fn report(&mut self, pointer: &str, keyword: &'static str) {
+        let unheld = Unheld {
+            tool: self.tool.to_owned(),
+            pointer: pointer.trim_start_matches('/').to_owned(),
+            keyword,
+        };
+        if !self.rules.unheld.contains(&unheld) {
+            self.rules.unheld.push(unheld);
+        }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn comma() -> Pattern {
+    Pattern::sequence([Pattern::literal(","), Pattern::literal(" ").optional()])
+}
+
+fn json_string() -> Pattern {
+    Pattern::sequence([
+        Pattern::literal("\""),
+        Pattern::JsonCharacters,
+        Pattern::literal("\""),
+    ])
+}
+
+fn list_of(item: Pattern, least: usize, most: Option<usize>) -> Pattern {
+    if most == Some(0) {
+        return Pattern::literal("[]");
+    }
+    let more = Pattern::sequence([comma(), item.clone()]).repeat(
+        count(least.saturating_sub(1)),
+        most.map(|most| count(most - 1)),
+    );
+    let items = Pattern::sequence([item, more]);
+    let items = if least == 0 { items.optional() } else { items };
+    Pattern::sequence([Pattern::literal("["), items, Pattern::literal("]")])
+}
+
+fn map_of(value: Pattern) -> Pattern {
+    let colon = [Pattern::literal(":"), Pattern::literal(" ").optional()];
+    let pair = [json_string()].into_iter().chain(colon).chain([value]);
+    let pair = Pattern::sequence(pair);
+    let more = Pattern::sequence([comma(), pair.clone()]).repeat(0, None);
+    let pairs = Pattern::sequence([pair, more]).optional();
+    Pattern::sequence([Pattern::literal("{"), pairs, Pattern::literal("}")])
+}
+
+/// Returns the numbers of an alternative.
+fn numbers(kinds: Kinds, alternative: &Alternative<'_>) -> Option<Pattern> {
+    if kinds.has(Kinds::FRACTION) {
+        let is_negative = keywords::integer_range(alternative).0 < 0;
+        return Some(number(is_negative));
+    }
+    let (least, most) = keywords::integer_range(alternative);
+    kinds
+        .has(Kinds::WHOLE)
+        .then(|| integers(least, most))
+        .flatten()
+}
+
+/// A decimal number with at most 15 significant digits, which a 64-bit float keeps.
+fn number(is_negative: bool) -> Pattern {
+    let whole = Pattern::choice([
+        Pattern::literal("0"),
+        Pattern::sequence([Pattern::one_of("123456789"), Pattern::digits(0, 8)]),
+    ]);
+    let fraction = Pattern::sequence([Pattern::literal("."), Pattern::digits(1, 6)]);
+    let exponent = [
+        Pattern::literal("e"),
+        Pattern::one_of("+-").optional(),
+        Pattern::digits(1, 2),
+    ];
+    let sign = is_negative.then(|| Pattern::literal("-").optional());
+    let exponent = Pattern::sequence(exponent).optional();
+    let parts = [whole, fraction.optional(), exponent];
+    Pattern::sequence(sign.into_iter().chain(parts))
+}

@@ -1,0 +1,198 @@
+//! The grammar accepts every valid call that `render_call` writes in declared order, and no broken one.
+
+use plaincall_call::grammar::{GrammarOptions, grammar};
+use plaincall_call::render::{JsonCall, render_call};
+use plaincall_call::{Document, ToolSpec};
+use plaincall_syntax::Dialect;
+use plaincall_testkit::cases::cases;
+use serde_json::{Map, Value, json};
+
+use super::engine::Engine;
+use super::random::Random;
+
+/// Texts without markers and near misses.
+const TEXTS: &[&str] = &[
+    "",
+    "a",
+    "7",
+    "null",
+    "two\nlines\n",
+    " blank ",
+    "{\"a\": [1]}",
+    "!! almost",
+    "fn main() {\n    println!(\"\\\\\");\n}\n",
+    "é🛠\t\r\nx",
+    "\n\n\n",
+];
+
+/// A schema, and a valid value in declared order.
+fn parameter(random: &mut Random, depth: usize) -> (Value, Value) {
+    match random.below(if depth == 0 { 8 } else { 13 }) {
+        0 | 1 => (json!({"type": "string"}), json!(random.one(TEXTS))),
+        2 => {
+            let least = i64::try_from(random.below(2000)).unwrap() - 1000;
+            let most = least + i64::try_from(random.below(500)).unwrap();
+            let value = least
+                + i64::try_from(random.below(usize::try_from(most - least + 1).unwrap())).unwrap();
+            (
+                json!({"type": "integer", "minimum": least, "maximum": most}),
+                json!(value),
+            )
+        }
+        3 => (
+            json!({"type": "integer"}),
+            json!(*random.one(&[0, -1, 42, 999_999_999_999_999_999_i64])),
+        ),
+        4 => (
+            json!({"type": "number"}),
+            json!(*random.one(&[0.5, -3.25, 17.0, 0.000_001])),
+        ),
+        5 => (
+            json!({"type": ["boolean", "null"]}),
+            random
+                .one(&[json!(true), json!(false), json!(null)])
+                .clone(),
+        ),
+        6 => {
+            let values = json!(["a", "b c", "0", 5, 2.5, null, true, "x\ny"]);
+            (
+                json!({"enum": values}),
+                random.one(values.as_array().unwrap()).clone(),
+            )
+        }
+        7 => (
+            json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+            random.one(&[json!(5), json!("five")]).clone(),
+        ),
+        8 | 9 => object(random, depth - 1, 4, true),
+        10 => {
+            let (items, first) = parameter(random, 0);
+            let count = random.below(4);
+            (
+                json!({"type": "array", "items": items}),
+                Value::Array(vec![first; count]),
+            )
+        }
+        11 => {
+            let (items, first) = object(random, 0, 3, true);
+            let count = 1 + random.below(2);
+            (
+                json!({"type": "array", "items": items, "minItems": 1, "maxItems": 2}),
+                Value::Array(vec![first; count]),
+            )
+        }
+        _ => {
+            let (one, value) = object(random, 0, 3, true);
+            (json!({"anyOf": [{"type": "null"}, one]}), value)
+        }
+    }
+}
+
+/// An object; at least one member is given if it must not be empty.
+fn object(random: &mut Random, depth: usize, most: usize, is_filled: bool) -> (Value, Value) {
+    let (mut properties, mut required, mut value) = (Map::new(), Vec::new(), Map::new());
+    let count = 1 + random.below(most);
+    for index in 0..count {
+        let name = format!(
+            "{}{index}",
+            random.one(&["p", "a/b", "~t", "camelCase", "é"])
+        );
+        let (schema, sample) = parameter(random, depth);
+        let is_required = random.one_in(2) || (is_filled && index + 1 == count && value.is_empty());
+        if is_required {
+            required.push(name.clone());
+        }
+        if is_required || random.one_in(2) {
+            value.insert(name.clone(), sample);
+        }
+        properties.insert(name, schema);
+    }
+    let schema = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    (schema, value.into())
+}
+
+fn dialects() -> Vec<Dialect> {
+    vec![
+        Dialect::block(),
+        Dialect::block().escaped().keyed("k3v9q2x8"),
+        Dialect::block()
+            .start("<<<CALL:")
+            .end("<<<END")
+            .arg("@param:"),
+        Dialect::emoji(),
+        Dialect::emoji().escaped(),
+    ]
+}
+
+#[test]
+fn valid_calls_are_accepted_and_broken_ones_are_not() {
+    let engine = Engine::new();
+    let (mut accepted, mut rejected) = (0, 0);
+    for seed in cases("GRAMMAR_CALLS", 300) {
+        let random = &mut Random::new(seed);
+        let (schema, value) = object(random, 2, 5, false);
+        let Ok(tool) = ToolSpec::new("do-it").parameters_from_schema(&schema) else {
+            continue;
+        };
+        let dialect = random.one(&dialects()).clone();
+        let arguments = value.as_object().unwrap();
+        let Ok(text) = render_call(&JsonCall::new("do-it", arguments), Some(&tool), &dialect)
+        else {
+            // For example a value with a blank on the line of an emoji call.
+            continue;
+        };
+        let grammar = grammar(
+            [&tool],
+            &dialect,
+            &GrammarOptions::new().required().one_call(),
+        )
+        .unwrap();
+        let start = engine.compile(&grammar.lark());
+        let shown = || format!("seed {seed}\n{text}\n{schema}\n{}", grammar.gbnf());
+        assert!(Engine::accepts(&start, &text), "{}", shown());
+        accepted += 1;
+        for broken in broken(&text, &dialect) {
+            // Some of them are still valid.
+            let document = Document::parse(&broken, &dialect).unwrap();
+            let is_valid = document
+                .calls()
+                .any(|call| plaincall_call::bind(&tool, call).is_ok());
+            if is_valid {
+                continue;
+            }
+            assert!(
+                !Engine::accepts(&start, &broken),
+                "{broken}\n---\n{}",
+                shown()
+            );
+            rejected += 1;
+        }
+    }
+    eprintln!("{accepted} accepted, {rejected} rejected");
+    assert!(
+        accepted > 150 && rejected > accepted,
+        "{accepted} {rejected}"
+    );
+}
+
+/// Breaks a call in several ways.
+fn broken(text: &str, dialect: &Dialect) -> Vec<String> {
+    let mut all = vec![text.replace("do-it", "do-its"), text.replace("do-it", "")];
+    let markers = dialect.markers().unwrap();
+    for marker in &markers {
+        let short: String = marker.text.chars().skip(1).collect();
+        all.push(text.replacen(&marker.text, &short, 1));
+        all.push(text.replacen(&marker.text, &format!("{}{}", marker.text, marker.text), 1));
+    }
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for index in 1..lines.len() {
+        let mut left = lines.clone();
+        left.remove(index);
+        all.push(left.concat());
+        let mut twice = lines.clone();
+        twice.insert(index, lines[index]);
+        all.push(twice.concat());
+    }
+    all.retain(|one| one != text);
+    all
+}

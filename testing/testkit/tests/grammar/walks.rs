@@ -1,0 +1,258 @@
+//! Every text that an engine accepts parses and binds without a problem, except for what the grammar does not enforce.
+
+use plaincall_call::grammar::{Grammar, GrammarOptions, grammar};
+use plaincall_call::{CallError, Limits};
+use plaincall_call::{
+    Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
+};
+use plaincall_syntax::{Dialect, EventKind, MarkerUse, NearMisses, parse};
+use plaincall_testkit::cases::cases;
+use plaincall_testkit::schema_calls::{self, Choices};
+
+use super::engine::Engine;
+use super::random::Random;
+
+const WALKS: usize = 4;
+
+/// A tool with a random schema, and one with a text.
+pub(super) fn tools(random: &mut Random) -> Option<Vec<ToolSpec>> {
+    let bytes = random.bytes(200);
+    let schema = schema_calls::schema(&mut Choices::new(&bytes));
+    let any = ToolSpec::new("any").parameters_from_schema(&schema).ok()?;
+    let write = ToolSpec::new("write-file")
+        .parameter(Parameter::new("path", ParameterKind::String))
+        .parameter(Parameter::new("text", ParameterKind::String))
+        .parameter(Parameter::new("mode", ParameterKind::Integer).optional())
+        .positional(["path", "mode"])
+        .body("text");
+    (any.check().is_ok()).then(|| vec![any, write])
+}
+
+fn dialects() -> Vec<(&'static str, Dialect)> {
+    let [open, close] = Dialect::THINK;
+    vec![
+        ("block", Dialect::block()),
+        ("escaped", Dialect::block().escaped()),
+        ("keyed", Dialect::block().escaped().keyed("k3v9q2x8")),
+        (
+            "custom",
+            Dialect::block().start("<<<CALL:").end("END").arg("@param:"),
+        ),
+        (
+            "reasoning",
+            Dialect::block().escaped().leading_reasoning(open, close),
+        ),
+        (
+            "in reasoning",
+            Dialect::block()
+                .leading_reasoning(open, close)
+                .in_reasoning(),
+        ),
+        ("emoji", Dialect::emoji()),
+        ("emoji escaped", Dialect::emoji().escaped()),
+        (
+            "emoji keyed",
+            Dialect::emoji()
+                .escaped()
+                .keyed("k3v9q2x8")
+                .leading_reasoning(open, close),
+        ),
+    ]
+}
+
+fn options() -> Vec<(&'static str, GrammarOptions)> {
+    vec![
+        ("free", GrammarOptions::new()),
+        ("required", GrammarOptions::new().required()),
+        ("one", GrammarOptions::new().required().one_call()),
+        ("at most one", GrammarOptions::new().one_call()),
+        (
+            "only",
+            GrammarOptions::new().choice(plaincall_call::grammar::Choice::Only(
+                "write-file".to_owned(),
+            )),
+        ),
+        ("ids", GrammarOptions::new().required().ids()),
+        (
+            "none",
+            GrammarOptions::new().choice(plaincall_call::grammar::Choice::None),
+        ),
+    ]
+}
+
+/// Texts that a walk writes on purpose: markers, their parts and near misses.
+fn wishes(dialect: &Dialect) -> Vec<String> {
+    let markers: Vec<String> = dialect
+        .markers()
+        .unwrap()
+        .into_iter()
+        .map(|form| form.text)
+        .collect();
+    let mut all = Vec::new();
+    for marker in &markers {
+        let short: String = marker.chars().take(marker.chars().count() - 1).collect();
+        all.extend([
+            marker.clone(),
+            format!("\n{marker}"),
+            format!("\n{}", marker.to_lowercase()),
+            format!("\n{short}"),
+            format!("\n{short}\\"),
+            format!(" {short}X"),
+            format!("\n{}", marker.replace('_', " _")),
+        ]);
+    }
+    all.extend(
+        [
+            "\n",
+            "\r\n",
+            "\n\n",
+            "é",
+            "🛠️[",
+            "[/end]\n",
+            "END\n",
+            "\n@Override",
+            "<think>",
+            "</think>",
+        ]
+        .map(str::to_owned),
+    );
+    all
+}
+
+fn ends(dialect: &Dialect) -> Vec<String> {
+    let markers = dialect.markers().unwrap();
+    let all = markers
+        .iter()
+        .flat_map(|form| [form.text.clone(), format!("\n{}", form.text)]);
+    all.chain(["\"", "}", "]", "</think>"].map(str::to_owned))
+        .collect()
+}
+
+#[derive(Default, Debug)]
+struct Tally {
+    grammars: usize,
+    texts: usize,
+    calls: usize,
+    excused: usize,
+}
+
+#[test]
+fn accepted_texts_are_valid() {
+    let engine = Engine::new();
+    let mut tally = Tally::default();
+    for seed in cases("GRAMMAR", 150) {
+        let random = &mut Random::new(seed);
+        let Some(tools) = tools(random) else {
+            continue;
+        };
+        let (dialects, options) = (dialects(), options());
+        let (dialect_name, dialect) = random.one(&dialects);
+        let (option_name, options) = random.one(&options);
+        let Ok(grammar) = grammar(&tools, dialect, options) else {
+            continue;
+        };
+        let start = engine.compile(&grammar.lark());
+        let case = Case {
+            seed,
+            dialect_name,
+            option_name,
+            tools: &tools,
+            dialect,
+            grammar: &grammar,
+        };
+        tally.grammars += 1;
+        let (wishes, ends) = (wishes(dialect), ends(dialect));
+        for _ in 0..WALKS {
+            let Some(text) = engine.walk(&start, random, &wishes, &ends) else {
+                continue;
+            };
+            tally.texts += 1;
+            case.check(&text, &mut tally);
+        }
+    }
+    eprintln!("{tally:?}");
+    assert!(tally.texts * 2 > tally.grammars * WALKS, "{tally:?}");
+    assert!(tally.calls > tally.texts / 2, "{tally:?}");
+    assert!(tally.excused * 4 < tally.calls, "{tally:?}");
+}
+
+/// A grammar, and the names of the settings that it was made with.
+struct Case<'c> {
+    seed: u64,
+    dialect_name: &'c str,
+    option_name: &'c str,
+    tools: &'c [ToolSpec],
+    dialect: &'c Dialect,
+    grammar: &'c Grammar,
+}
+
+impl Case<'_> {
+    fn check(&self, text: &str, tally: &mut Tally) {
+        let Self {
+            seed,
+            dialect_name,
+            option_name,
+            tools,
+            dialect,
+            grammar,
+        } = *self;
+        let schema = tools[0].to_schema();
+        let shown = || {
+            format!(
+                "seed {seed}: {dialect_name}, {option_name}\n{text}\n---\n{schema}\n{:?}",
+                grammar.unheld()
+            )
+        };
+        for event in parse(text, dialect).unwrap() {
+            if let EventKind::Diagnostic(diagnostic) = &event.kind {
+                panic!("{diagnostic:?}\n{}", shown());
+            }
+        }
+        let set = ToolSet::new(tools.iter().cloned()).unwrap();
+        let gate = ReplyCheck::new(dialect, Unclosed::Reject)
+            .unwrap()
+            .without_gate();
+        let mut reader = ReplyReader::new(dialect, set, gate, Limits::for_running()).unwrap();
+        let mut items: Vec<ReplyItem> = reader.feed(text).collect();
+        items.extend(reader.finish(Stop::Natural).items);
+        let near_misses = NearMisses::new(&dialect.without_reasoning()).unwrap();
+        let mut count = 0;
+        for item in items {
+            let ReplyItem::Call { call, bound } = item else {
+                continue;
+            };
+            count += 1;
+            for near_miss in near_misses.find_in_first_column(call.raw()) {
+                // After a short sigil, misspelled words are possible: `@parm:`.
+                let may_be = near_miss.usage == MarkerUse::Argument && dialect_name == "custom";
+                assert!(may_be, "{near_miss:?}\n{}", shown());
+            }
+            match bound {
+                Ok(_) => {}
+                // Ids are not part of the grammar.
+                Err(CallError::DuplicateId(_)) if option_name == "ids" => {}
+                Err(CallError::Arguments(problems)) if call.name == "any" => {
+                    tally.excused += 1;
+                    for problem in problems {
+                        let is_excused = grammar.unheld().iter().any(|unheld| {
+                            let place = unheld.pointer.trim_end_matches("/*");
+                            // A JSON text is reported as a whole.
+                            problem.pointer.starts_with(place)
+                                || place.starts_with(&*problem.pointer)
+                        });
+                        assert!(is_excused, "{problem:?}\n{}", shown());
+                    }
+                }
+                Err(error) => panic!("{error}\n{}", shown()),
+            }
+        }
+        tally.calls += count;
+        match option_name {
+            "none" => assert_eq!(count, 0, "{}", shown()),
+            "at most one" => assert!(count <= 1, "{}", shown()),
+            "one" => assert_eq!(count, 1, "{}", shown()),
+            "required" | "only" | "ids" => assert!(count >= 1, "{}", shown()),
+            _ => {}
+        }
+    }
+}
