@@ -3,6 +3,7 @@
 mod arguments;
 mod automaton;
 mod emoji;
+mod engine;
 mod exclusion;
 mod gbnf;
 mod integers;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use arguments::{ArgumentValue, Lines};
 use automaton::Automaton;
 use emoji::{EmojiBody, EmojiForm};
+pub use engine::Engine;
 use exclusion::Exclusion;
 pub use options::{Choice, GrammarOptions};
 use pattern::Pattern;

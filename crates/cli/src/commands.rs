@@ -17,6 +17,7 @@ mod completions;
 mod config;
 mod conform;
 mod conversation;
+mod grammar;
 mod man;
 pub(crate) mod mcp;
 mod models;
@@ -102,6 +103,7 @@ pub(crate) enum Command {
     Parse(parse::ParseOptions),
     Check(check::CheckOptions),
     Render(render::RenderOptions),
+    Grammar(grammar::GrammarOptions),
     Run(run::RunOptions),
     Serve(serve::ServeOptions),
     Show(show::ShowOptions),
@@ -194,6 +196,7 @@ fn run_command(cli: Cli) -> Outcome {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
+        Command::Grammar(options) => grammar::print(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
         // Writes on its own threads and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),

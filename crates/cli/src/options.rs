@@ -22,7 +22,7 @@ mod unclosed;
 
 pub(crate) use agent::AgentOptions;
 pub(crate) use color::Color;
-pub(crate) use dialect::DialectOptions;
+pub(crate) use dialect::{DialectOptions, SyntaxChoice};
 pub(crate) use files::FileOptions;
 pub(crate) use schema::SchemaOption;
 pub(crate) use session::SessionOptions;

@@ -9,7 +9,7 @@ use super::pattern::{Characters, Pattern};
 const NUL: &str = "\0";
 
 /// The texts that another text must not contain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Exclusion {
     /// Excluded anywhere.
     pub(super) anywhere: Vec<String>,

@@ -26,7 +26,7 @@ pub(super) fn print(grammar: &Grammar) -> String {
         let _ = writeln!(rules, "header ::= {}", pattern(&header));
     }
     rules.push_str(&text(PROSE, &grammar.prose));
-    if grammar.has_free_text() {
+    if grammar.has_free_text() && value_name(grammar) == VALUE {
         rules.push_str(&text(VALUE, &grammar.value));
     }
     if let Some(reasoning) = &grammar.reasoning {
@@ -132,11 +132,24 @@ fn call_form(grammar: &Grammar, call: &CallForm) -> String {
             let line = pattern(line);
             let body = match body {
                 EmojiBody::Pattern(body) => pattern(body),
-                EmojiBody::Text { is_required: true } => format!("\"\\n\" {VALUE}-0"),
-                EmojiBody::Text { is_required: false } => format!("(\"\\n\" {VALUE}-0)?"),
+                EmojiBody::Text { is_required: true } => {
+                    format!("\"\\n\" {}-0", value_name(grammar))
+                }
+                EmojiBody::Text { is_required: false } => {
+                    format!("(\"\\n\" {}-0)?", value_name(grammar))
+                }
             };
             format!("{name} {line} \"]\" {body} {end}")
         }
+    }
+}
+
+/// Returns the name of the states of text in values: that of prose, if both exclude the same.
+fn value_name(grammar: &Grammar) -> &'static str {
+    if grammar.prose == grammar.value {
+        PROSE
+    } else {
+        VALUE
     }
 }
 
@@ -145,7 +158,7 @@ fn lines(grammar: &Grammar, written: &Lines) -> String {
         Lines::Argument { pointer, value } => {
             let begin = quoted(&format!("{}{pointer}\n", grammar.markers.arg));
             let value = match value {
-                ArgumentValue::Text => format!("{VALUE}-0"),
+                ArgumentValue::Text => format!("{}-0", value_name(grammar)),
                 ArgumentValue::Pattern(value) => pattern(value),
             };
             format!("{begin} {value} \"\\n\"")

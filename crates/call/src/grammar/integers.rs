@@ -14,27 +14,40 @@ pub(super) fn integers(least: i128, most: i128) -> Option<Pattern> {
     if least > most {
         return None;
     }
+    let minus = || Pattern::literal("-");
     let mut options = Vec::new();
+    if least <= 0 && most >= 0 {
+        options.push(Pattern::literal("0"));
+    }
+    if least < 0 && -least == most {
+        options.push(Pattern::sequence([minus().optional(), naturals(1, most)]));
+        return Some(Pattern::choice(options));
+    }
     if least < 0 {
         let magnitudes = naturals((-most).max(1), -least);
-        options.push(Pattern::sequence([Pattern::literal("-"), magnitudes]));
+        options.push(Pattern::sequence([minus(), magnitudes]));
     }
-    if most >= 0 {
-        options.push(naturals(least.max(0), most));
+    if most > 0 {
+        options.push(naturals(least.max(1), most));
     }
     Some(Pattern::choice(options))
 }
 
+/// Returns the notations of the positive integers from `low` to `high`.
 fn naturals(low: i128, high: i128) -> Pattern {
     let (first, last) = (low.to_string(), high.to_string());
+    let count = |len: usize| u32::try_from(len).unwrap_or_default();
+    let is_full = last.bytes().all(|digit| digit == b'9');
+    if is_full && first == format!("1{}", "0".repeat(first.len() - 1)) {
+        let rest = Pattern::digits(count(first.len() - 1), count(last.len() - 1));
+        return Pattern::sequence([Pattern::one_of("123456789"), rest]);
+    }
     if first.len() == last.len() {
         return Pattern::choice(same_length(&first, &last));
     }
     let mut options = same_length(&first, &"9".repeat(first.len()));
     // The numbers of any length between.
     let (short, long) = (first.len() + 1, last.len() - 1);
-    let count = |len: usize| u32::try_from(len).unwrap_or_default();
-    let is_full = last.bytes().all(|digit| digit == b'9');
     let long = if is_full { last.len() } else { long };
     if short <= long {
         let rest = Pattern::digits(count(short - 1), count(long - 1));
@@ -94,4 +107,49 @@ fn next(digit: char) -> char {
 
 fn before(digit: char) -> char {
     ('0'..='9').rev().find(|one| *one < digit).unwrap_or(digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lark::regex;
+    use super::{MOST, integers};
+    use regex_lite::RegexBuilder;
+
+    /// Every number near a bound is accepted if it is within both.
+    fn check(least: i128, most: i128) {
+        let pattern = integers(least, most).map(|pattern| regex(&pattern));
+        let Some(pattern) = pattern else {
+            assert!(least > most || least > MOST, "{least} {most}");
+            return;
+        };
+        let mut accepts = RegexBuilder::new(&format!("^({pattern})$"));
+        let accepts = accepts.nest_limit(200).build().unwrap();
+        let near = |bound: i128| (bound - 130..bound + 130).chain([bound * 10, bound / 10]);
+        for number in near(least).chain(near(most)).chain(near(0)) {
+            let is_within = least <= number && number <= most;
+            assert_eq!(
+                accepts.is_match(&number.to_string()),
+                is_within,
+                "{number} in {pattern}"
+            );
+        }
+        for text in ["-0", "00", "01", "+1", "1.0", "", "-"] {
+            assert!(!accepts.is_match(text), "{text} in {pattern}");
+        }
+    }
+
+    #[test]
+    fn integers_are_those_of_the_range() {
+        let bounds = [
+            -1_000_000, -9_999, -1_000, -999, -101, -100, -99, -10, -9, -1, 0, 1, 5, 9, 10, 11, 99,
+            100, 101, 109, 110, 987, 1_000, 4_321, 99_999, 1_000_000,
+        ];
+        for least in bounds {
+            for most in bounds {
+                check(least, most);
+            }
+        }
+        check(-999_999_999_999_999_999, 999_999_999_999_999_999);
+        check(i64::MIN.into(), u64::MAX.into());
+    }
 }

@@ -17,11 +17,11 @@ pub struct GrammarOptions {
 pub enum Choice {
     /// The model decides.
     #[default]
-    Free,
+    Auto,
     /// At least one call.
     Required,
     /// At least one call, of this tool only.
-    Only(String),
+    Tool(String),
     /// No call.
     None,
 }
@@ -63,8 +63,8 @@ impl GrammarOptions {
         match &self.choice {
             Choice::None => Ok(Vec::new()),
             Choice::Required if tools.is_empty() => Err(GrammarError::NoTools),
-            Choice::Free | Choice::Required => Ok(tools.to_vec()),
-            Choice::Only(name) => match tools.iter().find(|tool| tool.name == *name) {
+            Choice::Auto | Choice::Required => Ok(tools.to_vec()),
+            Choice::Tool(name) => match tools.iter().find(|tool| tool.name == *name) {
                 Some(tool) => Ok(vec![*tool]),
                 None => Err(GrammarError::UnknownTool { name: name.clone() }),
             },
@@ -72,7 +72,7 @@ impl GrammarOptions {
     }
 
     pub(super) fn needs_call(&self) -> bool {
-        matches!(self.choice, Choice::Required | Choice::Only(_))
+        matches!(self.choice, Choice::Required | Choice::Tool(_))
     }
 
     pub(super) fn most_calls(&self) -> MostCalls {

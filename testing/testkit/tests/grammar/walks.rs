@@ -68,7 +68,7 @@ fn options() -> Vec<(&'static str, GrammarOptions)> {
         ("at most one", GrammarOptions::new().one_call()),
         (
             "only",
-            GrammarOptions::new().choice(plaincall_call::grammar::Choice::Only(
+            GrammarOptions::new().choice(plaincall_call::grammar::Choice::Tool(
                 "write-file".to_owned(),
             )),
         ),

@@ -1,0 +1,84 @@
+//! The inference engines that accept a grammar.
+
+use serde_json::{Map, Value, json};
+
+use super::Grammar;
+
+/// An inference engine that accepts a grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Engine {
+    /// llama.cpp's server.
+    LlamaCpp,
+    /// vLLM with its default backend.
+    Vllm,
+    /// `SGLang`.
+    Sglang,
+    /// `XGrammar` as a library.
+    XGrammar,
+    /// llguidance, as a backend of vLLM or as a library.
+    LlGuidance,
+}
+
+impl Engine {
+    /// All engines, with their names.
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::LlamaCpp, "llama.cpp"),
+        (Self::Vllm, "vllm"),
+        (Self::Sglang, "sglang"),
+        (Self::XGrammar, "xgrammar"),
+        (Self::LlGuidance, "llguidance"),
+    ];
+
+    /// Returns the names of all engines.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(|(_, name)| name)
+    }
+
+    /// Returns the engine with this name: `llama.cpp`, `vllm`, `sglang`, `xgrammar` or `llguidance`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, known)| *known == name)
+            .map(|(engine, _)| engine)
+    }
+
+    /// Returns the engine of a server that states this `owned_by` in its list of models.
+    pub fn from_owner(owner: &str) -> Option<Self> {
+        match owner {
+            "llamacpp" => Some(Self::LlamaCpp),
+            "vllm" => Some(Self::Vllm),
+            "sglang" => Some(Self::Sglang),
+            _ => None,
+        }
+    }
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(engine, _)| *engine == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// Returns the fields of a chat request that constrain the reply. For `XGrammar` it is the structural tag itself.
+    pub fn request_fields(self, grammar: &Grammar) -> Map<String, Value> {
+        let fields = match self {
+            Self::LlamaCpp => json!({"grammar": grammar.gbnf()}),
+            Self::Vllm | Self::Sglang => json!({"response_format": grammar.structural_tag()}),
+            Self::XGrammar => grammar.structural_tag(),
+            Self::LlGuidance => json!({"structured_outputs": {"grammar": grammar.lark()}}),
+        };
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// Returns the grammar alone, in the engine's notation: GBNF, EBNF, Lark, or a structural tag as JSON.
+    pub fn text(self, grammar: &Grammar) -> String {
+        match self {
+            Self::LlamaCpp | Self::XGrammar => grammar.gbnf(),
+            Self::LlGuidance => grammar.lark(),
+            Self::Vllm | Self::Sglang => grammar.structural_tag().to_string(),
+        }
+    }
+}
