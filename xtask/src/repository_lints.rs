@@ -34,13 +34,13 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 90 more: tokens in `show`, and agents whose built-in tools differ.
     // 60 more: secrets of the file of `serve --models`.
     // 40 more: the changes of a table that `probe` prints, and errors that wrap between words.
-    // 120 more: `grammar`.
-    ("cli", 21_060),
+    // 120 more: `grammar`. 20 more: `--constrain`.
+    ("cli", 21_080),
     // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
     // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
     // 80 more: model servers of `serve`.
-    // 30 more: the budget of a prompt.
-    ("config", 3_590),
+    // 30 more: the budget of a prompt. 40 more: `constrain`.
+    ("config", 3_630),
     // 121 more than before: routing and CORS, in place of axum, tower and tower-http.
     // 20 more: faster search in bodies. 480 more: the byte API, and encoders for several APIs.
     // 1,420 more: the Responses API. 50 more: bodies that produce their own pieces.
@@ -54,7 +54,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 40 more: several keys to redact, secrets in headers, one model of Anthropic's API, long token counts.
     // 10 more: a round, and the calls in a reply's text, in files of their own.
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
-    ("gateway", 13_140),
+    // 370 more: grammars in requests.
+    ("gateway", 13_510),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use plaincall_call::definitions::ChangedTool;
+use plaincall_call::grammar::{Engine, GrammarError};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
 
 use crate::api::encoder::Encoder;
 use crate::api::{ClientApi, ClientRequest, Notes, split_index};
+use crate::constraint::Constraint;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::exchange::Exchange;
@@ -115,6 +117,9 @@ pub struct Asked {
     prompt: Bytes,
     #[cfg(feature = "server")]
     may_repair: bool,
+    constraint: Option<Constraint>,
+    /// The request without a grammar, until the model server has begun to answer.
+    unconstrained: Option<Bytes>,
     exchange: Exchange<Box<dyn Encoder + Send>>,
     /// Whether the model server's answer is an event stream.
     is_stream: bool,
@@ -279,6 +284,7 @@ impl Adapter {
         } else {
             body.clone()
         };
+        let constraint = Constraint::of(&plan, &upstream);
         let reply = Reply::new(*plan, host.seed, encoder);
         Ok(Ask::Asked(Box::new(Asked {
             changed,
@@ -287,6 +293,8 @@ impl Adapter {
             prompt,
             #[cfg(feature = "server")]
             may_repair,
+            constraint,
+            unconstrained: None,
             exchange: Exchange::new(reply, self.stream_limits),
             is_stream,
             answer: Vec::new(),
@@ -301,6 +309,44 @@ impl Asked {
         &self.body
     }
 
+    /// Adds a grammar to the next request, and to those of repair rounds: this engine then constrains the reply
+    /// (`spec/gateway.md` 12). Returns whether the request has one; it has none in native mode, if no call is allowed, or if the
+    /// client constrains the reply itself.
+    ///
+    /// # Errors
+    /// Returns an error if the tools have no grammar. The request stays as it is.
+    pub fn constrain(&mut self, engine: Engine) -> Result<bool, GrammarError> {
+        let Some(constraint) = &self.constraint else {
+            return Ok(false);
+        };
+        let members = constraint.members(engine)?;
+        let Some(open) = self.body.strip_suffix(b"}") else {
+            return Ok(false);
+        };
+        let body = [open, b",", members.as_bytes(), b"}"].concat();
+        self.unconstrained = Some(std::mem::replace(&mut self.body, body.into()));
+        self.add_counts(Counts {
+            constrained: 1,
+            ..Counts::default()
+        });
+        Ok(true)
+    }
+
+    /// Removes the grammar again, because the model server rejected it. Returns `false` if there is none.
+    pub fn unconstrain(&mut self) -> bool {
+        let body = self.unconstrained.take();
+        let is_constrained = body.is_some();
+        self.body = body.unwrap_or_else(|| std::mem::take(&mut self.body));
+        is_constrained
+    }
+
+    /// Returns whether adding a grammar for this engine takes no time, because it is known or not needed.
+    #[cfg(feature = "server")]
+    pub(crate) fn knows_grammar(&self, engine: Engine) -> bool {
+        let constraint = self.constraint.as_ref();
+        constraint.is_none_or(|constraint| constraint.is_known(engine))
+    }
+
     /// Takes the bytes that determine the model's prompt, in its order: the request in text mode, tools and messages in native
     /// mode. There are none after the first time.
     #[cfg(feature = "server")]
@@ -309,7 +355,6 @@ impl Asked {
     }
 
     /// Adds to the counters.
-    #[cfg(feature = "server")]
     pub(crate) fn add_counts(&mut self, more: Counts) {
         self.exchange.reply.add_counts(more);
     }
@@ -337,6 +382,7 @@ impl Asked {
 
     /// States whether the model server's answer is an event stream. Default: if the request asks for one.
     pub fn begin_answer(&mut self, is_stream: bool) {
+        self.unconstrained = None;
         self.is_stream = is_stream;
     }
 
@@ -373,6 +419,7 @@ impl Asked {
 
     /// Takes the model server's complete answer, which is not streamed, and ends it.
     pub(crate) fn whole(&mut self, answer: &[u8]) -> AskEnd {
+        self.unconstrained = None;
         let next = match plaincall_wire::read::<ChatCompletion<'_>>(answer) {
             Ok(completion) => self.exchange.whole(completion),
             Err(error) => self.exchange.end(Some(GatewayError::unreadable(&error))),

@@ -42,6 +42,8 @@ counts! {
     surplus_calls: "Replies ended before a second call, because only one was allowed.",
     missing_calls: "Replies without a required call.",
     near_misses: "Replies without a call that contain text that resembles one.",
+    constrained: "Requests with a grammar for the reply.",
+    rejected_grammars: "Requests sent again without a grammar, because the model server rejected it.",
     repair_rounds: "Hidden repair rounds.",
     invented_results: "Invented results removed from texts.",
     loosened_tools: "Tools offered with a looser schema.",

@@ -11,6 +11,7 @@
 mod adapter;
 mod api;
 mod compiled;
+mod constraint;
 mod counts;
 mod error;
 mod exchange;
@@ -47,6 +48,7 @@ pub mod translation {
     pub use crate::translate::{Caller, Translation, translate};
 }
 
+pub use constraint::Constrain;
 pub use counts::Counts;
 pub use error::GatewayError;
 pub use key::Secret;

@@ -171,7 +171,6 @@ impl<O: ResponseSink> Reply<O> {
         self.counts
     }
 
-    #[cfg(feature = "server")]
     pub(crate) fn add_counts(&mut self, more: Counts) {
         self.counts += more;
     }

@@ -8,6 +8,7 @@ mod body;
 mod body_filter;
 mod chat;
 mod config;
+mod constrained;
 mod count_tokens;
 mod endpoint;
 mod filtered_body;

@@ -6,6 +6,8 @@ use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::openai::Message;
 
+use crate::constraint::Constrain;
+
 /// The settings of a model: its prompts, and the parsing and delivery of its replies. The default works for unknown models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub struct ModelSettings {
     pub upstream_model: Option<String>,
     /// The tools that the prompt lists. Default: all.
     pub prompt_budget: PromptBudget,
+    /// Whether the model server constrains replies with a grammar.
+    pub constrain: Constrain,
 }
 
 /// Limits for the list of tools in a prompt (`spec/gateway.md` 1). In names, `*` matches any characters.
@@ -114,6 +118,7 @@ impl Default for ModelSettings {
             developer_is_system: true,
             upstream_model: None,
             prompt_budget: PromptBudget::default(),
+            constrain: Constrain::default(),
         }
     }
 }

@@ -15,6 +15,7 @@ use plaincall_wire::openai::{ChatCompletionRequest, Choose, Tool};
 use serde_json::Value;
 
 use crate::compiled::CompiledDialect;
+use crate::constraint::Grammars;
 use crate::error::GatewayError;
 use crate::settings::{ModelSettings, ToolMode};
 
@@ -28,6 +29,7 @@ pub struct OfferedTools {
     /// The definitions that were loosened or dropped.
     changed: Vec<ChangedTool>,
     prompts: Mutex<Vec<ToolPrompt>>,
+    pub(crate) grammars: Grammars,
 }
 
 /// The prompt for a set of tools.
@@ -98,6 +100,7 @@ impl OfferedTools {
             deferred: deferred(&given),
             changed: read.changed,
             prompts: Mutex::default(),
+            grammars: Grammars::default(),
         })
     }
 

@@ -11,6 +11,7 @@ mod bodies;
 mod chaos;
 mod configuration;
 mod connections;
+mod constrained;
 mod draining;
 mod ends;
 mod instances;

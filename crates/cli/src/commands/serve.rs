@@ -17,12 +17,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall_call::grammar::Engine;
 use plaincall_config::settings::{
-    Arguments, Model, Reasoning, ToolMode as ModelMode, measured_models, read_models,
+    Arguments, Constrain as ModelConstrain, Model, Reasoning, ToolMode as ModelMode,
+    measured_models, read_models,
 };
 use plaincall_gateway::{
-    ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
-    ToolMode, Upstream, for_name,
+    ArgumentMode, Constrain, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay,
+    Secret, ToolMode, Upstream, for_name,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -438,6 +440,7 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
         in_reasoning: Some(options.in_reasoning),
         unclosed: Some(options.unclosed.unclosed()),
         mode: Some(options.mode),
+        constrain: Some(options.constrain),
         arguments: Some(options.arguments),
         repair_rounds: Some(options.repair_rounds),
         developer_role: Some(options.developer_role),
@@ -450,6 +453,15 @@ fn settings(model: &Model) -> ModelSettings {
     settings.mode = match model.mode.unwrap_or_default() {
         ModelMode::Text => ToolMode::Text,
         ModelMode::Native => ToolMode::Native,
+    };
+    settings.constrain = match model.constrain.unwrap_or_default() {
+        ModelConstrain::Never => Constrain::Never,
+        ModelConstrain::Auto => Constrain::Auto,
+        ModelConstrain::Always => Constrain::Always,
+        ModelConstrain::LlamaCpp => Constrain::For(Engine::LlamaCpp),
+        ModelConstrain::Vllm => Constrain::For(Engine::Vllm),
+        ModelConstrain::Sglang => Constrain::For(Engine::Sglang),
+        ModelConstrain::LlGuidance => Constrain::For(Engine::LlGuidance),
     };
     settings.dialect = model.dialect();
     settings.markers = match model.keyed {

@@ -19,7 +19,7 @@ use crate::{Document, FileError, Location, child};
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
+pub(super) const SERVED: &str = "mode constrain arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
 /// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
 
@@ -101,6 +101,10 @@ pub struct Model {
     /// `--models`. Default: that of `--mode`.
     pub mode: Option<ToolMode>,
 
+    /// Whether the model server of `plaincall serve` constrains replies with a grammar. Only in the file of `--models`, and only in
+    /// text mode. Default: that of `--constrain`.
+    pub constrain: Option<Constrain>,
+
     /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
     pub arguments: Option<Arguments>,
 
@@ -161,6 +165,31 @@ pub enum ToolMode {
     Text,
     /// As tools of the model server. Its calls are returned unchanged, and complete calls that arrive as text become calls.
     Native,
+}
+
+/// Whether a model server constrains replies with a grammar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
+pub enum Constrain {
+    /// Without a grammar.
+    #[default]
+    Never,
+    /// If the server is one that accepts a grammar. If it rejects the grammar, the request is sent again without it.
+    Auto,
+    /// With a grammar, or not at all.
+    Always,
+    /// As `always`, for llama.cpp.
+    #[serde(rename = "llama.cpp")]
+    #[cfg_attr(feature = "clap", value(name = "llama.cpp"))]
+    LlamaCpp,
+    /// As `always`, for vLLM.
+    Vllm,
+    /// As `always`, for SGLang.
+    Sglang,
+    /// As `always`, for vLLM with the backend guidance.
+    LlGuidance,
 }
 
 /// When the arguments of a call are sent to a client.
@@ -304,6 +333,7 @@ impl Model {
             unclosed: self.unclosed.or(base.unclosed),
             keyed: self.keyed.or(base.keyed),
             mode: self.mode.or(base.mode),
+            constrain: self.constrain.or(base.constrain),
             arguments: self.arguments.or(base.arguments),
             repair_rounds: self.repair_rounds.or(base.repair_rounds),
             developer_role: self.developer_role.or(base.developer_role),
@@ -323,8 +353,15 @@ impl Model {
             ("hidden_tools", self.hidden_tools.is_some()),
             ("description_length", self.description_length.is_some()),
         ];
+        if self.mode != Some(ToolMode::Native) {
+            return None;
+        }
+        if !matches!(self.constrain, None | Some(Constrain::Never)) {
+            let message = "`constrain` is for calls that are text, but with `mode = \"native\"` the model server has its own; remove one";
+            return Some(("constrain", message.to_owned()));
+        }
         let key = set.into_iter().find(|(_, is_set)| *is_set);
-        let (key, _) = key.filter(|_| self.mode == Some(ToolMode::Native))?;
+        let (key, _) = key?;
         let message = format!(
             "`{key}` limits the prompt, but with `mode = \"native\"` tools are not in it; remove one"
         );

@@ -9,18 +9,18 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request};
 
-use crate::adapter::{AskEnd, Asked};
+use crate::adapter::AskEnd;
 use crate::api::ClientApi;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::{Task, prepared};
 use crate::server::chat::streamed::{Run, stream};
+use crate::server::constrained::ConstrainedRequest;
 use crate::server::endpoint::Endpoint;
 use crate::server::forward::forward;
 use crate::server::report::RequestGuard;
 use crate::server::request::{AcceptedRequest, reject, with_request};
-use crate::server::upstream::Connection;
 use crate::server::{Shared, response};
 
 pub(super) async fn chat(shared: &Arc<Shared>, api: ClientApi, request: Request<Body>) -> Response {
@@ -76,17 +76,17 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
     drop(prompt);
     guard.report.counts = asked.counts();
     let changed = response::changed_tools(asked.changed_tools());
+    let model = guard.report.model.clone();
+    let request = ConstrainedRequest::new(shared, asked, upstream, &model, &upstream_headers);
+    let mut request = match request.await {
+        Ok(request) => request,
+        Err(error) => return reject(guard, &error),
+    };
     let response = if prepared.is_streamed {
-        let run = Run::new(
-            Arc::clone(shared),
-            Arc::clone(&upstream),
-            asked,
-            upstream_headers,
-            guard,
-        );
+        let run = Run::new(Arc::clone(shared), request, upstream_headers, guard);
         stream(run).await
     } else {
-        match complete(shared, &upstream, &mut asked, &upstream_headers, &mut guard).await {
+        match complete(shared, &mut request, &upstream_headers, &mut guard).await {
             Ok(response) => {
                 guard.end(200, None);
                 response
@@ -100,15 +100,13 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
 /// Requests replies until one is complete, and returns it.
 async fn complete(
     shared: &Shared,
-    upstream: &Connection,
-    asked: &mut Asked,
+    request: &mut ConstrainedRequest,
     upstream_headers: &HeaderMap,
     guard: &mut RequestGuard,
 ) -> Result<Response, GatewayError> {
     loop {
-        let body = asked.take_body();
-        guard.model_request(&body);
-        let answer = upstream.complete(body, upstream_headers).await?;
+        let answer = request.send(upstream_headers, guard).await?;
+        let asked = &mut request.asked;
         let mut answer = answer.readable()?;
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);

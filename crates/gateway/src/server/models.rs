@@ -81,7 +81,7 @@ pub(super) async fn list(
 }
 
 /// Requests the models of one server.
-async fn fetch(
+pub(super) async fn fetch(
     server: &Connection,
     headers: &HeaderMap,
 ) -> Result<Vec<Model<'static>>, GatewayError> {

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
+use crate::server::constrained::GrammarSupport;
 use crate::server::forwarded_headers::{for_client, remove_keys};
 use crate::server::local::LocalModel;
 use crate::server::response::JSON;
@@ -163,6 +164,7 @@ pub(crate) struct Connection {
     timeouts: Timeouts,
     forwards_client_keys: bool,
     health: Health,
+    pub(super) grammars: GrammarSupport,
     /// Becomes `true` when active requests are cancelled.
     is_stopped: watch::Receiver<bool>,
 }
@@ -206,6 +208,7 @@ impl Connection {
             forwards_client_keys: gets_client_keys && upstream.key().is_none(),
             upstream: upstream.clone(),
             health: Health::default(),
+            grammars: GrammarSupport::default(),
             is_stopped,
         }))
     }

@@ -27,5 +27,7 @@ object! {
         "object" object: Option<Cow<'a, str>>,
         /// The creation time, in seconds since 1970.
         "created" created: Option<Json<'a>>,
+        /// The owner. Model servers name themselves here.
+        "owned_by" owned_by: Option<Cow<'a, str>>,
     }
 }

@@ -14,9 +14,10 @@ use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
 use crate::reply::Flow;
 use crate::server::body::{Body, Response};
+use crate::server::constrained::ConstrainedRequest;
 use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
-use crate::server::upstream::{Answer, Connection};
+use crate::server::upstream::Answer;
 use crate::server::{Shared, response};
 
 const LATE: Late = Late {
@@ -26,8 +27,7 @@ const LATE: Late = Late {
 
 pub(super) struct Run {
     shared: Arc<Shared>,
-    upstream: Arc<Connection>,
-    asked: Box<Asked>,
+    request: ConstrainedRequest,
     /// Whether the request must be sent next.
     is_asking: bool,
     upstream_headers: HeaderMap,
@@ -68,15 +68,13 @@ impl Late {
 impl Run {
     pub(super) fn new(
         shared: Arc<Shared>,
-        upstream: Arc<Connection>,
-        asked: Box<Asked>,
+        request: ConstrainedRequest,
         upstream_headers: HeaderMap,
         guard: RequestGuard,
     ) -> Self {
         Self {
             shared,
-            upstream,
-            asked,
+            request,
             is_asking: true,
             upstream_headers,
             answer: None,
@@ -95,11 +93,11 @@ impl Run {
         if let Err(error) = self.step().await {
             self.conclude(|asked| asked.end(Some(error)));
         }
-        self.guard.report.counts = self.asked.counts();
-        if !self.is_asking && !self.asked.free() {
+        self.guard.report.counts = self.request.asked.counts();
+        if !self.is_asking && !self.request.asked.free() {
             self.guard.body_permit = None;
         }
-        let bytes = self.asked.take();
+        let bytes = self.request.asked.take();
         if !bytes.is_empty() {
             self.guard.first_piece();
             self.guard.client_reply(&bytes);
@@ -109,14 +107,13 @@ impl Run {
 
     async fn step(&mut self) -> Result<(), GatewayError> {
         if std::mem::take(&mut self.is_asking) {
-            let body = self.asked.take_body();
-            self.guard.model_request(&body);
-            let answer = self.upstream.complete(body, &self.upstream_headers).await?;
+            let sent = self.request.send(&self.upstream_headers, &mut self.guard);
+            let answer = sent.await?;
             let mut answer = answer.readable()?;
             // The latest answer has the current rate limits.
             self.headers = std::mem::take(&mut answer.headers);
             // Some servers do not stream.
-            self.asked.begin_answer(!answer.is_json());
+            self.request.asked.begin_answer(!answer.is_json());
             if answer.is_json() {
                 let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
@@ -138,7 +135,7 @@ impl Run {
         let has_ended = match piece {
             Some(piece) => {
                 self.guard.model_reply(&piece);
-                match self.asked.feed(&piece) {
+                match self.request.asked.feed(&piece) {
                     Flow::Continue => false,
                     Flow::Stop => true,
                     Flow::UsageOnly => {
@@ -159,7 +156,7 @@ impl Run {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
-        match end(&mut self.asked) {
+        match end(&mut self.request.asked) {
             AskEnd::Done => self.ended = Some(Ok(())),
             AskEnd::Refused(error) => self.ended = Some(Err(error)),
             AskEnd::Again => self.is_asking = true,
@@ -204,7 +201,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut timer = pin!(sleep_until(next_heartbeat));
     let comment = keep_alive_comment();
     loop {
-        let heartbeat = run.asked.keep_alive();
+        let heartbeat = run.request.asked.keep_alive();
         let piece = {
             let mut next = pin!(run.next());
             loop {
@@ -229,7 +226,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
             continue;
         }
         if let Some(head) = head.take() {
-            if let (Some(Err(error)), false) = (&run.ended, run.asked.has_begun()) {
+            if let (Some(Err(error)), false) = (&run.ended, run.request.asked.has_begun()) {
                 let status = error.status;
                 // A client that disconnects at this moment does not receive the error.
                 if head.send(Err(error.clone())).is_ok() {

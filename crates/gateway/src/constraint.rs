@@ -1,0 +1,149 @@
+//! Grammars for constrained decoding, as fields of the request to the model server (`spec/gateway.md` 12).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plaincall_call::ToolSpec;
+use plaincall_call::grammar::{self, Engine, GrammarError, GrammarOptions, grammar};
+use plaincall_syntax::Dialect;
+use plaincall_wire::openai::ChatCompletionRequest;
+
+use crate::compiled::CompiledDialect;
+use crate::reply::plan::{ReplyMode, ReplyPlan};
+use crate::tools::{Choice, OfferedTools};
+
+/// The maximum number of cached grammars for a set of tools.
+const MAX_GRAMMARS: usize = 8;
+/// Fields with which a client constrains the reply itself.
+const OWN: &[&str] = &[
+    "ebnf",
+    "grammar",
+    "guided_choice",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
+    "json_schema",
+    "regex",
+    "structured_outputs",
+];
+
+/// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Constrain {
+    /// Without a grammar.
+    #[default]
+    Never,
+    /// With a grammar if the list of models names an engine that accepts one. If the server rejects the grammar, the request is
+    /// sent again without it.
+    Auto,
+    /// With a grammar. A request whose reply cannot be constrained is rejected.
+    Always,
+    /// As [`Always`](Self::Always), for this engine, which is not detected.
+    For(Engine),
+}
+
+/// The replies to a request that a grammar allows.
+#[derive(Clone, Debug)]
+pub(crate) struct Constraint {
+    offer: Arc<OfferedTools>,
+    compiled: Arc<CompiledDialect>,
+    choice: Choice,
+    one_call: bool,
+}
+
+impl Constraint {
+    /// Returns the constraint of a reply; `None` if it has no calls, or the client constrains it itself.
+    pub(crate) fn of(plan: &ReplyPlan, upstream: &ChatCompletionRequest<'_>) -> Option<Self> {
+        let is_own = upstream.response_format.is_some()
+            || OWN.iter().any(|name| {
+                let field = upstream.unknown.get(name);
+                field.is_some_and(|field| !field.is_null())
+            });
+        let has_calls = plan.mode == ReplyMode::Calls && plan.choice != Choice::None;
+        (has_calls && !is_own).then(|| Self {
+            offer: Arc::clone(&plan.offer),
+            compiled: Arc::clone(&plan.compiled),
+            choice: plan.choice.clone(),
+            one_call: plan.one_call,
+        })
+    }
+
+    /// Returns whether the grammar was made before, so that [`members`](Self::members) takes no time.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_known(&self, engine: Engine) -> bool {
+        self.offer.grammars.find(&self.key(engine)).is_some()
+    }
+
+    /// Returns the fields for this engine, as the members of a JSON object without its braces.
+    pub(crate) fn members(&self, engine: Engine) -> Members {
+        let key = self.key(engine);
+        if let Some(known) = self.offer.grammars.find(&key) {
+            return known;
+        }
+        let made = self.make(engine);
+        self.offer.grammars.keep(key, made.clone());
+        made
+    }
+
+    fn make(&self, engine: Engine) -> Members {
+        let tools = self.offer.iter();
+        let tools: Vec<&ToolSpec> = tools
+            .filter(|tool| self.choice.allows(&tool.name))
+            .collect();
+        let mut options = GrammarOptions::new().choice(if self.choice.is_required() {
+            grammar::Choice::Required
+        } else {
+            grammar::Choice::Auto
+        });
+        if self.one_call {
+            options = options.one_call();
+        }
+        let grammar = grammar(tools, &self.compiled.reply_dialect, &options)?;
+        let fields = serde_json::Value::from(engine.request_fields(&grammar)).to_string();
+        let members = fields
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
+        Ok(members.unwrap_or_default().into())
+    }
+
+    fn key(&self, engine: Engine) -> GrammarKey {
+        GrammarKey {
+            engine,
+            dialect: self.compiled.reply_dialect.clone(),
+            choice: self.choice.clone(),
+            one_call: self.one_call,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct GrammarKey {
+    engine: Engine,
+    dialect: Dialect,
+    choice: Choice,
+    one_call: bool,
+}
+
+/// The members of a request, or why there is no grammar.
+type Members = Result<Arc<str>, GrammarError>;
+
+/// The grammars that were made for a set of tools, the latest last.
+#[derive(Debug, Default)]
+pub(crate) struct Grammars(Mutex<Vec<(GrammarKey, Members)>>);
+
+impl Grammars {
+    fn find(&self, key: &GrammarKey) -> Option<Members> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.iter();
+        kept.find(|(known, _)| known == key)
+            .map(|(_, made)| made.clone())
+    }
+
+    fn keep(&self, key: GrammarKey, made: Members) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_GRAMMARS {
+            drop(kept.remove(0));
+        }
+        kept.push((key, made));
+    }
+}

@@ -1,0 +1,165 @@
+//! Requests with a grammar: which get one, and what happens if the model server rejects it (`spec/gateway.md` 12).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::HeaderMap;
+use plaincall_call::grammar::{Engine, GrammarError};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use crate::adapter::Asked;
+use crate::constraint::Constrain;
+use crate::counts::Counts;
+use crate::error::GatewayError;
+use crate::server::chat::prepare::without_blocking;
+use crate::server::report::RequestGuard;
+use crate::server::upstream::{Answer, Connection};
+use crate::server::{Shared, models};
+
+/// How long no grammar is sent to a server that rejected one.
+const PAUSE: Duration = Duration::from_mins(10);
+/// The statuses with which servers reject a grammar.
+const REJECTIONS: [u16; 4] = [400, 422, 500, 501];
+
+/// The engine of a model server, and whether it rejected a grammar.
+#[derive(Debug, Default)]
+pub(super) struct GrammarSupport {
+    engine: OnceCell<Option<Engine>>,
+    rejected: Mutex<Option<Instant>>,
+}
+
+impl GrammarSupport {
+    /// Returns the engine, which the list of models names. Requests the list once.
+    async fn engine(
+        &self,
+        server: &Connection,
+        headers: &HeaderMap,
+    ) -> Result<Option<Engine>, GatewayError> {
+        let detect = async || {
+            let models = models::fetch(server, headers).await?;
+            let mut owners = models.iter().filter_map(|model| model.owned_by.as_deref());
+            Ok::<_, GatewayError>(owners.find_map(Engine::from_owner))
+        };
+        self.engine.get_or_try_init(detect).await.copied()
+    }
+
+    /// Returns whether the server has rejected a grammar recently.
+    fn is_paused(&self) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected.is_some_and(|rejected| rejected.elapsed() < PAUSE)
+    }
+
+    fn pause(&self) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        *rejected = Some(Instant::now());
+    }
+}
+
+/// A request to a model server, possibly with a grammar.
+pub(super) struct ConstrainedRequest {
+    pub(super) asked: Box<Asked>,
+    upstream: Arc<Connection>,
+    /// Whether the request may be sent without its grammar.
+    may_drop: bool,
+}
+
+impl ConstrainedRequest {
+    /// Adds a grammar, as the settings of the model demand.
+    ///
+    /// # Errors
+    /// Returns an error if the settings demand a grammar and there can be none.
+    pub(super) async fn new(
+        shared: &Shared,
+        asked: Box<Asked>,
+        upstream: Arc<Connection>,
+        model: &str,
+        headers: &HeaderMap,
+    ) -> Result<Self, GatewayError> {
+        let constrain = shared.config.settings_for(model).constrain;
+        let mut request = Self {
+            asked,
+            upstream,
+            may_drop: constrain == Constrain::Auto,
+        };
+        let support = &request.upstream.grammars;
+        let engine = match constrain {
+            Constrain::Never => return Ok(request),
+            Constrain::For(engine) => engine,
+            Constrain::Auto if support.is_paused() => return Ok(request),
+            Constrain::Auto => match support.engine(&request.upstream, headers).await {
+                Ok(Some(engine)) => engine,
+                _ => return Ok(request),
+            },
+            Constrain::Always => support
+                .engine(&request.upstream, headers)
+                .await?
+                .ok_or_else(unknown_engine)?,
+        };
+        let length = if request.asked.knows_grammar(engine) {
+            0
+        } else {
+            usize::MAX
+        };
+        let mut asked = request.asked;
+        let made = without_blocking(shared, length, move || {
+            let made = asked.constrain(engine);
+            (asked, made)
+        });
+        let (asked, made) = made.await?;
+        request.asked = asked;
+        match made {
+            Err(error) if !request.may_drop => Err(no_grammar(&error)),
+            _ => Ok(request),
+        }
+    }
+
+    /// Sends the next request. If the model server rejects its grammar, sends it again without.
+    pub(super) async fn send(
+        &mut self,
+        headers: &HeaderMap,
+        guard: &mut RequestGuard,
+    ) -> Result<Answer, GatewayError> {
+        let answer = self.send_once(headers, guard).await;
+        let is_rejected = answer
+            .as_ref()
+            .is_err_and(|error| REJECTIONS.contains(&error.status));
+        if !(is_rejected && self.may_drop && self.asked.unconstrain()) {
+            return answer;
+        }
+        let answer = self.send_once(headers, guard).await?;
+        // The other request was the same but for the grammar.
+        self.upstream.grammars.pause();
+        self.asked.add_counts(Counts {
+            rejected_grammars: 1,
+            ..Counts::default()
+        });
+        Ok(answer)
+    }
+
+    async fn send_once(
+        &mut self,
+        headers: &HeaderMap,
+        guard: &mut RequestGuard,
+    ) -> Result<Answer, GatewayError> {
+        let body = self.asked.take_body();
+        guard.model_request(&body);
+        self.upstream.complete(body, headers).await
+    }
+}
+
+fn unknown_engine() -> GatewayError {
+    let words = "the reply cannot be constrained: the model server's list of models names no engine that accepts a grammar";
+    GatewayError::upstream(format!(
+        "{words}; the operator of the gateway must set `constrain` to the engine or to `auto`"
+    ))
+    .log(words)
+    .without_retry()
+}
+
+fn no_grammar(error: &GrammarError) -> GatewayError {
+    GatewayError::invalid_request(
+        format!("the reply cannot be constrained: {error}"),
+        Some("tools"),
+    )
+}
