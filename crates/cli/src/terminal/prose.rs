@@ -4,6 +4,15 @@ use anstyle::Style;
 
 use crate::terminal::line::Line;
 
+/// The rows before the current one. A call that has not ended has no row, so blank rows around it must not add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Gap {
+    #[default]
+    None,
+    Blank,
+    BlankThenCall,
+}
+
 /// Wraps text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Prose {
@@ -14,6 +23,7 @@ pub(crate) struct Prose {
     has_return: bool,
     /// Whether the next line end belongs to the end marker of a call.
     follows_call: bool,
+    gap: Gap,
     /// Whether the previous row ended because it was full, and its last blank was dropped.
     follows_full_row: bool,
 }
@@ -34,7 +44,7 @@ impl Prose {
                     let ends_full_row =
                         std::mem::take(&mut self.follows_full_row) && self.row.is_empty();
                     if !std::mem::take(&mut self.follows_call) && !ends_full_row {
-                        self.end_row();
+                        self.end_row_of_text();
                     }
                 }
                 c => self.push(c, style, width),
@@ -45,6 +55,7 @@ impl Prose {
     fn push(&mut self, c: char, style: Style, width: usize) {
         self.follows_call = false;
         self.follows_full_row = false;
+        self.gap = Gap::None;
         self.row.push_character(style, c);
         self.fit(width);
     }
@@ -62,12 +73,26 @@ impl Prose {
     /// Adds a separate line, which does not affect the text around it.
     pub(crate) fn line(&mut self, line: Line) {
         self.end_started_row();
+        self.gap = Gap::None;
         self.complete.push(line);
     }
 
     /// Marks a call: the next line end belongs to its end marker.
     pub(crate) fn call(&mut self) {
         self.follows_call = true;
+        if self.gap == Gap::Blank {
+            self.gap = Gap::BlankThenCall;
+        }
+    }
+
+    fn end_row_of_text(&mut self) {
+        if self.row.is_empty() {
+            if self.gap == Gap::BlankThenCall {
+                return;
+            }
+            self.gap = Gap::Blank;
+        }
+        self.end_row();
     }
 
     pub(crate) fn end_started_row(&mut self) {
@@ -136,5 +161,9 @@ mod tests {
             &["text ", "CALL", "CALL", "", "more"],
         );
         check("<> more", &["CALL", " more"]);
+        check("text\n\n<>\n\nmore", &["text", "", "CALL", "", "more"]);
+        check("text\n\n>\n>\n\nmore", &["text", "", "more"]);
+        check("text\n\n\nmore", &["text", "", "", "more"]);
+        check("text\n>\n\nmore\n\n>\n\n", &["text", "", "more", ""]);
     }
 }
