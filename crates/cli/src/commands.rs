@@ -159,19 +159,24 @@ const TIPS: [(&str, &str); 1] = [(
     "the file defines the tools and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
 )];
 
-/// Adds a tip to an error about a missing required option.
+/// The tip for a tools file without its option. `plaincall tools check` takes it as an argument, the other commands do not.
+const TOOLS_FILE: &str = "to name a tools file, use `--tools FILE`";
+
+/// Adds a tip to an error about a missing required option, or about a tools file.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let tip = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => {
             let is_missing = |name: &str| missing.iter().any(|it| it.starts_with(name));
-            TIPS.iter().find(|(name, _)| is_missing(name))
+            let tip = TIPS.iter().find(|(name, _)| is_missing(name));
+            tip.map(|(_, tip)| *tip)
         }
+        Some(ContextValue::String(unknown)) if unknown.ends_with("tools.toml") => Some(TOOLS_FILE),
         _ => None,
     };
-    if let Some((_, tip)) = tip {
+    if let Some(tip) = tip {
         error.insert(
             ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![(*tip).into()]),
+            ContextValue::StyledStrs(vec![tip.into()]),
         );
     }
     error

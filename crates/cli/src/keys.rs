@@ -9,7 +9,7 @@ use plaincall_gateway::Secret;
 use plaincall_gateway::server::KeyLimits;
 
 use crate::environment::Environment;
-use crate::status::Failure;
+use crate::status::{Failure, reason};
 
 /// The minimum length of a secret, in bytes: 128 bits if they are random.
 const MIN_SECRET: usize = 16;
@@ -34,8 +34,9 @@ impl Source {
         let is_file = file.is_some();
         let name = file.map_or(variable.to_owned(), |file| file.display().to_string());
         let text = match (file, environment.get_set(variable)) {
-            (Some(file), _) => fs::read_to_string(file)
-                .map_err(|error| Failure::Runtime(format!("cannot read {name}: {error}")))?,
+            (Some(file), _) => fs::read_to_string(file).map_err(|error| {
+                Failure::Runtime(format!("cannot read {name}: {}", reason(&error)))
+            })?,
             (None, Some(value)) => {
                 let not_utf8 = || Failure::Usage(format!("{variable} is not valid UTF-8"));
                 value.to_str().ok_or_else(not_utf8)?.to_owned()

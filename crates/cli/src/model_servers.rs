@@ -19,10 +19,12 @@ const MAX_MODELS: usize = 2_000;
 /// The variable with the address of Ollama, which Ollama's own clients read.
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
 const OLLAMA_PORT: u16 = 11434;
+/// The name of the server whose models need no table and no URL.
+pub(crate) const OLLAMA: &str = "Ollama";
 
 /// Model servers that run on this machine, and their usual ports. The first has priority.
 pub(crate) const LOCAL_SERVERS: [(&str, u16); 4] = [
-    ("Ollama", OLLAMA_PORT),
+    (OLLAMA, OLLAMA_PORT),
     ("llama.cpp", 8080),
     ("LM Studio", 1234),
     ("vLLM", 8000),

@@ -53,7 +53,10 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::ClosedPipe
         } else {
-            Self::Runtime(format!("cannot write to standard output: {error}"))
+            Self::Runtime(format!(
+                "cannot write to standard output: {}",
+                reason(error)
+            ))
         }
     }
 }
@@ -61,6 +64,25 @@ impl Failure {
 impl From<DialectError> for Failure {
     fn from(error: DialectError) -> Self {
         Self::Usage(error.to_string())
+    }
+}
+
+/// Returns the reason of a failed operation as a phrase, without the number that the system has for it.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error ").next().unwrap_or_default();
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => text,
+    }
+}
+
+/// Returns the reason that a program did not start, as a phrase.
+pub(crate) fn not_started(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such program".to_owned(),
+        _ => reason(error),
     }
 }
 

@@ -13,7 +13,7 @@ use plaincall::{Log, log::LogError};
 use crate::history::{History, torn_tail_outcome};
 use crate::options::SessionOptions;
 use crate::settings::Configuration;
-use crate::status::{Failure, print_note};
+use crate::status::{Failure, print_note, reason};
 
 pub(crate) use note::Note;
 
@@ -72,7 +72,11 @@ impl Session {
             .mode(0o700)
             .create(directory)
             .map_err(|error| {
-                Failure::Runtime(format!("cannot create {}: {error}", directory.display()))
+                Failure::Runtime(format!(
+                    "cannot create {}: {}",
+                    directory.display(),
+                    reason(&error)
+                ))
             })?;
         let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
@@ -121,7 +125,11 @@ pub(crate) struct SavedSession {
 /// Lists the sessions of a directory, most recently used first.
 pub(crate) fn list_sessions(directory: &Path) -> Result<Vec<SavedSession>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Runtime(format!("cannot read {}: {error}", directory.display()))
+        Failure::Runtime(format!(
+            "cannot read {}: {}",
+            directory.display(),
+            reason(&error)
+        ))
     };
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory as _};
 use clap_mangen::generate_to;
 
 use crate::commands::Cli;
-use crate::status::{Failure, Outcome, Status, print_note};
+use crate::status::{Failure, Outcome, Status, print_note, reason};
 
 /// Write the man pages: one for `plaincall`, and one for each command.
 ///
@@ -25,7 +25,9 @@ pub(crate) fn man(options: &ManOptions) -> Outcome {
     let written =
         fs::create_dir_all(directory).and_then(|()| generate_to(Cli::command(), directory));
     let shown = directory.display();
-    written.map_err(|error| Failure::Runtime(format!("cannot write to {shown}: {error}")))?;
+    written.map_err(|error| {
+        Failure::Runtime(format!("cannot write to {shown}: {}", reason(&error)))
+    })?;
     print_note(&format!("the man pages are in {shown}"));
     Ok(Status::Success)
 }

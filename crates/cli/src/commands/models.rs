@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::environment::Environment;
-use crate::model_servers::{ModelsRequest, find_local_servers};
+use crate::model_servers::{ModelsRequest, OLLAMA, find_local_servers};
 use crate::options::FileOptions;
 use crate::output::Output;
 use crate::runtime::block_on;
@@ -314,7 +314,12 @@ impl Listing {
                 (None, 0) => ": no models".to_owned(),
                 (None, _) => String::new(),
             };
-            output.text(format_args!("  {name}{url}{state}\n"))?;
+            let usage = match &server.name {
+                _ if server.is_configured || server.models.is_empty() => String::new(),
+                Some(name) if name == OLLAMA => ", with `--model ollama:NAME`".to_owned(),
+                _ => format!(", with `--url {url} --model NAME`"),
+            };
+            output.text(format_args!("  {name}{url}{usage}{state}\n"))?;
             for model in &server.models {
                 output.text(format_args!("    {}\n", sanitize(model)))?;
             }

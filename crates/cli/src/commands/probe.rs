@@ -6,6 +6,7 @@ mod recorded;
 mod subject;
 mod table;
 
+use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use plaincall::call::names::nearest_name;
 use plaincall_config::Time;
 use plaincall_config::settings::Api;
 use plaincall_probe::{Arm, Attempt, Probe, Probing, Settings, SharedResult, Task, Verdict, tasks};
+use tokio::time::sleep;
 
 use crate::commands::probe::recorded::Recorded;
 use crate::commands::probe::subject::{Given, Subject};
@@ -26,11 +28,15 @@ use crate::output::{Output, is_quiet, write_stderr};
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, columns, print_error, print_note};
+use crate::terminal::human;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::line::Line;
+use crate::terminal::tty::Size;
 
 /// The time of `--quick`: under two minutes with start and end.
 const QUICK: Duration = Duration::from_secs(100);
+/// How long the first attempt may take before a note explains it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The note below the table of `--quick`.
 const QUICK_NOTE: &str = "`--quick` runs no task with the agent-sized prompt (24 tools, 60 kB).\n";
 /// The word that lists the tasks.
@@ -186,16 +192,17 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     if let Some(recorded) = &mut recorded {
         let earlier = std::mem::take(&mut recorded.attempts);
         if !earlier.is_empty() {
-            print_note(&format!(
-                "continuing after {} recorded attempts",
-                earlier.len()
-            ));
+            let recorded = human::count(earlier.len(), "recorded attempt");
+            print_note(&format!("continuing after {recorded}"));
         }
         probe = probe.finished(earlier);
     }
     block_on(async {
         let mut interrupts = Interrupts::new()?;
         let mut probing = probe.begin();
+        if let Some(plan) = plan(&probing, options, &subject.id) {
+            print_note(&plan);
+        }
         let interrupt = follow(
             &mut probing,
             recorded.as_mut(),
@@ -235,6 +242,18 @@ fn chosen_tasks(names: &[String]) -> Result<Vec<Task>, Failure> {
     Ok(all)
 }
 
+/// Describes the attempts that begin. None if all have ended.
+fn plan(probing: &Probing, options: &ProbeOptions, model: &str) -> Option<String> {
+    let amount = match probing.total() - probing.finished() {
+        _ if options.quick => format!("at most {} seconds", QUICK.as_secs()),
+        0 => return None,
+        attempts => human::count(attempts, "attempt"),
+    };
+    Some(format!(
+        "comparing ways to call tools with {model}: {amount}, and a line for each attempt that has ended; Ctrl-C ends it and prints the results so far"
+    ))
+}
+
 /// Waits for all attempts, records them, and prints a line for each. Returns the signal that cancelled them.
 async fn follow(
     probing: &mut Probing,
@@ -242,6 +261,9 @@ async fn follow(
     interrupts: &mut Interrupts,
     is_quick: bool,
 ) -> Result<Option<Interrupt>, Failure> {
+    let first = probing.finished();
+    let slow = sleep(PATIENCE);
+    tokio::pin!(slow);
     loop {
         let attempt = tokio::select! {
             attempt = probing.next() => match attempt {
@@ -249,11 +271,18 @@ async fn follow(
                 None => return Ok(None),
             },
             interrupt = interrupts.next() => return Ok(Some(interrupt)),
+            () = &mut slow, if !slow.is_elapsed() => {
+                if probing.finished() == first {
+                    print_note("the first attempt is still running; the server may be loading the model");
+                }
+                continue;
+            }
         };
         if let Some(recorded) = &mut recorded {
             recorded.add(&attempt)?;
         }
-        if !is_quiet() {
+        // The error that ends the comparison is printed once, at its end.
+        if !is_quiet() && probing.error().is_none() {
             write_stderr(format_args!("{}\n", progress(probing, &attempt, is_quick)));
         }
     }
@@ -286,6 +315,15 @@ fn progress(probing: &Probing, attempt: &Attempt, is_quick: bool) -> String {
         row.write(&mut line, false);
     }
     line + &left
+}
+
+/// Returns a text that is wrapped between words if the output is a terminal. Lines of a configuration are short.
+fn on_terminal<'t>(text: &'t str, output: &Output) -> Cow<'t, str> {
+    if !output.is_terminal {
+        return Cow::Borrowed(text);
+    }
+    let width = Size::of_standard_output().columns.saturating_sub(1);
+    Cow::Owned(human::wrap(text, 0, width))
 }
 
 /// A comparison that has ended.
@@ -331,11 +369,17 @@ impl Finished<'_> {
             if options.quick {
                 output.text(format_args!("\n{QUICK_NOTE}"))?;
             }
+            let recommendation = on_terminal(&recommendation, output);
             output.text(format_args!("\n{recommendation}"))?;
         }
         output.flush()?;
         match (interrupt, error) {
-            (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
+            (Some(interrupt), _) => {
+                if !has_results {
+                    print_note("no attempt has ended, so there are no results");
+                }
+                Ok(Status::Interrupted(interrupt.status()))
+            }
             (None, Some(error)) => Err(Failure::Runtime(error)),
             (None, None) if !has_results => {
                 let advice =
@@ -343,7 +387,9 @@ impl Finished<'_> {
                 Err(Failure::Runtime(advice.to_owned()))
             }
             (None, None) if report.verdict == Verdict::Nothing => {
-                print_error("the model solved no task with calls, with any arm");
+                print_error(
+                    "the model solved no task with calls, with any arm; its context window may be too small, or it is too weak for tools",
+                );
                 Ok(Status::Failed)
             }
             (None, None) => Ok(Status::Success),

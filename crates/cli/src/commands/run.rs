@@ -38,8 +38,8 @@ const STANDARD_INPUT: &str = "-";
 ///
 /// Each call starts as soon as it is complete and its dependencies have ended, while the rest of the reply is still
 /// being read. A terminal shows the text, a line for each call that has ended, and a live list of the calls that have
-/// not. A pipe gets one line for each start and each end. The results follow in the order of the calls, and then a
-/// timeline.
+/// not. The results follow in the order of the calls, and then a timeline. If standard output is not a terminal, it has
+/// only these, and standard error has one line for each start and each end.
 ///
 /// A block call that ends at the end of the input, without an end marker, may be truncated. It runs with `--complete`;
 /// without this option, it runs only if the input is a file and its tool only reads.

@@ -37,7 +37,7 @@ use crate::commands::serve::reload::{Reload, has_terminal};
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
-use crate::status::{Failure, Outcome, Status, print_error, print_note};
+use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 use crate::terminal::interrupts::Interrupts;
 use crate::terminal::problems;
 use crate::tools_file;
@@ -272,7 +272,10 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
         }
         _ => "",
     };
-    Failure::Runtime(format!("cannot listen on {address}: {error}{advice}"))
+    Failure::Runtime(format!(
+        "cannot listen on {address}: {}{advice}",
+        reason(error)
+    ))
 }
 
 /// Returns the base URLs of the model servers.

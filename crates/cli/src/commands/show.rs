@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::report::trace::Trace;
 use crate::report::{lines, page};
 use crate::session::Note as SessionNote;
-use crate::status::{Failure, Outcome, Status, print_error, print_note};
+use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::summary::Layout;
 use crate::terminal::tty::Size;
@@ -137,7 +137,13 @@ fn write_page(trace: &Trace, path: &Path, output: &mut Output) -> Result<(), Fai
     } else {
         replace(path, page.as_bytes())
     };
-    result.map_err(|error| Failure::Runtime(format!("cannot write {}: {error}", path.display())))
+    result.map_err(|error| {
+        Failure::Runtime(format!(
+            "cannot write {}: {}",
+            path.display(),
+            reason(&error)
+        ))
+    })
 }
 
 /// Replaces a file atomically, so that the old file survives a full disk. Only its owner can read the new file, because

@@ -86,10 +86,12 @@ impl Configuration {
             None if Path::new(name).is_file() => Some(format!("replay:{name}")),
             None => Model::with_provider(name),
         };
-        let near = near.map(|near| format!("; did you mean `{near}`?"));
+        let advice = near.map_or(
+            "`plaincall models` lists what is available".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
         Failure::Configuration(format!(
-            "unknown model `{name}`; use the name of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`, or pass `--url`{}",
-            near.unwrap_or_default()
+            "unknown model `{name}`; use the name of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`; {advice}"
         ))
     }
 }

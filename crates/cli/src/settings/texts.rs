@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::status::reason;
+
 /// The maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
 /// The maximum total size of the included files of a project, in bytes.
@@ -58,8 +60,7 @@ pub(super) fn check_in_project(path: &Path, directory: &Path) -> Result<(), Stri
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => "no such file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
+        _ => reason(&error),
     };
     let is_regular = |metadata: &Metadata| {
         let irregular = || "not a regular file".to_owned();

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::settings::texts::Texts;
 use crate::settings::{Configuration, Project};
-use crate::status::{Failure, Outcome, Status, print_note};
+use crate::status::{Failure, Outcome, Status, print_note, reason};
 use crate::terminal::tty::Tty;
 
 /// Returns the SHA-256 of texts. Each is prefixed with its length, so that their boundaries matter.
@@ -80,8 +80,13 @@ fn set(state: &Path, path: &Path, fingerprint: Option<&str>) -> Result<(), Failu
     };
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound && fingerprint.is_none() => Ok(()),
-        result => result
-            .map_err(|error| Failure::Runtime(format!("cannot write {}: {error}", file.display()))),
+        result => result.map_err(|error| {
+            Failure::Runtime(format!(
+                "cannot write {}: {}",
+                file.display(),
+                reason(&error)
+            ))
+        }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The displays of a run or conversation.
 //!
-//! A run shows its calls and results on standard output. A conversation writes only the answer to standard output and
-//! everything else to standard error. Text is known to be the answer only when the reply has ended, because calls may
+//! A run shows its calls and results on a terminal; otherwise only its results go to standard output, and its calls to standard
+//! error. A conversation writes only the answer to standard output and everything else to standard error. Text is known to be the answer only when the reply has ended, because calls may
 //! follow it. So it is held back until then, unless both outputs are the same terminal or the model has no tools.
 
 use std::collections::VecDeque;
@@ -149,7 +149,13 @@ impl Displays {
         let (target, is_terminal, choice, measure) = if is_shared {
             let choice = AutoStream::choice(&stdout);
             let measure: fn() -> Size = Size::of_standard_output;
-            (Target::Output, stdout.is_terminal(), choice, measure)
+            let target = match content {
+                Content::Run { is_record, .. } if !is_record && !stdout.is_terminal() => {
+                    Target::ErrorThenOutput
+                }
+                _ => Target::Output,
+            };
+            (target, stdout.is_terminal(), choice, measure)
         } else {
             let choice = AutoStream::choice(&stderr);
             let measure: fn() -> Size = Size::of_standard_error;
@@ -205,7 +211,9 @@ impl Displays {
         let output = output
             .map(|display| printer::start(display, Target::Output))
             .transpose()?;
-        let shown = is_terminal.then(|| events.clone());
+        let is_on_terminal =
+            is_terminal || target == Target::ErrorThenOutput && stderr.is_terminal();
+        let shown = is_on_terminal.then(|| events.clone());
         Ok(Self {
             events,
             printer,

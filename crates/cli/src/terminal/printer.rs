@@ -31,6 +31,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 pub(crate) enum Target {
     Output,
     Error,
+    /// Standard error, and standard output for the summary at the end.
+    ErrorThenOutput,
 }
 
 /// A running printer.
@@ -129,7 +131,12 @@ fn print(
         if paused.is_some() {
             continue;
         }
-        if can_write && let Err(error) = write(&out, target) {
+        // A closed standard error does not prevent the summary.
+        let is_progress = target == Target::ErrorThenOutput && !has_ended;
+        if can_write
+            && let Err(error) = write(&out, target, has_ended)
+            && !is_progress
+        {
             // Calls continue without a display.
             can_write = false;
             if error.kind() != ErrorKind::BrokenPipe {
@@ -154,7 +161,7 @@ fn has_pause_ended(is_back: &mpsc::Receiver<()>, must_wait: bool) -> bool {
     is_back.try_recv() != Err(TryRecvError::Empty)
 }
 
-fn write(text: &str, target: Target) -> io::Result<()> {
+fn write(text: &str, target: Target, has_ended: bool) -> io::Result<()> {
     fn write_all(mut output: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
         if output.is_terminal() {
             output.write_all(sanitize_styled(text).as_bytes())?;
@@ -167,7 +174,8 @@ fn write(text: &str, target: Target) -> io::Result<()> {
         return Ok(());
     }
     match target {
+        Target::ErrorThenOutput if has_ended => write_all(io::stdout().lock(), text),
         Target::Output => write_all(io::stdout().lock(), text),
-        Target::Error => write_all(io::stderr().lock(), text),
+        Target::Error | Target::ErrorThenOutput => write_all(io::stderr().lock(), text),
     }
 }

@@ -234,7 +234,8 @@ impl<S: TextOutput> Transcript<S> {
         if self.options.is_quiet {
             return results(&self.table, layout, glyphs);
         }
-        let mut lines = vec![Line::new()];
+        // On a terminal, the calls are above it.
+        let mut lines: Vec<Line> = width.map(|_| Line::new()).into_iter().collect();
         lines.extend(summary(&self.table, layout, glyphs));
         lines
     }

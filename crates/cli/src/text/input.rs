@@ -9,7 +9,7 @@ use plaincall_call::{Stop, names::nearest_name};
 use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, print_error, print_note};
+use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 
 /// The size of the read buffer.
 pub(crate) const BUFFER_SIZE: usize = 64 * 1024;
@@ -191,8 +191,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::NotFound => format!("no such file{}", suggest_file(Path::new(name))),
         ErrorKind::IsADirectory => "it is a directory; name a file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
+        _ => reason(error),
     };
     Failure::Runtime(format!("cannot read {name}: {reason}"))
 }

@@ -127,7 +127,7 @@ fn full_disk() {
         .unwrap();
     assert_eq!(
         stderr,
-        "error: cannot write to standard output: No space left on device (os error 28)\n"
+        "error: cannot write to standard output: no space left on device\n"
     );
 }
 

@@ -178,7 +178,7 @@ fn a_log_that_fails_ends_the_run() {
         "+ before  deploy  ok",
         "# behind  deploy  cancelled",
     ] {
-        assert!(ended.stdout.contains(part), "{part:?} is not in {ended:#?}");
+        assert!(ended.stderr.contains(part), "{part:?} is not in {ended:#?}");
     }
     // The log is readable, and the run can be resumed.
     let options = ["--resume", "log", "reply.txt"];

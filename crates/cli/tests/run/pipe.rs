@@ -38,8 +38,9 @@ fn a_run_in_lines() {
     ]
     .concat();
     let ended = check(&reply, &[], 1, &[]);
+    // Only results go to standard output.
     assert_data_eq!(
-        &ended.stdout,
+        &ended.stderr,
         str![[r"
 ! fifth  say  rejected
 > first  nap  started
@@ -50,6 +51,11 @@ fn a_run_in_lines() {
 x third  fail  failed after [..]s
 - fourth  say  skipped
 
+"]]
+    );
+    assert_data_eq!(
+        &ended.stdout,
+        str![[r"
 Results
 + first   nap   ok [..] s
 + second  say   ok [..]s
@@ -97,7 +103,7 @@ fn no_calls() {
     check(near, &[], 0, &notes);
     let quoted = call("say:a", &[("text", "!!!gadget_start:x\n<tool_call>{}")]);
     let ended = check(&quoted, &[], 0, &[]);
-    assert_eq!(ended.stderr, "");
+    assert!(!ended.stderr.contains("note:"), "{}", ended.stderr);
     check(
         "",
         &[],
@@ -194,7 +200,7 @@ fn the_emoji_syntax() {
     check(two, &["--stop-on-error"], 1, &["1 failed, 1 skipped"]);
     let naps = "🛠️[save a]🛠️[/end]\n🛠️[nap 0.5]🛠️[/end]\n🛠️[save b]🛠️[/end]\n";
     let order = |options: &[&str]| {
-        let lines = check(naps, options, 0, &[]).stdout;
+        let lines = check(naps, options, 0, &[]).stderr;
         let place = |what: &str| lines.find(what).unwrap();
         let last = lines.rfind("> save  started").unwrap();
         place("+ nap  ok") < last
@@ -211,11 +217,11 @@ fn concurrency() {
     let naps: String = (0..3)
         .map(|n| call(&format!("nap:n{n}"), &[("seconds", "0.5")]))
         .collect();
-    let lines = check(&naps, &["--concurrency", "1"], 0, &[]).stdout;
+    let lines = check(&naps, &["--concurrency", "1"], 0, &[]).stderr;
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n0  nap  ok") < place("n1  nap  started"));
     assert!(place("n1  nap  ok") < place("n2  nap  started"));
-    let lines = check(&naps, &[], 0, &[]).stdout;
+    let lines = check(&naps, &[], 0, &[]).stderr;
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n2  nap  started") < place("n0  nap  ok"));
     let ended = Scene::new("").run(&["--concurrency", "many"]);

@@ -164,14 +164,12 @@ fn each_arm_is_asked_in_its_own_form() {
     };
     assert_eq!(question(&requests[0]), question(&requests[2]));
     assert!(question(&requests[4]).contains(&question(&requests[0])));
-    // A line for each attempt, with an estimate.
+    // A note, and a line for each attempt, with an estimate.
     let lines: Vec<&str> = ended.stderr.lines().collect();
-    assert_eq!(lines.len(), 4, "{}", ended.stderr);
-    assert!(
-        lines[0].starts_with("1/4 native look-up: correct"),
-        "{}",
-        lines[0]
-    );
+    assert_eq!(lines.len(), 5, "{}", ended.stderr);
+    for (line, start) in [(0, "note: comparing"), (1, "1/4 native look-up: correct")] {
+        assert!(lines[line].starts_with(start), "{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -273,6 +271,23 @@ fn a_result_to_share_has_no_secrets() {
 }
 
 #[test]
+fn an_interrupt_before_the_first_attempt_ends_is_explained() {
+    let stalled = serving(vec![Script::nothing(Then::Stall)]);
+    let url = stalled.server.url();
+    let scene = Scene::new("");
+    let child = scene.plaincall(&["probe", &url, "m"]).spawn().unwrap();
+    wait_until("it is asked", || stalled.server.seen().requests.len() == 1);
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""));
+    let notes = "note: comparing ways to call tools with m: 480 attempts, ";
+    assert!(ended.stderr.starts_with(notes), "{}", ended.stderr);
+    let last = "\nnote: no attempt has ended, so there are no results\n";
+    assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
+}
+
+#[test]
 fn an_interrupted_comparison_continues() {
     let stall = Script::nothing(Then::Stall);
     let first = serving(vec![in_block(), answer(ANSWER), stall]);
@@ -322,7 +337,7 @@ fn an_interrupted_comparison_continues() {
     assert!(
         ended
             .stderr
-            .contains("continuing after 1 recorded attempts"),
+            .contains("continuing after 1 recorded attempt\n"),
         "{}",
         ended.stderr
     );
@@ -423,6 +438,11 @@ fn recorded_replies_are_a_model() {
 #[test]
 fn a_server_that_refuses() {
     let scene = Scene::new("");
+    // No server listens on this port of localhost. The error is printed once.
+    let ended = probe(&scene, &["http://127.0.0.1:9/v1", "m"]);
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
+    let times = ended.stderr.matches("is it running?").count();
+    assert_eq!(times, 1, "{}", ended.stderr);
     let refused = Script::json(401, &json!({"error": {"message": "no"}}));
     let first = serving(vec![refused.clone(), refused]);
     let ended = probe(&scene, &[&first.server.url(), "m"]);

@@ -193,6 +193,17 @@ Agents:
     assert!(!messages.contains("no models"), "{messages}");
 }
 
+/// A server without a table is listed with the options that select its models.
+#[test]
+fn models_states_how_to_use_a_server_that_is_not_configured() {
+    let ollama = ollama();
+    let (output, _) = models("", &[], &[("OLLAMA_HOST", &ollama)]);
+    let expected = format!(
+        "Servers:\n  Ollama at http://{ollama}/v1, with `--model ollama:NAME`\n    small:latest\n"
+    );
+    assert!(output.starts_with(&expected), "{output}");
+}
+
 #[test]
 fn models_marks_the_default_and_models_that_are_not_offered() {
     let ollama = ollama();

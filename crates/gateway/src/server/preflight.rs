@@ -42,7 +42,10 @@ impl Shared {
             401 | 403 => Some(format!(
                 "{at}the model server requires a key, but none is set"
             )),
-            _ => Some(format!("{at}{}", error.message())),
+            _ => Some(format!(
+                "{at}{}; requests fail until it answers",
+                error.message()
+            )),
         }
     }
 }

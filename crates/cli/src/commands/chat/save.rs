@@ -8,6 +8,8 @@ use std::path::Path;
 use plaincall_agent::model::{Message, Role};
 use serde_json::json;
 
+use crate::status::reason;
+
 /// Writes the conversation to a new file that only its owner can read: JSON if the name ends with `.json`, else text.
 pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
     let text = if path
@@ -29,7 +31,7 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
         ErrorKind::AlreadyExists => {
             format!("{} already exists; name another file", path.display())
         }
-        _ => format!("cannot write {}: {error}", path.display()),
+        _ => format!("cannot write {}: {}", path.display(), reason(&error)),
     };
     OpenOptions::new()
         .write(true)

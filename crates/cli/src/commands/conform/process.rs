@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, not_started};
 
 /// The maximum length of an answer, in bytes.
 const LINE_LIMIT: u64 = 16 * 1024 * 1024;
@@ -47,7 +47,8 @@ impl ParserProcess {
             })
         });
         started.map_err(|error| {
-            Failure::Runtime(format!("cannot start {}: {error}", program.display()))
+            let reason = not_started(&error);
+            Failure::Runtime(format!("cannot start {}: {reason}", program.display()))
         })
     }
 

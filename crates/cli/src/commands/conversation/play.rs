@@ -62,8 +62,13 @@ pub(crate) async fn play(
         Ok(answer) => &answer.progress,
         Err(error) => &*error.progress,
     };
+    let parts = match progress.turns {
+        // The error is all that happened.
+        0 if ended.is_err() => Vec::new(),
+        _ => totals(progress, started.elapsed()),
+    };
     let mut totals = Some(UiEvent::Totals {
-        parts: totals(progress, started.elapsed()),
+        parts,
         is_answered: ended.is_ok(),
     });
     // If both outputs go to the same place, the totals precede the answer, in the order of the events.

@@ -8,14 +8,19 @@ use plaincall_probe::{Attempt, Author, Report, SharedResult, Task};
 use tempfile::NamedTempFile;
 
 use crate::commands::probe::table::{FIGURES, cell, duration, task_cell};
-use crate::status::Failure;
+use crate::status::{Failure, reason};
+use crate::terminal::human;
 
 const STYLE: &str = include_str!("page.css");
 
 /// Replaces the file by the page.
 pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Runtime(format!("cannot write {}: {error}", path.display()))
+        Failure::Runtime(format!(
+            "cannot write {}: {}",
+            path.display(),
+            reason(&error)
+        ))
     };
     let folder = path
         .parent()
@@ -136,11 +141,11 @@ fn settings(page: &mut String, result: &SharedResult) {
     let note = result.note.as_deref().unwrap_or("none");
     let _ = writeln!(
         page,
-        "<p class=\"faint\">Plaincall {}, tasks {}, {} repetitions{}, settings {}, note: {}. The intervals are Wilson's, at 95 %. \
+        "<p class=\"faint\">Plaincall {}, tasks {}, {}{}, settings {}, note: {}. The intervals are Wilson's, at 95 %. \
          Two arms differ only if their intervals do not overlap.</p>",
         escaped(&result.plaincall),
         escaped(&result.tasks),
-        result.repetitions,
+        human::count(result.repetitions as usize, "repetition"),
         if result.is_complete {
             ""
         } else {
@@ -175,12 +180,12 @@ fn transcript(page: &mut String, attempt: &Attempt) {
     let _ = writeln!(
         page,
         "<details><summary><b>{}</b> {} <span class=\"{class}\">{outcome}</span> \
-         <span class=\"faint\">{} calls, {} well-formed, {} replies, {}</span></summary>",
+         <span class=\"faint\">{}, {} well-formed, {}, {}</span></summary>",
         escaped(&attempt.arm),
         attempt.repetition,
-        attempt.calls,
+        human::count(attempt.calls as usize, "call"),
         attempt.well_formed,
-        attempt.replies,
+        human::count(attempt.replies as usize, "turn"),
         duration(time)
     );
     for entry in &attempt.transcript {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plaincall_probe::{Attempt, Record, Settings};
 
-use crate::status::Failure;
+use crate::status::{Failure, reason};
 
 /// A record that grows with each attempt. It is locked while it is open.
 pub(super) struct Recorded {
@@ -21,8 +21,9 @@ impl Recorded {
     /// Opens or creates a record. It is readable only by its owner, because transcripts are in it.
     pub(super) fn open(path: &Path, model: &str, settings: &Settings) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let failed =
-            |error: std::io::Error| Failure::Runtime(format!("cannot open {name}: {error}"));
+        let failed = |error: std::io::Error| {
+            Failure::Runtime(format!("cannot open {name}: {}", reason(&error)))
+        };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -69,6 +70,8 @@ impl Recorded {
     fn write(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.write_all(line.as_bytes());
         let written = written.and_then(|()| self.file.sync_data());
-        written.map_err(|error| Failure::Runtime(format!("cannot write {}: {error}", self.name)))
+        written.map_err(|error| {
+            Failure::Runtime(format!("cannot write {}: {}", self.name, reason(&error)))
+        })
     }
 }

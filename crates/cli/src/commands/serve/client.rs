@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use crate::commands::serve::{CLIENT_KEYS, SECRET, UPSTREAM_KEY};
 use crate::environment::Environment;
-use crate::status::{Failure, Outcome, Status, print_error};
+use crate::status::{Failure, Outcome, Status, not_started, print_error};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 
 /// The exit statuses of shells for a command that does not exist, and for one that cannot be run.
@@ -131,7 +131,8 @@ pub(super) async fn run(
     let mut child = match started.spawn() {
         Ok(child) => child,
         Err(error) => {
-            print_error(&format!("cannot start {}: {error}", program.display()));
+            let reason = not_started(&error);
+            print_error(&format!("cannot start {}: {reason}", program.display()));
             let is_missing = error.kind() == ErrorKind::NotFound;
             return Ok(Status::Ended(if is_missing { NOT_FOUND } else { NOT_RUN }));
         }

@@ -372,6 +372,8 @@ fn an_error_names_the_setting() {
         "{ended:?}"
     );
     assert!(ended.stderr.contains("(1 of 1)"), "{ended:?}");
+    // Nothing happened, so there are no totals.
+    assert!(!ended.stderr.contains("turns"), "{ended:?}");
 }
 
 /// A truncated reply does not end a saved conversation.

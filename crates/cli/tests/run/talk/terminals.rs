@@ -69,7 +69,7 @@ fn an_error_wraps_below_its_call() {
     );
     let (status, shown) = terminal.finish();
     assert_eq!(status, Some(0), "{shown}");
-    let rows = "  invalid arguments: unknown parameter `nme`; did you mean\n  `name`? read takes `name`; missing required parameter `name`\n";
+    let rows = "  invalid arguments: unknown parameter `nme`; did you mean\n  `name`? read takes `name`; missing required parameter\n  `name`\n";
     assert!(shown.contains(rows), "{shown}");
 }
 
