@@ -88,6 +88,8 @@ cargo xtask TASK
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
+  external-links
+                request each external address in the pages; `test` checks only its form (needs curl and a network)
   site          build the documentation as a website in target/site; installs mdBook once (needs a network)
 ";
 
@@ -129,6 +131,7 @@ fn main() -> ExitCode {
         ["browser"] => browser::check(&root()),
         ["docs"] => docs(),
         ["pictures"] => pictures::record(&root()),
+        ["external-links"] => links::request_external(&root()),
         ["site"] => site::build(&root()),
         _ => {
             eprint!("{USAGE}");

@@ -67,7 +67,8 @@ impl From<DialectError> for Failure {
     }
 }
 
-/// Returns the reason of a failed operation as a phrase, without the number that the system has for it.
+/// Returns the reason of a failed operation as a phrase, without the number that the system has for it and the path that may
+/// follow.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error ").next().unwrap_or_default();

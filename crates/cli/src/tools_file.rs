@@ -83,5 +83,13 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
 /// Prints the errors of a tools file and returns the failure.
 pub(crate) fn invalid_file(name: &str, text: &str, error: &FileError) -> Failure {
     let errors = problems::show(name, text, error);
-    Failure::Runtime(format!("{name} has {errors}, so its tools cannot be used"))
+    let is_tools_file = text.contains("[tools") || text.trim_start().starts_with(['{', '[']);
+    let advice = if is_tools_file {
+        ""
+    } else {
+        "; a tools file has a table `[tools.NAME]` for each tool"
+    };
+    Failure::Runtime(format!(
+        "{name} has {errors}, so its tools cannot be used{advice}"
+    ))
 }

@@ -45,7 +45,7 @@ pub(crate) enum McpAction {
 #[derive(Args, Debug)]
 pub(crate) struct McpServeOptions {
     /// The tools file (`tools.toml`).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     tools: PathBuf,
 
     /// Allow calls of this tool even if it may change something. `*` matches any characters. May be repeated.
@@ -57,7 +57,7 @@ pub(crate) struct McpServeOptions {
     /// Allow all calls that would need approval.
     ///
     /// Calls that a rule denies are still denied.
-    #[arg(long)]
+    #[arg(long, short)]
     yes: bool,
 
     /// Use this directory as the scratch directory (`{directory:run}`), and keep it.

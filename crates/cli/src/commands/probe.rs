@@ -179,6 +179,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
             Some(true) => arm.self_closing(),
             _ => arm,
         });
+    options.html.as_deref().map(page::check).transpose()?;
     let mut probe = Probe::new(subject.model.clone())
         .arms(arms)
         .tasks(tasks.clone())
@@ -245,12 +246,12 @@ fn chosen_tasks(names: &[String]) -> Result<Vec<Task>, Failure> {
 /// Describes the attempts that begin. None if all have ended.
 fn plan(probing: &Probing, options: &ProbeOptions, model: &str) -> Option<String> {
     let amount = match probing.total() - probing.finished() {
-        _ if options.quick => format!("at most {} seconds", QUICK.as_secs()),
+        _ if options.quick => format!("for at most {} seconds", QUICK.as_secs()),
         0 => return None,
-        attempts => human::count(attempts, "attempt"),
+        attempts => format!("in {}", human::count(attempts, "attempt")),
     };
     Some(format!(
-        "comparing ways to call tools with {model}: {amount}, and a line for each attempt that has ended; Ctrl-C ends it and prints the results so far"
+        "comparing ways to call tools with {model}, {amount}; Ctrl-C prints the results so far"
     ))
 }
 
@@ -358,10 +359,6 @@ impl Finished<'_> {
             is_complete,
         );
         let recommendation = recommendation::recommendation(&report, subject, repetitions);
-        if let Some(path) = options.html.as_deref().filter(|_| has_results) {
-            page::write(path, &page::page(&report, &shared, tasks, &recommendation))?;
-            print_note(&format!("the page is in {}", path.display()));
-        }
         if options.json && has_results {
             output.text(format_args!("{}", shared.to_json()))?;
         } else if has_results {
@@ -373,6 +370,10 @@ impl Finished<'_> {
             output.text(format_args!("\n{recommendation}"))?;
         }
         output.flush()?;
+        if let Some(path) = options.html.as_deref().filter(|_| has_results) {
+            page::write(path, &page::page(&report, &shared, tasks, &recommendation))?;
+            print_note(&format!("the page is in {}", path.display()));
+        }
         match (interrupt, error) {
             (Some(interrupt), _) => {
                 if !has_results {

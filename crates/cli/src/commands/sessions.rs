@@ -109,7 +109,11 @@ fn find(directory: &Path, name: &str) -> Result<SavedSession, Failure> {
     let near = did_you_mean(name, sessions.iter().map(|session| session.name.as_str()));
     let found = sessions.iter().position(|session| session.name == name);
     let found = found.and_then(|place| sessions.into_iter().nth(place));
-    found.ok_or_else(|| Failure::Runtime(format!("there is no session `{name}`{near}")))
+    found.ok_or_else(|| {
+        let advice = "; `plaincall sessions list` lists them";
+        let advice = if near.is_empty() { advice } else { &near };
+        Failure::Runtime(format!("there is no session `{name}`{advice}"))
+    })
 }
 
 /// An entry of the list.

@@ -37,7 +37,7 @@ pub(crate) struct SourceOptions {
     /// A file with command-line tools (`tools.toml`). May be repeated.
     ///
     /// `--tools`, `--builtin` and `--mcp` replace the tools of the configuration.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     tools: Vec<PathBuf>,
 
     /// The built-in tools, confined to this directory.

@@ -281,7 +281,7 @@ fn an_interrupt_before_the_first_attempt_ends_is_explained() {
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     let ended: Ended = child.wait_with_output().unwrap().into();
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""));
-    let notes = "note: comparing ways to call tools with m: 480 attempts, ";
+    let notes = "note: comparing ways to call tools with m, in 480 attempts; ";
     assert!(ended.stderr.starts_with(notes), "{}", ended.stderr);
     let last = "\nnote: no attempt has ended, so there are no results\n";
     assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
@@ -541,6 +541,20 @@ fn wrong_usage() {
 }
 
 /// The measured syntax is the default, and options and configurations change it.
+/// A page that cannot be written is reported before the comparison, not after hours.
+#[test]
+fn the_place_of_the_page_is_checked_first() {
+    let scene = Scene::new("");
+    for (page, reason) in [
+        ("no/page.html", "no such file or directory"),
+        (".", "is a directory"),
+    ] {
+        let ended = probe(&scene, &["reference:block", "--quick", "--html", page]);
+        let expected = format!("error: cannot write {page}: {reason}\n");
+        assert_eq!((ended.status, ended.stderr), (Some(1), expected));
+    }
+}
+
 #[test]
 fn measured_defaults() {
     let scene = Scene::new("");

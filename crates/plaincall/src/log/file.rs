@@ -32,7 +32,7 @@ impl Log {
         options.write(true).create_new(true);
         let file = options.open(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => LogError::Exists { path: path.into() },
-            _ => LogError::file(path, "made", error),
+            _ => LogError::file(path, "created", error),
         })?;
         lock(&file, path)?;
         sync_directory(path).map_err(|error| {

@@ -122,7 +122,7 @@ fn system_errors_are_reported() {
     check(Log::resume(&path), &path, "opened");
     check(Log::resume(directory.path()), directory.path(), "opened");
     let nowhere = directory.path().join("no such folder").join("run.jsonl");
-    check(Log::create(&nowhere), &nowhere, "made");
+    check(Log::create(&nowhere), &nowhere, "created");
     assert!(!nowhere.exists());
     #[cfg(unix)]
     assert_eq!(

@@ -1,7 +1,7 @@
 //! A comparison as one page for a browser: the tables, and each transcript. It has no scripts and loads nothing.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use plaincall_probe::{Attempt, Author, Report, SharedResult, Task};
@@ -13,22 +13,39 @@ use crate::terminal::human;
 
 const STYLE: &str = include_str!("page.css");
 
+/// Checks that the page can be written, so that this is known before a long comparison.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(failed(path, &io::ErrorKind::IsADirectory.into()));
+    }
+    new_file(path).map(drop)
+}
+
 /// Replaces the file by the page.
 pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::Runtime(format!(
-            "cannot write {}: {}",
-            path.display(),
-            reason(&error)
-        ))
-    };
+    let mut file = new_file(path)?;
+    let written = file.write_all(page.as_bytes());
+    written.map_err(|error| failed(path, &error))?;
+    let replaced = file.persist(path);
+    replaced.map_err(|error| failed(path, &error.error))?;
+    Ok(())
+}
+
+/// Creates a file in the folder of the page.
+fn new_file(path: &Path) -> Result<NamedTempFile, Failure> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    file.write_all(page.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
+    file.map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::Runtime(format!(
+        "cannot write {}: {}",
+        path.display(),
+        reason(error)
+    ))
 }
 
 /// Returns the page.

@@ -14,7 +14,7 @@ use crate::commands::run::note::{self, Note, absolute};
 use crate::commands::run::recovery;
 use crate::commands::run::{RunOptions, STANDARD_INPUT};
 use crate::history::{History, torn_tail_outcome};
-use crate::status::{Failure, print_note};
+use crate::status::{Failure, print_note, reason};
 use crate::terminal::approval::RecoveryAnswer;
 use crate::text::input::read_input;
 use crate::tools_file::{self, Tools};
@@ -199,6 +199,11 @@ pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
                 "the file {path} already exists; `plaincall run --resume {path}` resumes an interrupted run from its log; for a new log, name a new file"
             ))
         }
+        LogError::File { path, error, .. } => Failure::Runtime(format!(
+            "cannot create the log {}: {}",
+            path.display(),
+            reason(&error)
+        )),
         error => Failure::Runtime(error.to_string()),
     })
 }

@@ -47,7 +47,7 @@ pub(crate) struct CallOptions {
 
     /// Run the tool without asking for approval, even if it may change something. Calls that a rule denies are still
     /// denied.
-    #[arg(long)]
+    #[arg(long, short)]
     yes: bool,
 
     #[command(flatten)]
