@@ -1,6 +1,7 @@
 //! `plaincall mcp`: serve tools to MCP clients.
 
 use std::fs::Permissions;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,9 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     let McpAction::Serve(options) = &command.command;
     let environment = Environment::read();
     let tools = tools_file::load(&options.tools)?;
+    if io::stdin().is_terminal() {
+        print_note("an MCP client starts this command; on a terminal, press Ctrl-C to exit");
+    }
     let temporary = match options.run_directory {
         Some(_) => None,
         None => Some(temporary(&environment.temporary_directory())?),

@@ -104,9 +104,13 @@ pub(crate) fn output_lines(
     glyphs: &Glyphs,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
-    // Errors of one line are already shown completely.
+    // Short errors are already shown completely.
     let error = result.error.as_ref();
-    let error = error.filter(|error| error.trim().lines().count() > 1);
+    let error = error.filter(|error| {
+        let mut rows = error.trim().lines();
+        let first = rows.next().unwrap_or_default();
+        rows.count() > usize::from(first.ends_with(':'))
+    });
     for text in result.output.iter().chain(error) {
         let mut rows = text.trim_end().lines();
         for row in rows.by_ref().take(MAX_LINES) {

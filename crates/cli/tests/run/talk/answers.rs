@@ -218,6 +218,17 @@ fn results_are_shown_on_request() {
             "\n    gone\n",
         ],
     );
+    // A short error is not repeated.
+    let scene = scene(&[&call("lose", &[]), "Done."]);
+    let lose = "[tools.lose]\nshell = 'echo lost >&2; exit 3'\neffect = \"read\"\n";
+    fs::write(scene.path("lose.toml"), lose).unwrap();
+    let options = ["ask", "What?", "--model", MODEL, "-v", "-t", "lose.toml"];
+    let ended = run(&scene, &options);
+    assert!(
+        ended.stderr.contains("its standard error: lost\n"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.stderr.matches("lost").count(), 1, "{ended:?}");
 }
 
 #[test]
