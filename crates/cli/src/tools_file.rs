@@ -83,11 +83,12 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
 /// Prints the errors of a tools file and returns the failure.
 pub(crate) fn invalid_file(name: &str, text: &str, error: &FileError) -> Failure {
     let errors = problems::show(name, text, error);
-    let is_tools_file = text.contains("[tools") || text.trim_start().starts_with(['{', '[']);
-    let advice = if is_tools_file {
-        ""
-    } else {
+    // JSON has another form, and the error of an empty file contains this advice.
+    let is_other = text.trim_start().starts_with(|c| !matches!(c, '{' | '['));
+    let advice = if is_other && !text.contains("[tools") {
         "; a tools file has a table `[tools.NAME]` for each tool"
+    } else {
+        ""
     };
     Failure::Runtime(format!(
         "{name} has {errors}, so its tools cannot be used{advice}"
