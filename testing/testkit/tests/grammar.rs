@@ -7,6 +7,7 @@
     reason = "a test fails by a panic"
 )]
 
+mod bounds;
 mod engine;
 mod random;
 mod valid_calls;

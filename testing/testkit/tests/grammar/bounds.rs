@@ -1,0 +1,151 @@
+//! The size of a grammar is bounded, and what cannot be part of it is reported.
+
+use std::time::{Duration, Instant};
+
+use plaincall_call::grammar::{Grammar, GrammarError, GrammarOptions, grammar};
+use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+use plaincall_syntax::Dialect;
+use serde_json::{Value, json};
+
+use super::engine::Engine;
+
+fn tool(name: &str, schema: &Value) -> ToolSpec {
+    ToolSpec::new(name).parameters_from_schema(schema).unwrap()
+}
+
+fn made(tools: &[ToolSpec]) -> Result<Grammar, GrammarError> {
+    let [open, close] = Dialect::THINK;
+    let dialect = Dialect::block().escaped().leading_reasoning(open, close);
+    grammar(tools, &dialect, &GrammarOptions::new().ids())
+}
+
+fn unheld(grammar: &Grammar) -> Vec<String> {
+    grammar.unheld().iter().map(ToString::to_string).collect()
+}
+
+/// Sixty-four tools like those of a coding agent: files, edits, lists of edits, options.
+fn coding_tools() -> Vec<ToolSpec> {
+    let edit = json!({"type": "object", "properties": {"old": {"type": "string"}, "new": {"type": "string"}, "all": {"type": "boolean"}},
+        "required": ["old", "new"]});
+    let schema = json!({"type": "object", "required": ["path", "text"], "properties": {
+        "path": {"type": "string"}, "text": {"type": "string"}, "mode": {"enum": ["read", "write", "append"]},
+        "line": {"type": "integer", "minimum": 1, "maximum": 100_000}, "timeout": {"type": ["number", "null"]},
+        "edits": {"type": "array", "items": edit}, "tags": {"type": "array", "items": {"type": "string"}},
+        "options": {"type": "object", "properties": {"deep": {"type": "boolean"}, "glob": {"type": "string"}, "env": {"type": "object",
+            "additionalProperties": {"type": "string"}}}}}});
+    (0..64)
+        .map(|index| tool(&format!("tool_{index}"), &schema))
+        .collect()
+}
+
+#[test]
+fn the_tools_of_a_coding_agent_have_a_small_grammar() {
+    let started = Instant::now();
+    let grammar = made(&coding_tools()).unwrap();
+    let (gbnf, lark) = (grammar.gbnf(), grammar.lark());
+    let tag = grammar.structural_tag().to_string();
+    let took = started.elapsed();
+    let sizes = [gbnf.len(), lark.len(), tag.len()];
+    eprintln!("64 tools: {sizes:?} bytes of GBNF, Lark and structural tag in {took:?}");
+    assert!(sizes[..2].iter().all(|size| *size < 300_000), "{sizes:?}");
+    // The dev profile is ten times slower.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    Engine::new().compile(&lark);
+}
+
+#[test]
+fn recursion_is_written_as_json() {
+    let tree = json!({"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "required": ["root"], "$defs": {
+        "node": {"type": "object", "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "required": ["name"]}}});
+    let grammar = made(&[tool("plant", &tree)]).unwrap();
+    let start = Engine::new().compile(&grammar.lark());
+    let call = |value: &str| {
+        format!(
+            "!!!GADGET_START:plant\n!!!ARG:root/name\noak\n!!!ARG:root/children\n{value}\n!!!GADGET_END\n"
+        )
+    };
+    assert!(Engine::accepts(
+        &start,
+        &call(r#"[{"name":"elm","children":[{"name":"ash"},{"name":"fir"}]}]"#)
+    ));
+    assert!(!Engine::accepts(
+        &start,
+        &call(r#"[{"name":"elm","children":[{"name":5}]}]"#)
+    ));
+    // An object that requires itself has no value.
+    let endless = json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]});
+    let error = made(&[tool("loop", &endless)]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("no call of `loop`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ten_thousand_listed_values_become_any_text() {
+    let many: Vec<String> = (0..10_000).map(|index| format!("value {index}")).collect();
+    let schema = json!({"type": "object", "properties": {"one": {"enum": many}, "few": {"enum": ["a", "!!!ARG:b", 5]}}});
+    let grammar = made(&[tool("pick", &schema)]).unwrap();
+    assert_eq!(
+        unheld(&grammar),
+        [
+            "pick: `one`: `enum` is not enforced",
+            "pick: `few`: `enum` is not enforced"
+        ]
+    );
+    assert!(grammar.gbnf().len() < 50_000);
+    let start = Engine::new().compile(&grammar.lark());
+    for (text, is_accepted) in [
+        ("few\na", true),
+        ("few\n5", true),
+        ("few\nb", false),
+        ("one\nvalue 9999", true),
+    ] {
+        let call = format!("!!!GADGET_START:pick\n!!!ARG:{text}\n!!!GADGET_END");
+        assert_eq!(Engine::accepts(&start, &call), is_accepted, "{text}");
+    }
+}
+
+#[test]
+fn too_large_a_grammar_is_an_error() {
+    // Each level has alternatives with all levels below.
+    let mut schema = json!({"type": "string"});
+    for level in 0..6 {
+        let names = (0..7).map(|index| (format!("m{level}{index}"), schema.clone()));
+        let properties: serde_json::Map<String, Value> = names.collect();
+        let required: Vec<&String> = properties.keys().collect();
+        schema = json!({"type": "object", "required": required, "properties": properties.clone()});
+    }
+    let error = made(&[tool("deep", &schema)]).err().unwrap();
+    assert!(
+        error.to_string().contains("the largest tool is `deep`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn impossible_requests_are_errors() {
+    let path = ToolSpec::new("read").parameter(Parameter::new("path", ParameterKind::String));
+    let check = |dialect: Dialect, options: &GrammarOptions, tools: &[ToolSpec], expected: &str| {
+        let error = grammar(tools, &dialect, options).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    let (required, auto) = (GrammarOptions::new().required(), GrammarOptions::new());
+    let tools = [path];
+    check(Dialect::auto(), &auto, &tools, "choose block or emoji");
+    check(Dialect::block().start("!"), &auto, &tools, "is too short");
+    check(Dialect::block(), &required, &[], "there are no tools");
+    check(
+        Dialect::block().arg("path"),
+        &auto,
+        &tools,
+        "contains a marker",
+    );
+    check(
+        Dialect::block().end("ead"),
+        &auto,
+        &tools,
+        "contains a marker",
+    );
+}
