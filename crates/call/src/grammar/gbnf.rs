@@ -1,5 +1,6 @@
 //! GBNF, the notation of llama.cpp, which `XGrammar` reads as EBNF.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::arguments::{ArgumentValue, Lines};
@@ -37,19 +38,47 @@ pub(super) fn print(grammar: &Grammar) -> String {
     rules
 }
 
-/// The rules for JSON.
-pub(super) fn json_rules(grammar: &Grammar) -> String {
-    let mut rules = String::new();
-    for (index, rule) in grammar.rules.iter().enumerate() {
-        if *rule != Pattern::Choice(Vec::new()) {
-            let _ = writeln!(rules, "{RULE}-{index} ::= {}", pattern(rule));
+/// A pattern as a grammar of its own, with the rules that it needs.
+pub(super) fn alone(grammar: &Grammar, written: &Pattern) -> String {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![written];
+    let mut has_json_string = false;
+    while let Some(one) = open.pop() {
+        has_json_string |= one.has_json_string();
+        for index in one.rules() {
+            if reached.insert(index) {
+                open.extend(grammar.rules.get(index));
+            }
         }
     }
-    if grammar.has_json_string() {
-        let plain = Automaton::excluding(&grammar.json);
-        rules.push_str(&states(JSON, &plain.within(&json_characters())));
+    let mut rules = format!("root ::= {}\n", pattern(written));
+    for index in reached {
+        rules.extend(grammar.rules.get(index).map(|rule| json_rule(index, rule)));
+    }
+    if has_json_string {
+        rules.push_str(&json_string(grammar));
     }
     rules
+}
+
+/// The rules for JSON.
+fn json_rules(grammar: &Grammar) -> String {
+    let rules = grammar.rules.iter().enumerate();
+    let rules = rules.filter(|(_, rule)| **rule != Pattern::Choice(Vec::new()));
+    let mut rules: String = rules.map(|(index, rule)| json_rule(index, rule)).collect();
+    if grammar.has_json_string() {
+        rules.push_str(&json_string(grammar));
+    }
+    rules
+}
+
+fn json_rule(index: usize, rule: &Pattern) -> String {
+    format!("{RULE}-{index} ::= {}\n", pattern(rule))
+}
+
+fn json_string(grammar: &Grammar) -> String {
+    let plain = Automaton::excluding(&grammar.json);
+    states(JSON, &plain.within(&json_characters()))
 }
 
 /// The contents of a JSON string.
@@ -186,7 +215,7 @@ fn lines(grammar: &Grammar, written: &Lines) -> String {
     }
 }
 
-pub(super) fn pattern(written: &Pattern) -> String {
+fn pattern(written: &Pattern) -> String {
     match written {
         Pattern::Literal(text) => quoted(text),
         Pattern::Characters(characters) => class(characters),
@@ -243,28 +272,36 @@ fn class(characters: &Characters) -> String {
         return "[\\x00-\\U0010FFFF]".to_owned();
     }
     for (first, last) in shown.ranges() {
-        text.push_str(&code(*first));
+        push_code(&mut text, *first);
         if first < last {
             text.push('-');
-            text.push_str(&code(*last));
+            push_code(&mut text, *last);
         }
     }
     text.push(']');
     text
 }
 
-/// A character in a class.
-fn code(code: u32) -> String {
-    match char::from_u32(code) {
-        Some(plain)
-            if plain.is_ascii_alphanumeric() || " _!#$%&'*+,./:;<=>?@{|}~`()".contains(plain) =>
-        {
-            plain.to_string()
-        }
-        _ if code < 0x80 => format!("\\x{code:02X}"),
-        _ if code <= 0xFFFF => format!("\\u{code:04X}"),
-        _ => format!("\\U{code:08X}"),
-    }
+/// Appends a character of a class. To `XGrammar`, all hexadecimal digits behind `\x` belong to it.
+fn push_code(class: &mut String, code: u32) {
+    let plain = char::from_u32(code).filter(|plain| {
+        let is_digit_of_code = plain.is_ascii_hexdigit() && ends_with_code(class);
+        let is_sign = " _!#$%&'*+,./:;<=>?@{|}~`()".contains(*plain);
+        (plain.is_ascii_alphanumeric() && !is_digit_of_code) || is_sign
+    });
+    let _ = match plain {
+        Some(plain) => write!(class, "{plain}"),
+        _ if code < 0x80 => write!(class, "\\x{code:02X}"),
+        _ if code <= 0xFFFF => write!(class, "\\u{code:04X}"),
+        _ => write!(class, "\\U{code:08X}"),
+    };
+}
+
+/// Returns `true` if the text ends with the code of a character.
+fn ends_with_code(text: &str) -> bool {
+    let before = text.trim_end_matches(|one: char| one.is_ascii_hexdigit());
+    let is_code = |begin: &&str| before.ends_with(*begin);
+    ["\\x", "\\u", "\\U"].iter().any(is_code)
 }
 
 /// A literal.
@@ -279,6 +316,9 @@ fn quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             control if control.is_ascii_control() => {
                 let _ = write!(quoted, "\\x{:02X}", u32::from(control));
+            }
+            digit if digit.is_ascii_hexdigit() && ends_with_code(&quoted) => {
+                let _ = write!(quoted, "\\x{:02X}", u32::from(digit));
             }
             plain => quoted.push(plain),
         }

@@ -38,18 +38,15 @@ pub(super) fn print(grammar: &Grammar) -> String {
             let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
         }
         // In the block syntax, the line end before the next marker is part of the terminal.
-        let any = if grammar.markers.arg.is_empty() {
-            "(?s:.*)"
+        let value = if grammar.markers.arg.is_empty() {
+            free_text(&grammar.value)
         } else {
-            "(?s:.*)\\n"
+            without("(?s:.*)\\n", &grammar.value)
         };
-        let _ = writeln!(text, "VALUE: {}", without(any, &grammar.value));
+        let _ = writeln!(text, "VALUE: {value}");
     }
-    let _ = writeln!(
-        text,
-        "tail: PROSE\nPROSE: {}",
-        without("(?s:.*)", &grammar.prose)
-    );
+    let prose = free_text(&grammar.prose);
+    let _ = writeln!(text, "tail: PROSE\nPROSE: {prose}");
     text.push_str(&printer.rules);
     for (index, rule) in grammar.rules.iter().enumerate() {
         if *rule != Pattern::Choice(Vec::new()) {
@@ -239,8 +236,23 @@ impl Printer<'_> {
     }
 }
 
+/// A terminal of free text. What is excluded is so too if only a line end is missing.
+fn free_text(exclusion: &Exclusion) -> String {
+    let begins = &exclusion.line_begins;
+    let ends = begins.iter().filter_map(Pattern::before_line_end);
+    terminal("(?s:.*)", exclusion, ends.map(|end| regex(&end)))
+}
+
 /// A terminal of the texts of a regular expression that contain nothing of what is excluded.
 fn without(texts: &str, exclusion: &Exclusion) -> String {
+    terminal(texts, exclusion, [])
+}
+
+fn terminal(
+    texts: &str,
+    exclusion: &Exclusion,
+    last_lines: impl IntoIterator<Item = String>,
+) -> String {
     let anywhere: Vec<String> = exclusion
         .anywhere
         .iter()
@@ -249,7 +261,9 @@ fn without(texts: &str, exclusion: &Exclusion) -> String {
     let mut terminal = format!("/{texts}/ & ~/(?s:.*)({})(?s:.*)/", anywhere.join("|"));
     if !exclusion.line_begins.is_empty() {
         let begins: Vec<String> = exclusion.line_begins.iter().map(regex).collect();
-        let _ = write!(terminal, " & ~/((?s:.*)\\n)?({})(?s:.*)/", begins.join("|"));
+        let begins = format!("({})(?s:.*)", begins.join("|"));
+        let lines: Vec<String> = [begins].into_iter().chain(last_lines).collect();
+        let _ = write!(terminal, " & ~/((?s:.*)\\n)?({})/", lines.join("|"));
     }
     terminal
 }
@@ -288,7 +302,7 @@ fn pattern(written: &Pattern) -> String {
 }
 
 /// A regular expression in Rust's notation.
-pub(super) fn regex(written: &Pattern) -> String {
+fn regex(written: &Pattern) -> String {
     match written {
         Pattern::Literal(text) => escaped(text),
         Pattern::Characters(characters) => class(characters),

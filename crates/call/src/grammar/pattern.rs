@@ -191,6 +191,18 @@ impl Pattern {
         }
     }
 
+    /// Returns the rules that it refers to.
+    pub(super) fn rules(&self) -> Vec<usize> {
+        match self {
+            Self::Sequence(parts) | Self::Choice(parts) => {
+                parts.iter().flat_map(Self::rules).collect()
+            }
+            Self::Repeat { of, .. } => of.rules(),
+            Self::Rule(rule) => vec![*rule],
+            Self::Literal(_) | Self::Characters(_) | Self::JsonCharacters => Vec::new(),
+        }
+    }
+
     /// Returns `true` if the empty text is one of its texts. A rule counts as never empty.
     pub(super) fn may_be_empty(&self) -> bool {
         match self {
@@ -199,6 +211,38 @@ impl Pattern {
             Self::Choice(options) => options.iter().any(Self::may_be_empty),
             Self::Repeat { of, least, .. } => *least == 0 || of.may_be_empty(),
             Self::Characters(_) | Self::Rule(_) | Self::JsonCharacters => false,
+        }
+    }
+
+    /// Returns the texts that are texts of this pattern if a line end follows them; `None` if there are none. Rules are
+    /// ignored.
+    pub(super) fn before_line_end(&self) -> Option<Self> {
+        match self {
+            Self::Literal(text) => text.strip_suffix('\n').map(Self::literal),
+            Self::Characters(characters) => characters.has('\n').then(|| Self::literal("")),
+            Self::Sequence(parts) => {
+                let mut options = Vec::new();
+                for (index, part) in parts.iter().enumerate().rev() {
+                    if let Some(end) = part.before_line_end() {
+                        let before = parts.iter().take(index).cloned();
+                        options.push(Self::sequence(before.chain([end])));
+                    }
+                    if !part.may_be_empty() {
+                        break;
+                    }
+                }
+                (!options.is_empty()).then(|| Self::choice(options))
+            }
+            Self::Choice(options) => {
+                let options: Vec<Self> = options.iter().filter_map(Self::before_line_end).collect();
+                (!options.is_empty()).then(|| Self::choice(options))
+            }
+            Self::Repeat { of, least, most } => {
+                let most = most.map(|most| most.saturating_sub(1));
+                let before = (**of).clone().repeat(least.saturating_sub(1), most);
+                Some(Self::sequence([before, of.before_line_end()?]))
+            }
+            Self::Rule(_) | Self::JsonCharacters => None,
         }
     }
 

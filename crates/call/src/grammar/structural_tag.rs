@@ -6,30 +6,33 @@ use super::arguments::{ArgumentValue, Lines};
 use super::emoji::{EmojiBody, EmojiForm};
 use super::exclusion::header;
 use super::pattern::Pattern;
-use super::{CallForm, Form, Grammar, MostCalls, gbnf, lark};
+use super::{CallForm, Form, Grammar, MostCalls, gbnf};
 
 pub(super) fn print(grammar: &Grammar) -> Value {
-    let excluded = &grammar.markers.all;
-    let format = if grammar.most == MostCalls::None {
-        json!({"type": "any_text", "excludes": excluded})
-    } else {
-        let start = &grammar.markers.start;
-        let others: Vec<&String> = excluded.iter().filter(|one| *one != start).collect();
-        let tags: Vec<Value> = grammar
-            .calls
-            .iter()
-            .map(|call| tag(grammar, call))
-            .collect();
-        json!({
-            "type": "triggered_tags",
-            "triggers": [start],
-            "tags": tags,
-            "at_least_one": grammar.needs_call,
-            "stop_after_first": grammar.most == MostCalls::One,
-            "excludes": others,
-        })
+    let prose = || any_text(grammar);
+    // `XGrammar`'s `triggered_tags` allow no prose before a required call, and none after the only one.
+    let call = || {
+        let tags = grammar.calls.iter().map(|call| tag(grammar, call));
+        json!({"type": "or", "elements": tags.collect::<Vec<Value>>()})
+    };
+    let format = match (grammar.most, grammar.needs_call) {
+        (MostCalls::None, _) => prose(),
+        (MostCalls::One, true) => sequence(vec![prose(), call(), prose()]),
+        (MostCalls::One, false) => {
+            let rest = sequence(vec![call(), prose()]);
+            sequence(vec![prose(), optional(&rest)])
+        }
+        (MostCalls::Any, needs_call) => {
+            let count = if needs_call { "plus" } else { "star" };
+            let calls = json!({"type": count, "content": sequence(vec![prose(), call()])});
+            sequence(vec![calls, prose()])
+        }
     };
     json!({"type": "structural_tag", "format": format})
+}
+
+fn any_text(grammar: &Grammar) -> Value {
+    json!({"type": "any_text", "excludes": grammar.markers.all})
 }
 
 fn tag(grammar: &Grammar, call: &CallForm) -> Value {
@@ -44,10 +47,7 @@ fn tag(grammar: &Grammar, call: &CallForm) -> Value {
         Form::Emoji(EmojiForm { line, body }) => {
             let line = Pattern::sequence([line.clone(), Pattern::literal("]")]);
             let line = pattern(grammar, &line);
-            let text = || {
-                let any = json!({"type": "any_text", "excludes": markers.all});
-                sequence(vec![literal("\n"), any])
-            };
+            let text = || sequence(vec![literal("\n"), any_text(grammar)]);
             let body = match body {
                 EmojiBody::Pattern(body) => pattern(grammar, body),
                 EmojiBody::Text { is_required: true } => text(),
@@ -70,7 +70,7 @@ fn lines(grammar: &Grammar, written: &Lines) -> Value {
         Lines::Argument { pointer, value } => {
             let begin = literal(&format!("{}{pointer}\n", grammar.markers.arg));
             let value = match value {
-                ArgumentValue::Text => json!({"type": "any_text", "excludes": grammar.markers.all}),
+                ArgumentValue::Text => any_text(grammar),
                 ArgumentValue::Pattern(value) => pattern(grammar, value),
             };
             sequence(vec![begin, value, literal("\n")])
@@ -89,21 +89,11 @@ fn lines(grammar: &Grammar, written: &Lines) -> Value {
     }
 }
 
+/// `XGrammar`'s regular expressions have no escapes of code points, and its class `.` has no line end. Its EBNF is complete.
 fn pattern(grammar: &Grammar, written: &Pattern) -> Value {
     match written {
         Pattern::Literal(text) => literal(text),
-        Pattern::Choice(options) if !options.is_empty() => {
-            let options: Vec<Value> = options.iter().map(|one| pattern(grammar, one)).collect();
-            json!({"type": "or", "elements": options})
-        }
-        regular if regular.is_regular() => {
-            json!({"type": "regex", "pattern": lark::regex(regular)})
-        }
-        other => {
-            let rules = gbnf::json_rules(grammar);
-            let root = gbnf::pattern(other);
-            json!({"type": "grammar", "grammar": format!("root ::= {root}\n{rules}")})
-        }
+        other => json!({"type": "grammar", "grammar": gbnf::alone(grammar, other)}),
     }
 }
 
