@@ -26,8 +26,11 @@ pub(super) fn print(grammar: &Grammar) -> String {
         let header = header(&grammar.markers.all);
         let _ = writeln!(rules, "header ::= {}", pattern(&header));
     }
-    rules.push_str(&text(PROSE, &grammar.prose));
-    if grammar.has_free_text() && value_name(grammar) == VALUE {
+    let values = grammar.has_free_text().then(|| value_name(grammar));
+    if !grammar.needs_call || values == Some(PROSE) {
+        rules.push_str(&text(PROSE, &grammar.prose));
+    }
+    if values == Some(VALUE) {
         rules.push_str(&text(VALUE, &grammar.value));
     }
     if let Some(reasoning) = &grammar.reasoning {
@@ -119,18 +122,21 @@ fn root(grammar: &Grammar) -> String {
         ),
         None => String::new(),
     };
-    let (body, rest) = match (grammar.most, grammar.needs_call) {
-        (MostCalls::None, _) => (format!("{PROSE}-0"), ""),
-        (MostCalls::One, true) => (format!("{PROSE}-0 call after"), ""),
-        (MostCalls::One, false) => (format!("{PROSE}-0 (call after)?"), ""),
-        (MostCalls::Any, true) => (format!("{PROSE}-0 call after"), " (call after)?"),
-        (MostCalls::Any, false) => (format!("{PROSE}-0 (call after)?"), " (call after)?"),
+    let body = match (grammar.needs_call, grammar.most) {
+        (true, MostCalls::Any) => r#""\n"{0,2} call ("\n"{1,2} call)* "\n"{0,2}"#.to_owned(),
+        (true, _) => r#""\n"{0,2} call "\n"{0,2}"#.to_owned(),
+        (false, MostCalls::None) => format!("{PROSE}-0"),
+        (false, most) => {
+            let rest = if most == MostCalls::Any {
+                " (call after)?"
+            } else {
+                ""
+            };
+            let after = format!(r#"after ::= "" | "\n" {PROSE}-0{rest}"#);
+            format!("{PROSE}-0 (call after)?\n{after}")
+        }
     };
-    let after = match grammar.most {
-        MostCalls::None => String::new(),
-        _ => format!("after ::= \"\" | \"\\n\" {PROSE}-0{rest}\n"),
-    };
-    format!("root ::= {head}{body}\n{after}")
+    format!("root ::= {head}{body}\n")
 }
 
 fn calls(grammar: &Grammar) -> String {

@@ -27,9 +27,17 @@ pub(super) fn print(grammar: &Grammar) -> String {
     if grammar.most != MostCalls::None {
         let start = quoted(&grammar.markers.start);
         let _ = writeln!(text, "call: {}", calls.join(" | "));
-        let _ = writeln!(text, "pre[lazy]: PRE\nPRE: PROSE {start}");
-        let _ = writeln!(text, "mid[lazy]: MID\nMID: NEWLINE PROSE {start}");
-        let _ = writeln!(text, "last: LAST\nLAST: NEWLINE PROSE\nNEWLINE: /\\n/");
+        if grammar.needs_call {
+            let start = escaped(&grammar.markers.start);
+            let _ = writeln!(
+                text,
+                "first: /\\n{{0,2}}{start}/\nnext: /\\n{{1,2}}{start}/\nend: /\\n{{1,2}}/"
+            );
+        } else {
+            let _ = writeln!(text, "pre[lazy]: PRE\nPRE: PROSE {start}");
+            let _ = writeln!(text, "mid[lazy]: MID\nMID: NEWLINE PROSE {start}");
+            let _ = writeln!(text, "last: LAST\nLAST: NEWLINE PROSE\nNEWLINE: /\\n/");
+        }
         let (arg, end) = (quoted(&grammar.markers.arg), quoted(&grammar.markers.end));
         if grammar.markers.arg.is_empty() {
             let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
@@ -45,8 +53,10 @@ pub(super) fn print(grammar: &Grammar) -> String {
         };
         let _ = writeln!(text, "VALUE: {value}");
     }
-    let prose = free_text(&grammar.prose);
-    let _ = writeln!(text, "tail: PROSE\nPROSE: {prose}");
+    if !grammar.needs_call {
+        let prose = free_text(&grammar.prose);
+        let _ = writeln!(text, "tail: PROSE\nPROSE: {prose}");
+    }
     text.push_str(&printer.rules);
     for (index, rule) in grammar.rules.iter().enumerate() {
         if *rule != Pattern::Choice(Vec::new()) {
@@ -81,20 +91,12 @@ fn start(grammar: &Grammar) -> String {
         }
         None => ("", String::new()),
     };
-    let rest = match grammar.most {
-        MostCalls::None => "tail".to_owned(),
-        most => {
-            let calls = if most == MostCalls::Any {
-                "pre call (mid call)* last?"
-            } else {
-                "pre call last?"
-            };
-            if grammar.needs_call {
-                calls.to_owned()
-            } else {
-                format!("(tail | {calls})")
-            }
-        }
+    let rest = match (grammar.needs_call, grammar.most) {
+        (true, MostCalls::Any) => "first call (next call)* end?",
+        (true, _) => "first call end?",
+        (false, MostCalls::None) => "tail",
+        (false, MostCalls::One) => "(tail | pre call last?)",
+        (false, MostCalls::Any) => "(tail | pre call (mid call)* last?)",
     };
     format!("start: {head}{rest}\n{more}")
 }
@@ -302,7 +304,7 @@ fn pattern(written: &Pattern) -> String {
 }
 
 /// A regular expression in Rust's notation.
-fn regex(written: &Pattern) -> String {
+pub(super) fn regex(written: &Pattern) -> String {
     match written {
         Pattern::Literal(text) => escaped(text),
         Pattern::Characters(characters) => class(characters),

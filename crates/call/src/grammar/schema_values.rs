@@ -64,8 +64,8 @@ pub(super) struct SchemaValues<'v, 's> {
     pub(super) rules: &'v mut Rules,
     /// Accepts the texts that a value may be.
     pub(super) free_text: &'v Automaton,
-    /// The rule of each alternative that was written as JSON.
-    pub(super) known: HashMap<Vec<usize>, usize>,
+    /// The rule of each alternative that was written as JSON, and where.
+    pub(super) known: HashMap<Vec<usize>, (usize, String)>,
 }
 
 impl<'s> SchemaValues<'_, 's> {
@@ -162,11 +162,12 @@ impl<'s> SchemaValues<'_, 's> {
             return None;
         }
         let key = keywords::identity(alternative);
-        if let Some(rule) = self.known.get(&key) {
-            return Some(Pattern::Rule(*rule));
+        if let Some((rule, first)) = self.known.get(&key).cloned() {
+            self.report_again(&first, pointer);
+            return Some(Pattern::Rule(rule));
         }
         let rule = self.rules.add();
-        self.known.insert(key, rule);
+        self.known.insert(key, (rule, pointer.to_owned()));
         let mut options = Vec::new();
         if kinds.has(Kinds::LIST) {
             options.extend(self.json_list(pointer, alternative));
@@ -336,6 +337,20 @@ impl<'s> SchemaValues<'_, 's> {
     pub(super) fn report_keywords(&mut self, pointer: &str, alternative: &Alternative<'s>) {
         for keyword in keywords::unheld(alternative) {
             self.report(pointer, keyword);
+        }
+    }
+
+    /// Reports everything at and below one pointer for another one too.
+    fn report_again(&mut self, first: &str, pointer: &str) {
+        let first = first.trim_start_matches('/');
+        let below = |unheld: &Unheld| {
+            let rest = unheld.pointer.strip_prefix(first)?;
+            let is_below = unheld.tool == self.tool && (rest.is_empty() || rest.starts_with('/'));
+            is_below.then(|| (format!("{pointer}{rest}"), unheld.keyword))
+        };
+        let again: Vec<_> = self.rules.unheld.iter().filter_map(below).collect();
+        for (pointer, keyword) in again {
+            self.report(&pointer, keyword);
         }
     }
 

@@ -10,21 +10,28 @@ use super::{CallForm, Form, Grammar, MostCalls, gbnf};
 
 pub(super) fn print(grammar: &Grammar) -> Value {
     let prose = || any_text(grammar);
-    // `XGrammar`'s `triggered_tags` allow no prose before a required call, and none after the only one.
+    let newline = || optional(&literal("\n"));
+    // `XGrammar`'s `triggered_tags` allow no prose after the only call.
     let call = || {
         let tags = grammar.calls.iter().map(|call| tag(grammar, call));
         json!({"type": "or", "elements": tags.collect::<Vec<Value>>()})
     };
-    let format = match (grammar.most, grammar.needs_call) {
-        (MostCalls::None, _) => prose(),
-        (MostCalls::One, true) => sequence(vec![prose(), call(), prose()]),
-        (MostCalls::One, false) => {
+    let repeated =
+        |kind: &str, parts: Vec<Value>| json!({"type": kind, "content": sequence(parts)});
+    let format = match (grammar.needs_call, grammar.most) {
+        // A line end is part of each call.
+        (true, MostCalls::Any) => {
+            let calls = repeated("plus", vec![call(), newline()]);
+            sequence(vec![newline(), newline(), calls])
+        }
+        (true, _) => sequence(vec![newline(), newline(), call(), newline()]),
+        (false, MostCalls::None) => prose(),
+        (false, MostCalls::One) => {
             let rest = sequence(vec![call(), prose()]);
             sequence(vec![prose(), optional(&rest)])
         }
-        (MostCalls::Any, needs_call) => {
-            let count = if needs_call { "plus" } else { "star" };
-            let calls = json!({"type": count, "content": sequence(vec![prose(), call()])});
+        (false, MostCalls::Any) => {
+            let calls = repeated("star", vec![prose(), call()]);
             sequence(vec![calls, prose()])
         }
     };

@@ -48,8 +48,8 @@ fn the_tools_of_a_coding_agent_have_a_small_grammar() {
     let sizes = [gbnf.len(), lark.len(), tag.len()];
     eprintln!("64 tools: {sizes:?} bytes of GBNF, Lark and structural tag in {took:?}");
     assert!(sizes[..2].iter().all(|size| *size < 300_000), "{sizes:?}");
-    // The dev profile is ten times slower.
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // It takes a tenth of this in the release profile. The limit only detects growth without bounds.
+    assert!(took < Duration::from_secs(30), "{took:?}");
     Engine::new().compile(&lark);
 }
 
