@@ -591,12 +591,24 @@ fn each_reply_ends_once() {
     let adapter = adapter.models(vec![("streaming".to_owned(), streaming())]);
     let adapter = adapter.stream_limits(LIMITS);
     let plan = plan(&json!({}), &ModelSettings::default());
-    for seed in cases("GATEWAY", 100) {
+    let (mut replies, mut calls, mut errors, mut abandoned) = (0, 0, 0, 0);
+    let seeds = cases("GATEWAY", 100);
+    for seed in seeds.clone() {
         let _playing = Playing::new("GATEWAY", seed);
         for api in ALL {
             let case = Case::new(seed, api);
             let played = case.play(&gateway);
             case.check(&played, &adapter, plan.dialect());
+            let report = &played.report;
+            replies += 1;
+            calls += report.counts.calls;
+            errors += u64::from(report.error.is_some());
+            abandoned += u64::from(report.is_abandoned);
         }
     }
+    println!(
+        "random servers: {} in each of {} APIs: {replies} replies, {calls} calls, {errors} errors, {abandoned} abandoned",
+        seeds.end - seeds.start,
+        ALL.len(),
+    );
 }
