@@ -1,9 +1,10 @@
 //! Calls that a model with native tool calls wrote as text (`spec/gateway.md` 11.1).
 
-mod calls;
+pub(crate) mod calls;
+mod candidate;
+mod fence;
 mod formats;
-pub(crate) mod json_scan;
-mod matcher;
+mod json_scan;
 
 use std::mem;
 use std::sync::Arc;
@@ -14,16 +15,17 @@ use crate::arguments::Arguments;
 use crate::limits::Limits;
 use crate::may_run::{ReplyCheck, Unclosed};
 use crate::reply_reader::ReplyReader;
-use crate::rescue::formats::{AFTER_OWN, BARE, FORMATS};
-use crate::rescue::matcher::{Fence, Matched, Matcher};
+use crate::rescue::candidate::Candidate;
+use crate::rescue::fence::Fence;
+use crate::rescue::formats::{BARE, FORMATS, OWN, Step};
 use crate::tool::lookup::ToolLookup;
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;
 /// The maximum number of blanks before a call. More of them begin a code block in Markdown.
 const MAX_BLANKS: usize = 3;
-/// The length that is kept of a text that is not held back, in bytes. The texts that end a part are shorter.
-const KEPT: usize = 64;
+/// The maximum number of blanks before reasoning.
+const MAX_REASONING_BLANKS: usize = 64;
 
 /// Finds calls in the text of a model that was not taught our syntax: in the formats that models were trained on, and in our
 /// own. All other text stays as it is.
@@ -103,33 +105,9 @@ enum State<T> {
     Line,
     /// Reasoning. The text is the end of it.
     Reasoning(String),
-    /// A code block: its fence, and the beginning of the current line while it may be the end of the block.
-    Block(Fence, Option<String>),
+    /// A code block that is no call.
+    Block(Fence),
     Call(Box<Candidate<T>>),
-}
-
-/// A text that may become calls.
-#[derive(Debug)]
-struct Candidate<T> {
-    matcher: Matcher<T>,
-    text: String,
-    /// Where its last line begins.
-    line: usize,
-    /// The length of the text before `text`, once it is known to be no call.
-    offset: usize,
-    is_text: bool,
-    /// How much of the text has been passed on.
-    passed: usize,
-}
-
-/// The kind of the beginning of a line.
-enum Beginning<T> {
-    /// It may become a call.
-    Open,
-    Text,
-    Reasoning,
-    /// A call, or what has the form of one.
-    Call(Box<Matcher<T>>, Matched),
 }
 
 impl RescueReader<&'static [&'static crate::tool::ToolSpec]> {
@@ -184,7 +162,6 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
     /// Reads the next text.
     pub fn feed(&mut self, text: &str) -> Vec<Rescued> {
         self.read(text);
-        self.pass_on();
         mem::take(&mut self.found)
     }
 
@@ -200,22 +177,18 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
                 }
             }
             State::Call(mut call) => {
-                if is_complete && call.matcher.end.is_none() {
-                    let tools = &self.tools;
-                    call.matcher.finish(&call.text, call.offset, tools);
-                    call.text.push('\n');
-                    call.matcher.take('\n', &call.text, call.offset, tools);
+                if is_complete && call.end.is_none() {
+                    let was_text = call.is_text;
+                    call.take('\n', &self.tools);
                     call.text.pop();
+                    call.is_text = was_text;
                 }
                 let rest = self.end_call(*call);
-                self.text(&rest);
-                // What is held back was the beginning of a line.
-                if !rest.is_empty() && !rest.ends_with('\n') {
-                    match &mut self.state {
-                        State::Block(_, line) => *line = None,
-                        state => *state = State::Line,
-                    }
+                // It is the beginning of a line that is no call.
+                if !rest.is_empty() && !matches!(self.state, State::Block(_)) {
+                    self.state = State::Line;
                 }
+                self.read(&rest);
             }
             other => self.state = other,
         }
@@ -233,222 +206,136 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
 
     fn read(&mut self, mut text: &str) {
         while let Some(c) = text.chars().next() {
-            let rest = text.get(c.len_utf8()..).unwrap_or_default();
-            if matches!(self.state, State::Line) {
-                let end = text.find('\n').map_or(text.len(), |end| end + 1);
-                let (line, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-                self.text(line);
-                if line.ends_with('\n') {
-                    self.state = State::Begin(String::new());
-                }
-                text = rest;
-                continue;
-            }
+            let length = match self.state {
+                State::Line => text.find('\n').map_or(text.len(), |end| end + 1),
+                _ => c.len_utf8(),
+            };
+            let (piece, rest) = text.split_at_checked(length).unwrap_or((text, ""));
             text = rest;
-            let again = self.take(c);
-            if !again.is_empty() {
-                self.read(&again);
-            }
+            let again = self.take(piece, c);
+            self.read(&again);
         }
     }
 
-    /// Takes a character. Returns text to read again: at most once for each character of a line.
-    fn take(&mut self, c: char) -> String {
+    /// Takes a character, or the rest of a line without a call. Returns text to read again: at most twice for each character of
+    /// a line.
+    fn take(&mut self, piece: &str, c: char) -> String {
         match mem::replace(&mut self.state, State::Line) {
-            State::Begin(held) => self.begin(held, c),
+            State::Begin(held) => return self.begin(held + piece),
             State::Line => {
-                self.text(c.encode_utf8(&mut [0; 4]));
+                self.text(piece);
+                if piece.ends_with('\n') {
+                    self.state = State::Begin(String::new());
+                }
             }
-            State::Reasoning(tail) => self.reason(tail, c),
-            State::Block(fence, line) => {
-                self.text(c.encode_utf8(&mut [0; 4]));
-                self.state = in_block(fence, line, c);
+            State::Reasoning(mut end) => {
+                self.text(piece);
+                end.push(c);
+                let close = self.reasoning.as_ref().map_or("", |[_, close]| close);
+                if end.ends_with(close) {
+                    self.state = State::Begin(String::new());
+                } else {
+                    let cut = end.len().saturating_sub(close.len());
+                    end.drain(..ceil_char_boundary(&end, cut));
+                    self.state = State::Reasoning(end);
+                }
+            }
+            State::Block(mut fence) => {
+                self.text(piece);
+                self.state = match fence.take(c) {
+                    Some(true) => State::Begin(String::new()),
+                    _ => State::Block(fence),
+                };
             }
             State::Call(mut call) => {
-                if call.text.ends_with('\n') {
-                    call.line = call.text.len();
+                let was_text = call.is_text;
+                let matches = call.take(c, &self.tools);
+                if call.is_text && call.fence.is_some() {
+                    return self.fail(*call);
                 }
-                call.text.push(c);
-                let matched = call.matcher.take(c, &call.text, call.offset, &self.tools);
-                return self.matched(call, matched);
+                if call.is_text {
+                    self.text(if was_text { piece } else { &call.text });
+                }
+                if !matches || call.is_over() {
+                    return self.end_call(*call);
+                }
+                self.state = State::Call(call);
             }
         }
         String::new()
     }
 
-    /// Handles the result of the last character of a candidate.
-    fn matched(&mut self, mut call: Box<Candidate<T>>, matched: Matched) -> String {
-        if matched == Matched::Never || call.matcher.is_complete() {
-            return self.end_call(*call);
-        }
-        if matched == Matched::NoCall || call.text.len() > MAX_HELD {
-            if let Some(fence) = call.matcher.fence {
-                return self.end_block(&call, fence);
-            }
-            call.is_text = true;
-        }
-        self.state = State::Call(call);
-        String::new()
-    }
-
-    fn begin(&mut self, mut held: String, c: char) {
-        held.push(c);
-        match self.beginning(&held) {
-            Beginning::Open => self.state = State::Begin(held),
-            Beginning::Text => {
-                self.text(&held);
-                if c == '\n' {
-                    self.state = State::Begin(String::new());
-                }
-            }
-            Beginning::Reasoning => {
-                self.text(&held);
-                self.state = State::Reasoning(String::new());
-            }
-            Beginning::Call(matcher, result) => {
-                self.state = State::Call(Box::new(Candidate {
-                    matcher: *matcher,
-                    text: held,
-                    line: 0,
-                    offset: 0,
-                    is_text: result == Matched::NoCall,
-                    passed: 0,
-                }));
-            }
-        }
-    }
-
-    fn beginning(&self, held: &str) -> Beginning<T> {
+    /// Decides what this beginning of a line is. Returns it if it is read again, as the rest of a line or by a candidate.
+    fn begin(&mut self, held: String) -> String {
         let begun = held.trim_start_matches([' ', '\t']);
-        let may_become = |text: &str| text.len() > begun.len() && text.starts_with(begun);
-        if let Some([open, _]) = self.reasoning.as_ref().filter(|_| self.is_blank) {
-            if begun == open {
-                return Beginning::Reasoning;
-            }
-            if may_become(open) && held.len() - begun.len() <= KEPT {
-                return Beginning::Open;
-            }
-        }
         let blanks = held.get(..held.len() - begun.len()).unwrap_or_default();
-        if blanks.len() > MAX_BLANKS || blanks.contains('\t') {
-            return Beginning::Text;
+        let begins = |text: &str| text.len() > begun.len() && text.starts_with(begun);
+        let starts = self.starts.iter().map(|start| (&**start, OWN));
+        let mut formats = FORMATS.iter().copied().chain(starts);
+        let reasoning = self.reasoning.as_ref().filter(|_| self.is_blank);
+        if reasoning.is_some_and(|[open, _]| begun == open) {
+            self.text(&held);
+            self.state = State::Reasoning(String::new());
+            return String::new();
         }
-        if let Some(format) = FORMATS.iter().find(|format| begun == format.open) {
-            let fence = begun.chars().next().filter(|c| matches!(c, '`' | '~'));
-            let matcher = Box::new(Matcher::new(format.steps, fence));
-            return Beginning::Call(matcher, Matched::More);
+        let may_reason = reasoning.is_some_and(|[open, _]| begins(open));
+        let is_indented = blanks.len() > MAX_BLANKS || blanks.contains('\t');
+        if (may_reason && blanks.len() <= MAX_REASONING_BLANKS)
+            || (!is_indented && formats.clone().any(|(open, _)| begins(open)))
+        {
+            self.state = State::Begin(held);
+            return String::new();
         }
-        let mut opens = FORMATS.iter().map(|format| format.open);
-        if opens.any(may_become) || self.starts.iter().any(|start| may_become(start)) {
-            return Beginning::Open;
-        }
-        let (mut matcher, from) = if self.starts.iter().any(|start| begun == start) {
-            let own = self.own.with_tools(self.tools.clone());
-            (Matcher::own(own, AFTER_OWN), 0)
-        } else if begun.starts_with(['{', '[']) {
-            (Matcher::new(BARE, None), blanks.len())
-        } else {
-            return Beginning::Text;
+        let is_json = begun.starts_with(['{', '[']);
+        let (text, steps, again) = match formats.find(|(open, _)| begun == *open) {
+            _ if is_indented => return held,
+            Some((_, steps)) => (held, steps, String::new()),
+            None if is_json => (String::new(), BARE, held),
+            None => return held,
         };
-        let mut result = Matched::More;
-        for (at, c) in held.char_indices().filter(|(at, _)| *at >= from) {
-            let text = held.get(..at + c.len_utf8()).unwrap_or_default();
-            match matcher.take(c, text, 0, &self.tools) {
-                Matched::More => {}
-                Matched::NoCall => result = Matched::NoCall,
-                Matched::Never => return Beginning::Text,
-            }
-        }
-        Beginning::Call(Box::new(matcher), result)
-    }
-
-    fn reason(&mut self, mut tail: String, c: char) {
-        self.text(c.encode_utf8(&mut [0; 4]));
-        tail.push(c);
-        let close = self.reasoning.as_ref().map_or("", |[_, close]| close);
-        self.state = if tail.ends_with(close) {
-            State::Begin(String::new())
-        } else {
-            let kept = tail.len().saturating_sub(close.len());
-            tail.drain(..ceil_char_boundary(&tail, kept));
-            State::Reasoning(tail)
-        };
+        let own = matches!(steps, [Step::Own, ..]);
+        let own = own.then(|| self.own.with_tools(self.tools.clone()));
+        self.state = State::Call(Box::new(Candidate::new(text, steps, own)));
+        again
     }
 
     /// Ends a candidate. Returns the text to read again.
     fn end_call(&mut self, mut call: Candidate<T>) -> String {
-        let matcher = &mut call.matcher;
-        let Some(end) = matcher.end else {
-            return match matcher.fence {
-                Some(fence) => self.end_block(&call, fence),
-                None => self.release(&call),
-            };
+        if call.is_text {
+            if call.end.is_some() || call.text.ends_with('\n') {
+                self.state = State::Begin(String::new());
+            }
+            return String::new();
+        }
+        let Some(end) = call.end else {
+            return self.fail(call);
         };
         self.state = State::Begin(String::new());
-        let end = end.saturating_sub(call.offset).min(call.text.len());
-        let rest = call.text.split_off(end);
-        let calls = match matcher.own_call.take() {
-            _ if call.is_text => None,
-            Some(call) => Some(vec![call]),
-            None => calls::calls(&call.text, &matcher.parts, &self.tools),
-        };
-        match calls {
+        let rest = call.text.split_off(end.min(call.text.len()));
+        match call.calls(&self.tools) {
             Some(calls) => {
                 self.is_blank = false;
                 let source = call.text;
                 self.found.push(Rescued::Calls { source, calls });
             }
-            None => self.text(call.text.get(call.passed..).unwrap_or_default()),
+            None => self.text(&call.text),
         }
         rest
     }
 
-    /// Passes on a candidate that is not a call. Its last line is read again, unless it is the first.
-    fn release(&mut self, call: &Candidate<T>) -> String {
-        let is_first = call.line == 0 || call.is_text;
-        let from = if is_first { call.text.len() } else { call.line };
-        self.text(call.text.get(call.passed..from).unwrap_or_default());
-        let is_begun = !is_first || call.text.ends_with('\n');
-        if is_begun {
-            self.state = State::Begin(String::new());
-        }
-        call.text.get(from..).unwrap_or_default().to_owned()
-    }
-
-    /// Passes on a code block that has not become a call so far.
-    fn end_block(&mut self, call: &Candidate<T>, fence: Fence) -> String {
-        let is_first = call.line == 0;
-        let rest = self.release(call);
-        let is_begun = !is_first || call.text.ends_with('\n');
-        self.state = State::Block(fence, is_begun.then(String::new));
-        rest
-    }
-
-    /// Passes on the text taken by a candidate that is not a call.
-    fn pass_on(&mut self) {
-        let State::Call(call) = &mut self.state else {
-            return;
+    /// Passes on a candidate that does not have its format. Its last line is read again, unless it is the first.
+    fn fail(&mut self, mut call: Candidate<T>) -> String {
+        let lines = call.text.strip_suffix('\n').unwrap_or(&call.text);
+        let last = lines.rfind('\n').map(|end| end + 1);
+        let rest = call.text.split_off(last.unwrap_or(call.text.len()));
+        self.text(&call.text);
+        let is_begin = call.text.ends_with('\n');
+        self.state = match call.fence {
+            Some(fence) => State::Block(fence.at_line(is_begin)),
+            None if is_begin => State::Begin(String::new()),
+            None => State::Line,
         };
-        if !call.is_text {
-            return;
-        }
-        // The text behind the end is read again.
-        let most = call
-            .matcher
-            .end
-            .map_or(usize::MAX, |end| end.saturating_sub(call.offset));
-        let until = call.text.len().min(most).max(call.passed);
-        let fresh = call
-            .text
-            .get(call.passed..until)
-            .unwrap_or_default()
-            .to_owned();
-        let kept = until.saturating_sub(KEPT);
-        let kept = ceil_char_boundary(&call.text, kept);
-        call.text.drain(..kept);
-        call.offset += kept;
-        call.passed = until - kept;
-        self.text(&fresh);
+        rest
     }
 
     fn text(&mut self, text: &str) {
@@ -461,26 +348,4 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
             _ => self.found.push(Rescued::Text(text.to_owned())),
         }
     }
-}
-
-/// Returns the state after a character of a code block.
-fn in_block<T>(fence: Fence, line: Option<String>, c: char) -> State<T> {
-    let mut line = match (line, c) {
-        (line, '\n') => {
-            let line = line.unwrap_or_default();
-            let marks = line.trim_matches([' ', '\t', '\r']);
-            let is_end = marks.len() >= fence.length && marks.chars().all(|c| c == fence.mark);
-            return if is_end {
-                State::Begin(String::new())
-            } else {
-                State::Block(fence, Some(String::new()))
-            };
-        }
-        (Some(line), c) if c == fence.mark || matches!(c, ' ' | '\t' | '\r') => line,
-        _ => return State::Block(fence, None),
-    };
-    // A line of this length ends no block.
-    let is_long = line.len() > MAX_HELD;
-    line.push(c);
-    State::Block(fence, Some(line).filter(|_| !is_long))
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use plaincall_syntax::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
@@ -11,89 +12,85 @@ use crate::flatten::flatten_call;
 use crate::json_text;
 use crate::pointer::escape;
 use crate::rescue::RescuedCall;
-use crate::rescue::json_scan::{OTHER_KEYS, argument_keys, is_name_key};
+use crate::rescue::formats::Step;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 
-/// A part of the text of calls: its range.
-#[derive(Clone, Debug)]
-pub(super) enum Part {
-    /// The name of a tool.
-    Name(Range<usize>),
-    /// The name of a parameter.
-    Key(Range<usize>),
-    /// The text of this parameter.
-    Value(Range<usize>),
-    /// The JSON of the arguments of the tool named before.
-    Arguments(Range<usize>),
-    /// The JSON of calls.
-    Calls(Range<usize>),
+/// A member of a call in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// The name of the tool.
+    Name,
+    Arguments,
+    /// A member that is ignored.
+    Other,
 }
+
+impl Member {
+    /// Returns the member with this key.
+    pub(super) fn of(key: &str) -> Option<Self> {
+        let mut members = call_members();
+        let (member, _) = members.find(|(_, known)| *known == key)?;
+        Some(member)
+    }
+}
+
+/// Returns the members of a call in JSON, with their keys. `input` is too common a word: it would make most texts with JSON look
+/// like calls.
+pub(crate) fn call_members() -> impl Iterator<Item = (Member, &'static str)> {
+    let names = CALL_NAME_KEYS.iter().map(|key| (Member::Name, *key));
+    let arguments = CALL_ARGUMENT_KEYS.iter().filter(|key| **key != "input");
+    let arguments = arguments.map(|key| (Member::Arguments, *key));
+    let others = ["id", "type"].map(|key| (Member::Other, key));
+    names.chain(arguments).chain(others)
+}
+
+/// The tool of a call, and its arguments as pointers and texts.
+type Written<'t> = (&'t ToolSpec, Vec<(String, String)>);
 
 /// Returns the calls that consist of these parts of a text, if all of them are valid.
 pub(super) fn calls(
     text: &str,
-    parts: &[Part],
+    parts: &[(Step, Range<usize>)],
     tools: &impl ToolLookup,
 ) -> Option<Vec<RescuedCall>> {
-    let mut calls = Vec::new();
-    // The name of the current call, and its texts.
-    let mut named: Option<(&str, Vec<(&str, &str)>)> = None;
+    let mut calls: Vec<Written<'_>> = Vec::new();
     let mut key = None;
-    for part in parts {
-        match part {
-            Part::Name(range) => {
-                if let Some((name, texts)) = named.replace((text.get(range.clone())?, Vec::new())) {
-                    calls.push(with_texts(name, &texts, tools)?);
+    for (step, range) in parts {
+        let text = text.get(range.clone())?;
+        match step {
+            Step::Name => calls.push((tools.find(text)?.1, Vec::new())),
+            Step::Key => key = Some(escape(text).into_owned()),
+            Step::Arguments => {
+                let (tool, pairs) = calls.last_mut()?;
+                *pairs = flatten_call(&object(text)?, tool).ok()?;
+            }
+            Step::Calls => {
+                let items = match json_text::parse(text).ok()? {
+                    Value::Array(items) => items,
+                    item => vec![item],
+                };
+                for item in items {
+                    calls.push(from_json(item, tools)?);
                 }
             }
-            Part::Key(range) => key = text.get(range.clone()),
-            // Another value than that of a parameter is an id.
-            Part::Value(range) => {
-                if let (Some(key), Some((_, texts))) = (key.take(), &mut named) {
-                    texts.push((key, without_edges(text.get(range.clone())?)));
-                }
-            }
-            Part::Arguments(range) => {
-                let (name, _) = named.take()?;
-                calls.push(with_object(
-                    name,
-                    &object(text.get(range.clone())?)?,
-                    tools,
-                )?);
-            }
-            Part::Calls(range) => {
-                if let Some((name, texts)) = named.take() {
-                    calls.push(with_texts(name, &texts, tools)?);
-                }
-                match json_text::parse(text.get(range.clone())?).ok()? {
-                    Value::Array(items) => {
-                        for item in items {
-                            calls.push(from_object(item, tools)?);
-                        }
-                    }
-                    other => calls.push(from_object(other, tools)?),
-                }
+            // A value without a key is an id.
+            _ => {
+                let (_, pairs) = calls.last_mut()?;
+                pairs.extend(key.take().map(|key| (key, without_edges(text).to_owned())));
             }
         }
     }
-    if let Some((name, texts)) = named {
-        calls.push(with_texts(name, &texts, tools)?);
-    }
-    Some(calls).filter(|calls| !calls.is_empty())
+    let calls: Option<Vec<_>> = calls.iter().map(bound).collect();
+    calls.filter(|calls| !calls.is_empty())
 }
 
 /// Removes one line end at each edge.
 fn without_edges(text: &str) -> &str {
-    let text = text
-        .strip_prefix('\r')
-        .filter(|rest| rest.starts_with('\n'))
-        .unwrap_or(text);
-    let text = text.strip_prefix('\n').unwrap_or(text);
-    let Some(text) = text.strip_suffix('\n') else {
-        return text;
-    };
-    text.strip_suffix('\r').unwrap_or(text)
+    let begun = text.strip_prefix("\r\n").or(text.strip_prefix('\n'));
+    let text = begun.unwrap_or(text);
+    let ended = text.strip_suffix("\r\n").or(text.strip_suffix('\n'));
+    ended.unwrap_or(text)
 }
 
 fn object(json: &str) -> Option<Map<String, Value>> {
@@ -104,72 +101,40 @@ fn object(json: &str) -> Option<Map<String, Value>> {
 }
 
 /// Returns the call in an object with the name of a tool and its arguments.
-fn from_object(value: Value, tools: &impl ToolLookup) -> Option<RescuedCall> {
+fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
     let Value::Object(members) = value else {
         return None;
     };
     let (mut name, mut arguments) = (None, None);
     for (key, value) in members {
-        let place = match &*key {
+        let place = match Member::of(&key)? {
             // OpenAI's form of a call.
-            "function" if value.is_object() => return from_object(value, tools),
-            key if is_name_key(key) => &mut name,
-            key if argument_keys().any(|known| known == key) => &mut arguments,
-            key if OTHER_KEYS.contains(&key) => continue,
-            _ => return None,
+            Member::Name if key == "function" && value.is_object() => {
+                return from_json(value, tools);
+            }
+            Member::Name => &mut name,
+            Member::Arguments => &mut arguments,
+            Member::Other => continue,
         };
         if place.replace(value).is_some() {
             return None;
         }
     }
-    let Value::String(name) = name? else {
-        return None;
-    };
+    let (_, tool) = tools.find(name?.as_str()?)?;
     let arguments = match arguments? {
         Value::Object(arguments) => arguments,
         Value::String(text) => object(&text)?,
         _ => return None,
     };
-    with_object(&name, &arguments, tools)
+    Some((tool, flatten_call(&arguments, tool).ok()?))
 }
 
-fn with_object(
-    name: &str,
-    arguments: &Map<String, Value>,
-    tools: &impl ToolLookup,
-) -> Option<RescuedCall> {
-    let (_, tool) = tools.find(name)?;
-    let texts = flatten_call(arguments, tool).ok()?;
-    bound(
-        tool,
-        texts.iter().map(|(pointer, text)| (&**pointer, &**text)),
-    )
-}
-
-fn with_texts(
-    name: &str,
-    arguments: &[(&str, &str)],
-    tools: &impl ToolLookup,
-) -> Option<RescuedCall> {
-    let (_, tool) = tools.find(name)?;
-    let texts: Vec<_> = arguments
-        .iter()
-        .map(|(key, text)| (escape(key), *text))
-        .collect();
-    bound(
-        tool,
-        texts.iter().map(|(pointer, text)| (&**pointer, *text)),
-    )
-}
-
-fn bound<'t>(
-    tool: &ToolSpec,
-    texts: impl Iterator<Item = (&'t str, &'t str)>,
-) -> Option<RescuedCall> {
-    let arguments = Arguments::from_pairs_for(tool, texts).ok()?;
-    let arguments = bind_arguments(tool, &arguments).ok()?;
+fn bound((tool, pairs): &Written<'_>) -> Option<RescuedCall> {
+    let pairs = pairs.iter();
+    let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
+    let arguments = Arguments::from_pairs_for(tool, pairs).ok()?;
     Some(RescuedCall {
         name: tool.name.clone(),
-        arguments: Arc::new(arguments),
+        arguments: Arc::new(bind_arguments(tool, &arguments).ok()?),
     })
 }

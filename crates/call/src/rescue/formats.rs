@@ -5,121 +5,103 @@
 pub(super) enum Step {
     /// This text.
     Text(&'static str),
-    /// White space, perhaps none.
-    Space,
-    /// Blanks, perhaps none.
-    Blank,
-    /// The name of a tool.
-    Name,
-    /// The name of a parameter, up to `>`.
-    Key,
-    /// The text of a parameter, up to this text.
-    Value(&'static str),
-    /// A JSON object or list with calls.
-    Calls,
-    /// A JSON object with the arguments of the tool named before.
-    Arguments,
-    /// The rest of the line of a code fence, after its first three characters.
-    FenceInfo,
-    /// The line end and the beginning of the line that closes a code fence.
-    FenceClose,
+    /// Any number of these characters.
+    Skip(&'static [char]),
     /// The steps for the next character. `ANY` is any other; without it, the text is not a call.
     One(&'static [(char, &'static [Step])]),
-    /// The steps for the next character, if it is this one.
-    If(char, &'static [Step]),
+    /// The name of a tool.
+    Name,
+    /// The name of a parameter.
+    Key,
+    /// The text of a parameter, and this text after it.
+    Value(&'static str),
+    /// A JSON object with the arguments of the tool named before.
+    Arguments,
+    /// A JSON object or list with calls.
+    Calls,
+    /// A call in one of our own syntaxes.
+    Own,
+    /// The rest of the line that opens a code block, after the first three characters.
+    FenceInfo,
+    /// The line that closes the code block, and empty lines before it. The call ends here.
+    FenceClose,
     /// The end of the line. The call may end here.
     End,
 }
 
-use Step::{
-    Arguments, Blank, Calls, End, FenceClose, FenceInfo, If, Key, Name, One, Space, Text, Value,
-};
+use Step::{Arguments, Calls, End, FenceClose, FenceInfo, Key, Name, One, Own, Skip, Text, Value};
+
+impl Step {
+    /// Returns whether this character is part of a name or key.
+    pub(super) fn is_in_part(self, c: char) -> bool {
+        match self {
+            Name => !c.is_whitespace() && !c.is_control() && !"\"'`<>{}[](),".contains(c),
+            _ => !"<>\n".contains(c),
+        }
+    }
+}
 
 /// Any character for which there are no steps.
 pub(super) const ANY: char = '\0';
 
-/// A text that begins a call, and the steps after it.
-pub(super) struct Format {
-    pub(super) open: &'static str,
-    pub(super) steps: &'static [Step],
-}
+/// White space that does not end a line.
+pub(super) const BLANKS: [char; 3] = [' ', '\t', '\r'];
 
-/// A constant of its own: the reference to a static in it would be temporary in Rust 1.85.
-const AFTER_FUNCTION: &[(char, &[Step])] = &[(ANY, &IN_FUNCTION)];
-
-/// The formats with a text of their own. None of these texts begins another one.
-pub(super) const FORMATS: &[Format] = &[
-    // Hermes, Qwen and others. Qwen3-Coder writes a function in it.
-    Format {
-        open: TOOL_CALL,
-        steps: &IN_TOOL_CALL,
-    },
-    Format {
-        open: "<function_call>",
-        steps: &[Space, Calls, Space, Text("</function_call>"), End],
-    },
-    // Qwen3-Coder, which often forgets the tag before it, and Llama 3.1.
-    Format {
-        open: FUNCTION,
-        steps: &[
-            One(AFTER_FUNCTION),
-            Blank,
-            If('<', &[Text(END_TOOL_CALL)]),
-            End,
-            Space,
-            If('<', &[Text(END_TOOL_CALL), End]),
-        ],
-    },
-    Format {
-        open: TOOL_CALLS,
-        steps: &IN_TOOL_CALLS,
-    },
-    // Granite.
-    Format {
-        open: "<|tool_call|>",
-        steps: BARE_IN_SPACE,
-    },
-    // Llama.
-    Format {
-        open: "<|python_tag|>",
-        steps: BARE_IN_SPACE,
-    },
-    Format {
-        open: "```",
-        steps: FENCE,
-    },
-    Format {
-        open: "~~~",
-        steps: FENCE,
-    },
-];
-
-/// JSON without a text of its own.
-pub(super) const BARE: &[Step] = &[Calls, End];
-/// The rest of the line after a call in one of our own syntaxes.
-pub(super) const AFTER_OWN: &[Step] = &[End];
-
-/// The info strings of code fences that may contain a call.
+/// The info strings of code blocks that may contain a call.
 pub(super) const INFOS: &[&str] = &["", "json", "tool_call", "tool_use", "function_call"];
+
+const BLANK: Step = Skip(&[' ', '\t']);
+const SPACE: Step = Skip(&[' ', '\t', '\n', '\r', '\u{C}']);
 
 const TOOL_CALL: &str = "<tool_call>";
 const END_TOOL_CALL: &str = "</tool_call>";
 const FUNCTION: &str = "<function=";
 const TOOL_CALLS: &str = "[TOOL_CALLS]";
 
-const BARE_IN_SPACE: &[Step] = &[Space, Calls, End];
-const FENCE: &[Step] = &[FenceInfo, Space, Calls, FenceClose, End];
+/// The texts that begin a call, and the steps after each. None of these texts begins another one.
+pub(super) const FORMATS: &[(&str, &[Step])] = &[
+    // Hermes, Qwen and others. Qwen3-Coder writes a function in it.
+    (TOOL_CALL, &IN_TOOL_CALL),
+    (
+        "<function_call>",
+        &[SPACE, Calls, SPACE, Text("</function_call>"), End],
+    ),
+    // Qwen3-Coder, which often forgets the tag before it, and Llama 3.1.
+    (FUNCTION, &AFTER_FUNCTION),
+    // Mistral.
+    (TOOL_CALLS, &IN_TOOL_CALLS),
+    // Granite.
+    ("<|tool_call|>", &[SPACE, Calls, End]),
+    // Llama.
+    ("<|python_tag|>", &[SPACE, Calls, End]),
+    ("```", FENCE),
+    ("~~~", FENCE),
+];
+
+/// JSON without a text that begins it.
+pub(super) const BARE: &[Step] = &[BLANK, Calls, End];
+/// A call in one of our own syntaxes. Its start marker is part of it.
+pub(super) const OWN: &[Step] = &[Own, End];
+
+const FENCE: &[Step] = &[
+    FenceInfo,
+    SPACE,
+    Calls,
+    Skip(&BLANKS),
+    Text("\n"),
+    FenceClose,
+];
 
 static IN_TOOL_CALL: [Step; 6] = [
-    Space,
+    SPACE,
     One(&[
         ('{', &[Calls]),
         ('[', &[Calls]),
         ('<', &[Text(FUNCTION), One(&[(ANY, &IN_FUNCTION)])]),
     ]),
-    Space,
+    SPACE,
     Text(END_TOOL_CALL),
-    Blank,
+    BLANK,
     One(&[
         // Another call on the same line.
         ('<', &[Text(TOOL_CALL), One(&[(ANY, &IN_TOOL_CALL)])]),
@@ -127,60 +109,59 @@ static IN_TOOL_CALL: [Step; 6] = [
     ]),
 ];
 
+static AFTER_FUNCTION: [Step; 6] = [
+    One(&[(ANY, &IN_FUNCTION)]),
+    BLANK,
+    One(&[('<', &[Text(END_TOOL_CALL)]), (ANY, &[])]),
+    End,
+    SPACE,
+    One(&[('<', &[Text(END_TOOL_CALL), End]), (ANY, &[])]),
+];
+
 static IN_FUNCTION: [Step; 4] = [
     Name,
     Text(">"),
-    Space,
+    SPACE,
     One(&[
-        ('{', &[Arguments, Space, Text("</function>")]),
+        ('{', &[Arguments, SPACE, Text("</function>")]),
         ('<', &PARAMETERS),
     ]),
 ];
 
 static PARAMETERS: [Step; 2] = [
     Text("<"),
-    One(&[
-        ('/', &[Text("/function>")]),
-        (
-            'p',
-            &[
-                Text("parameter="),
-                Key,
-                Value("</parameter>"),
-                Space,
-                One(&[('<', &PARAMETERS)]),
-            ],
-        ),
-    ]),
+    One(&[('/', &[Text("/function>")]), ('p', &PARAMETER)]),
 ];
 
-/// Mistral: a list of calls, or a name and its arguments.
+static PARAMETER: [Step; 6] = [
+    Text("parameter="),
+    Key,
+    Text(">"),
+    Value("</parameter>"),
+    SPACE,
+    One(&[('<', &PARAMETERS)]),
+];
+
+/// A list of calls, or a name and its arguments.
 static IN_TOOL_CALLS: [Step; 4] = [
-    Space,
+    SPACE,
     One(&[
         ('[', &[Calls]),
         ('{', &[Calls]),
-        (
-            ANY,
-            &[
-                Name,
-                If(
-                    '[',
-                    &[
-                        Text("["),
-                        One(&[
-                            ('A', &[Text("ARGS]")]),
-                            ('C', &[Text("CALL_ID]"), Value("[ARGS]")]),
-                        ]),
-                    ],
-                ),
-                Arguments,
-            ],
-        ),
+        (ANY, &[Name, One(&[('[', &TAGS), (ANY, &[])]), Arguments]),
     ]),
-    Blank,
+    BLANK,
     One(&[
         ('[', &[Text(TOOL_CALLS), One(&[(ANY, &IN_TOOL_CALLS)])]),
         (ANY, &[End]),
+    ]),
+];
+
+/// Between the name and the arguments.
+static TAGS: [Step; 2] = [
+    Text("["),
+    One(&[
+        ('A', &[Text("ARGS]")]),
+        ('C', &[Text("CALL_ID]"), Value("[ARGS]")]),
     ]),
 ];

@@ -1,38 +1,21 @@
 //! Follows a JSON text character by character.
 
-use plaincall_syntax::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS};
-
 /// The maximum nesting of objects and lists.
 const DEPTH: usize = 64;
-/// Other members of a call.
-pub(crate) const OTHER_KEYS: [&str; 2] = ["id", "type"];
 
-pub(super) fn is_name_key(key: &str) -> bool {
-    CALL_NAME_KEYS.contains(&key)
-}
-
-/// The keys of arguments. `input` is too common a word: it would make most texts with JSON look like calls.
-pub(crate) fn argument_keys() -> impl Iterator<Item = &'static str> {
-    let keys = CALL_ARGUMENT_KEYS.iter().copied();
-    keys.filter(|key| *key != "input")
-}
-
-/// Follows the JSON text of calls, or of the arguments of a call, to its end. It does not notice every error: the text is parsed
-/// when it is complete.
+/// Follows a JSON object or list to its end. It does not notice every error: the text is parsed when it is complete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonScan {
     /// The open brackets, outermost first.
     open: Vec<char>,
     expects: Expects,
-    /// Whether an object names a tool. Otherwise it has the arguments of one.
-    has_calls: bool,
-    /// Whether the value of the current member names a tool.
-    names_tool: bool,
     /// Where the current string begins.
-    string: usize,
+    begin: usize,
+    /// Whether the next character of the string is escaped.
+    is_escaped: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Expects {
     /// A value, or the end of a list.
     #[default]
@@ -41,118 +24,83 @@ enum Expects {
     Key,
     Colon,
     CommaOrEnd,
-    /// The rest of a string.
-    String {
-        is_key: bool,
-        is_escaped: bool,
-    },
+    RestOfKey,
+    RestOfString,
     /// The rest of a number or word.
-    Word,
+    RestOfWord,
 }
 
 /// The meaning of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scanned {
     More,
-    /// The text is complete.
+    /// The end of a key that begins here.
+    Key(usize),
+    /// The end of a string that begins here and is a value.
+    String(usize),
+    /// The end of the text.
     Complete,
-    /// The text may be JSON, but is not a call of an offered tool.
-    NoCall,
     /// The text is not JSON.
     Invalid,
 }
 
 impl JsonScan {
-    pub(super) fn new(has_calls: bool) -> Self {
-        Self {
-            has_calls,
-            ..Self::default()
-        }
+    /// Returns whether the text is in an object that may be a call: the outermost one, or one in the outermost list.
+    pub(super) fn is_in_call(&self) -> bool {
+        matches!(self.open.as_slice(), ['{'] | ['[', '{'])
     }
 
-    /// Takes the character at this position. `slice` returns the text from a position to here.
-    pub(super) fn take<'t>(
-        &mut self,
-        c: char,
-        at: usize,
-        slice: impl Fn(usize) -> &'t str,
-        offers: impl Fn(&str) -> bool,
-    ) -> Scanned {
-        use Expects::{Colon, CommaOrEnd, Key, String, Value, Word};
-        // A list of calls has nothing else.
-        let is_item = self.has_calls && self.open.as_slice() == ['['];
-        let is_value = is_item && matches!(self.expects, Value);
-        match (self.expects, c) {
-            (String { is_key, is_escaped }, '"') if !is_escaped => {
-                return self.end_string(is_key, slice(self.string), offers);
+    /// Returns whether the next text is an item of the outermost list.
+    pub(super) fn is_before_item(&self) -> bool {
+        self.open == ['['] && self.expects == Expects::Value
+    }
+
+    /// Takes the character at this position.
+    pub(super) fn take(&mut self, c: char, at: usize) -> Scanned {
+        use Expects::{Colon, CommaOrEnd, Key, RestOfKey, RestOfString, RestOfWord, Value};
+        let mut scanned = Scanned::More;
+        self.expects = match (self.expects, c) {
+            (RestOfKey | RestOfString, '\0'..='\u{1F}') => return Scanned::Invalid,
+            (same @ (RestOfKey | RestOfString), _) if self.is_escaped || c == '\\' => {
+                self.is_escaped = !self.is_escaped;
+                same
             }
-            (String { .. }, '\0'..='\u{1F}') => return Scanned::Invalid,
-            (String { is_key, is_escaped }, _) => {
-                let is_escaped = c == '\\' && !is_escaped;
-                self.expects = String { is_key, is_escaped };
+            (RestOfKey, '"') => {
+                scanned = Scanned::Key(self.begin);
+                Colon
             }
-            (Word, ' ' | '\t' | '\n' | '\r') => self.expects = CommaOrEnd,
-            (_, ' ' | '\t' | '\n' | '\r') => return Scanned::More,
+            (RestOfString, '"') => {
+                scanned = Scanned::String(self.begin);
+                CommaOrEnd
+            }
+            (RestOfWord, ' ' | '\t' | '\n' | '\r') => CommaOrEnd,
+            (same @ (RestOfKey | RestOfString), _) | (same, ' ' | '\t' | '\n' | '\r') => same,
             (Key | Value, '"') => {
-                self.string = at + 1;
-                self.expects = String {
-                    is_key: matches!(self.expects, Key),
-                    is_escaped: false,
-                };
+                self.begin = at + 1;
+                if self.expects == Key {
+                    RestOfKey
+                } else {
+                    RestOfString
+                }
             }
-            (Colon, ':') => self.expects = Value,
-            (Value, '{' | '[') => {
+            (Value, '{' | '[') if self.open.len() < DEPTH => {
                 self.open.push(c);
-                self.expects = if c == '{' { Key } else { Value };
-                if self.open.len() > DEPTH {
+                if c == '{' { Key } else { Value }
+            }
+            (Value | RestOfWord, '+' | '-' | '.' | '0'..='9' | 'A'..='Z' | 'a'..='z') => RestOfWord,
+            (CommaOrEnd | RestOfWord, ',') if self.open.last() == Some(&'{') => Key,
+            (Colon, ':') | (CommaOrEnd | RestOfWord, ',') => Value,
+            (CommaOrEnd | RestOfWord | Key | Value, '}' | ']') => {
+                if self.open.pop() != Some(if c == '}' { '{' } else { '[' }) {
                     return Scanned::Invalid;
                 }
-            }
-            (Value | Word, '+' | '-' | '.' | '0'..='9' | 'A'..='Z' | 'a'..='z') => {
-                self.expects = Word;
-            }
-            (CommaOrEnd | Word, ',') => {
-                let is_object = self.open.last() == Some(&'{');
-                self.expects = if is_object { Key } else { Value };
-            }
-            (CommaOrEnd | Word | Key | Value, '}' | ']') => {
-                let begin = if c == '}' { '{' } else { '[' };
-                if self.open.pop() != Some(begin) {
-                    return Scanned::Invalid;
-                }
-                self.expects = CommaOrEnd;
                 if self.open.is_empty() {
-                    return Scanned::Complete;
+                    scanned = Scanned::Complete;
                 }
+                CommaOrEnd
             }
             _ => return Scanned::Invalid,
-        }
-        if is_value && !matches!(c, '{' | ']') {
-            return Scanned::NoCall;
-        }
-        Scanned::More
-    }
-
-    fn end_string(&mut self, is_key: bool, string: &str, offers: impl Fn(&str) -> bool) -> Scanned {
-        self.expects = if is_key {
-            Expects::Colon
-        } else {
-            Expects::CommaOrEnd
         };
-        let is_call = self.has_calls && matches!(self.open.as_slice(), ['{'] | ['[', '{']);
-        let is_wrong = is_call
-            && if is_key {
-                self.names_tool = is_name_key(string);
-                !self.names_tool
-                    && argument_keys().all(|key| key != string)
-                    && !OTHER_KEYS.contains(&string)
-            } else {
-                self.names_tool && !offers(string)
-            };
-        if is_wrong {
-            Scanned::NoCall
-        } else {
-            Scanned::More
-        }
+        scanned
     }
 }

@@ -1,9 +1,9 @@
 //! Normalized texts for the detection of echoes (`spec/untrusted.md` 4).
 
-use plaincall_syntax::{CALL_NAME_KEYS, Dialect, DialectError, MarkerUse, NearMisses};
+use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
 use crate::invisible::is_invisible;
-use crate::rescue::json_scan::{OTHER_KEYS, argument_keys};
+use crate::rescue::calls::{Member, call_members};
 
 /// The characters for markers in normalized text. Control characters of the text itself are removed.
 const START: char = '\u{1}';
@@ -172,19 +172,16 @@ impl Normalized {
 /// Returns the positions of JSON that may be a call: a brace and a key of calls, if the key of arguments is there or follows.
 /// The quotes may be those of JSON in a string of JSON, so that the nesting is unknown.
 fn json_starts(text: &str) -> impl Iterator<Item = usize> {
-    let last = argument_keys()
-        .filter_map(|key| text.rfind(&format!("\"{key}\":")))
+    let arguments = call_members().filter(|(member, _)| *member == Member::Arguments);
+    let last = arguments
+        .filter_map(|(_, key)| text.rfind(&format!("\"{key}\":")))
         .max();
     let before = last.map_or("", |last| text.get(..last).unwrap_or_default());
     before.match_indices('{').map(|(at, _)| at).filter(|at| {
-        let mut keys = CALL_NAME_KEYS
-            .iter()
-            .copied()
-            .chain(argument_keys())
-            .chain(OTHER_KEYS);
+        let mut members = call_members();
         let key = text.get(at + 1..).and_then(|rest| rest.strip_prefix('"'));
         key.is_some_and(|key| {
-            keys.any(|known| {
+            members.any(|(_, known)| {
                 key.strip_prefix(known)
                     .is_some_and(|rest| rest.starts_with("\":"))
             })
