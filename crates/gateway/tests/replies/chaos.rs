@@ -38,6 +38,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(7);
 const LATE: Duration = Duration::from_secs(5);
 /// The most bytes of a forwarded answer that are held until more arrives.
 const HELD: usize = 300;
+/// The most bytes of a finish reason.
+const REASON: usize = 254;
 /// The length of `<!doctype html`.
 const PAGE_BEGIN: usize = 14;
 /// The tolerance for times: the clock counts milliseconds, and each wait may take one more.
@@ -287,6 +289,33 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
     (text, None)
 }
 
+/// Returns an answer in which each finish reason that the API does not define is `length` (`spec/gateway.md` 7): a server may
+/// break one.
+fn with_known_reasons(body: &[u8]) -> Vec<u8> {
+    const FIELD: &[u8] = b"\"finish_reason\":";
+    let known = ["stop", "length", "tool_calls", "content_filter"];
+    let mut out = Vec::new();
+    let mut rest = body;
+    while let Some(at) = rest.windows(FIELD.len()).position(|field| field == FIELD) {
+        let (before, value) = rest.split_at(at + FIELD.len());
+        out.extend_from_slice(before);
+        rest = value;
+        let Some(value) = value.strip_prefix(b"\"") else {
+            continue;
+        };
+        // A text without an end nearby is no reason.
+        let end = value.iter().take(REASON).position(|byte| *byte == b'"');
+        if let Some((reason, behind)) = end.map(|end| value.split_at(end)) {
+            let is_known = known.iter().any(|known| known.as_bytes() == reason);
+            out.push(b'"');
+            out.extend_from_slice(if is_known { reason } else { b"length" });
+            rest = behind;
+        }
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
 /// One case: the request, the behavior of the server, the behavior of the client.
 struct Case {
     api: ClientApi,
@@ -457,6 +486,7 @@ impl Case {
         let is_broken = arrived.broken.is_some();
         // Bytes that may begin the gateway's key or the name of a field are held. If the answer breaks there, they are dropped.
         let held = if is_broken { HELD } else { 0 };
+        let body = with_known_reasons(&body);
         let missing = body.strip_prefix(&*played.got.bytes);
         let is_whole = missing.is_some_and(|missing| missing.len() <= held);
         assert!(is_whole, "{missing:?} of {} bytes", body.len());
