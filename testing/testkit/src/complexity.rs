@@ -131,7 +131,16 @@ const CALLS: &[(&str, &str)] = &[
     ("", "{\"name\":\"A\",\n"),
     ("```json\n", "{\"name\":\"A\",\n"),
     ("```\n", "``\n"),
+    ("", "```"),
+    ("```json\n{\"name\":\"A\",\"arguments\":{}}\n", "`"),
     ("", "[{\n"),
+    ("[", "{\"name\":\"A\",\"arguments\":{\"n\":1}},"),
+    // What follows a call may still be its end.
+    ("<function=A></function>\n", "\n"),
+    ("<function=A></function>\n\n", "<function=A></function>\n\n"),
+    // The call of an unknown tool is text to its end.
+    ("<function=B><parameter=x>", "<function=A></function>\n"),
+    ("<think>", "</think"),
     (CALL, "!!!GADGET_EN\n"),
     (CALL, "1\n!!!GADGET_END\n!!!GADGET_START:A\n!!!ARG:x\n"),
 ];
