@@ -10,19 +10,39 @@ use plaincall_call::rescue::{RescueReader, Rescued};
 use plaincall_call::{ToolSet, ToolSpec};
 use plaincall_testkit::untrusted::chunks;
 
-const TOOLS: &str = r#"[{"type": "function", "function": {"name": "add", "parameters": {"type": "object",
-    "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}}}]"#;
+/// The tools of the vectors in `crates/call/tests/rescue`, which are seeds.
+const TOOLS: &str = r#"[
+    {"type": "function", "function": {"name": "add", "parameters": {"type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}}},
+    {"type": "function", "function": {"name": "write", "parameters": {"type": "object",
+        "properties": {"path": {"type": "string"}, "text": {"type": "string"}}, "required": ["path"]}}},
+    {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
+]"#;
 
-/// The texts that the control characters from 1 on represent.
-const PIECES: [&str; 8] = [
-    "<tool_call>",
-    "</tool_call>",
-    "<function=add>",
-    "<parameter=a>",
-    "</parameter>",
-    "</function>",
-    "{\"name\": \"add\", \"arguments\": {\"a\": ",
-    "[TOOL_CALLS]add[ARGS]{\"a\": ",
+/// The texts that these control characters represent.
+const PIECES: [(char, &str); 22] = [
+    ('\u{1}', "<tool_call>"),
+    ('\u{2}', "</tool_call>"),
+    ('\u{3}', "<function=add>"),
+    ('\u{4}', "<parameter=a>"),
+    ('\u{5}', "</parameter>"),
+    ('\u{6}', "</function>"),
+    ('\u{7}', "{\"name\": \"add\", \"arguments\": {\"a\": "),
+    ('\u{8}', "[TOOL_CALLS]add[ARGS]{\"a\": "),
+    ('\u{E}', "{\"name\": \"now\", \"arguments\": {}}"),
+    ('\u{F}', "{\"name\": \"sub\", \"arguments\": {}}"),
+    ('\u{10}', "<function=sub>"),
+    ('\u{11}', "[TOOL_CALLS]now[CALL_ID]"),
+    ('\u{12}', "\n```json\n"),
+    ('\u{13}', "\n```\n"),
+    ('\u{14}', "!!!GADGET_START:add\n!!!ARG:a\n"),
+    ('\u{15}', "\n!!!GADGET_END"),
+    ('\u{16}', "!!!GADGET_START:sub\n"),
+    ('\u{17}', "\u{1F6E0}\u{FE0F}[add "),
+    ('\u{18}', "\u{1F6E0}\u{FE0F}[/end]"),
+    ('\u{19}', "<think>"),
+    ('\u{1A}', "</think>"),
+    ('\u{1B}', "<|tool_call|>"),
 ];
 
 /// Returns what is found (texts and calls, adjacent texts joined), and the text that was read.
@@ -68,8 +88,8 @@ fuzz_target!(|data: &[u8]| {
     };
     let mut text = String::new();
     for c in String::from_utf8_lossy(rest).chars() {
-        match (c as usize).checked_sub(1).and_then(|at| PIECES.get(at)) {
-            Some(piece) => text.push_str(piece),
+        match PIECES.iter().find(|(control, _)| *control == c) {
+            Some((_, piece)) => text.push_str(piece),
             None => text.push(c),
         }
     }

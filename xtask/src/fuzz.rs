@@ -1,8 +1,8 @@
 //! Guided fuzzing: builds every target of `fuzz/` and runs each for some seconds.
 //!
 //! It uses the compiler flags of `cargo fuzz build -s none`, so it needs only a C++ compiler for libFuzzer. Each target
-//! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples and the
-//! payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
+//! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples, the vectors
+//! of native mode and the payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -248,7 +248,7 @@ fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
     Ok(format!(", {count} inputs kept, {bytes} bytes"))
 }
 
-/// Writes the seeds: the examples of the specification and messages of servers and clients.
+/// Writes the seeds: the examples of the specification, the vectors of native mode, and messages of servers and clients.
 fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
     let write = |target: &str, name: &str, choice: &[u8], text: &str| -> Result<(), String> {
         let folder = seeds.join(target);
@@ -289,6 +289,17 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
                 write(target, &format!("{name}-{}", choice[0]), choice, fence)?;
             }
         }
+    }
+    let vectors = read(&root.join("crates/call/tests/rescue/vectors.txt"))?;
+    for (number, vector) in vectors.split("\n==== ").skip(1).enumerate() {
+        let text = vector.split_once('\n').map_or(vector, |(_, text)| text);
+        let (text, _) = text.split_once("---- found").unwrap_or((text, ""));
+        write(
+            "rescue_loses_no_byte",
+            &format!("vector-{number}"),
+            &[7, 3],
+            text,
+        )?;
     }
     for folder in entries(&root.join("crates/wire/tests/payloads"))? {
         if !folder.is_dir() {
