@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::Request;
 use plaincall_call::Stop;
+use plaincall_call::rescue::{RescueReader, Rescued};
 use plaincall_gateway::Body;
 use plaincall_gateway::translation::{Adapter, AskEnd, Asked, ClientApi, Flow};
 use plaincall_gateway::{Counts, GatewayError, ModelSettings, Secret};
@@ -20,6 +21,7 @@ use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
 use crate::apis::{ALL, asked, check_error, read_complete, read_stream, request};
+use crate::native::model::native;
 use crate::replies::chunks::without_ids;
 use crate::replies::expected;
 use crate::replies::memory::{Client, Played, TestGateway};
@@ -202,7 +204,7 @@ fn expect(case: &Case, adapter: &Adapter, at_once: Option<&[Vec<u8>]>) -> Expect
     let mut bodies = Vec::new();
     let mut is_close = false;
     for rounds in 1.. {
-        let arrived = arrive(&case.scripts[rounds.min(case.scripts.len()) - 1]);
+        let arrived = case.arrived(rounds);
         let is_whole = arrived.is_json || !case.is_streamed;
         let mut taken = arrived.time;
         let mut body = Vec::new();
@@ -254,8 +256,18 @@ fn expect(case: &Case, adapter: &Adapter, at_once: Option<&[Vec<u8>]>) -> Expect
     unreachable!("there are not so many rounds")
 }
 
-/// Reads the text and the finish reason of a model server's stream, without the gateway's code.
-fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
+/// The texts, the native calls and the finish reason of a model server's stream.
+#[derive(Default)]
+struct Answer {
+    /// Each ends before a call or reasoning.
+    texts: Vec<String>,
+    /// Name and arguments. Their order is the index.
+    calls: Vec<(String, String)>,
+    reason: Option<String>,
+}
+
+/// Reads a model server's stream without the gateway's code.
+fn read_server(body: &[u8]) -> Answer {
     let mut decoder = Decoder::new().limits(LIMITS);
     let events: Vec<_> = decoder.feed(body).map_while(Result::ok).collect();
     let mut events: Vec<String> = events.into_iter().map(|event| event.data.into()).collect();
@@ -266,7 +278,7 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
             .flatten()
             .map(|event| event.data.into()),
     );
-    let mut text = String::new();
+    let mut answer = Answer::default();
     for data in events {
         // Texts may contain it unescaped, which is tolerated.
         let data = data.replace('\0', "\\u0000");
@@ -278,15 +290,61 @@ fn text_and_reason(body: &[u8]) -> (String, Option<String>) {
             break;
         }
         let choice = &choices[0];
-        text += choice["delta"]["content"].as_str().unwrap_or_default();
+        let delta = &choice["delta"];
+        let text = delta["content"].as_str().unwrap_or_default();
+        match answer.texts.last_mut() {
+            Some(last) => last.push_str(text),
+            None => answer.texts.push(text.to_owned()),
+        }
+        if delta["reasoning_content"].is_string() || delta["tool_calls"].is_array() {
+            answer.texts.push(String::new());
+        }
+        for piece in delta["tool_calls"].as_array().into_iter().flatten() {
+            let text = |name: &str| piece["function"][name].as_str().unwrap_or_default();
+            if !text("name").is_empty() {
+                answer.calls.push((text("name").to_owned(), String::new()));
+            }
+            if let Some((_, arguments)) = answer.calls.last_mut() {
+                *arguments += text("arguments");
+            }
+        }
         if let Some(reason) = choice["finish_reason"].as_str() {
-            return (text, Some(reason.to_owned()));
+            answer.reason = Some(reason.to_owned());
+            break;
         }
         if chunk.get("error").is_some() {
             break;
         }
     }
-    (text, None)
+    answer
+}
+
+/// Returns the calls in texts of native mode.
+fn rescued(texts: &[String]) -> Vec<(String, String)> {
+    let reader = RescueReader::new(Some(["<think>", "</think>"].map(str::to_owned))).unwrap();
+    let mut reader = reader.with_tools(tool_set());
+    let mut found = Vec::new();
+    for text in texts {
+        found.extend(reader.feed(text));
+        found.extend(reader.flush(true));
+    }
+    let calls = found.into_iter().flat_map(|one| match one {
+        Rescued::Calls { calls, .. } => calls,
+        _ => Vec::new(),
+    });
+    calls
+        .map(|call| (call.name, call.arguments.to_value().to_string()))
+        .collect()
+}
+
+/// How the gateway reads the model's calls.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    /// From text, with checked arguments.
+    Checked,
+    /// From text, with streamed arguments.
+    Streamed,
+    Native,
 }
 
 /// Returns an answer in which each finish reason that the API does not define is `length` (`spec/gateway.md` 7): a server may
@@ -320,7 +378,7 @@ fn with_known_reasons(body: &[u8]) -> Vec<u8> {
 struct Case {
     api: ClientApi,
     is_streamed: bool,
-    is_checked: bool,
+    mode: Mode,
     fields: Value,
     has_tools: bool,
     scripts: Vec<Script>,
@@ -341,12 +399,18 @@ impl Case {
             2 => fields["parallel_tool_calls"] = json!(false),
             _ => {}
         }
-        let is_checked = random.one_in(2);
-        if !is_checked {
-            fields["model"] = json!("streaming");
+        let mode = match random.below(5) {
+            0 | 1 => Mode::Checked,
+            2 | 3 => Mode::Streamed,
+            _ => Mode::Native,
+        };
+        match mode {
+            Mode::Checked => {}
+            Mode::Streamed => fields["model"] = json!("streaming"),
+            Mode::Native => fields["model"] = json!("native"),
         }
         let mut scripts: Vec<Script> = (0..=random.below(3))
-            .map(|_| script(&mut random, is_streamed))
+            .map(|_| script(&mut random, is_streamed, mode))
             .collect();
         let milliseconds =
             |most: usize, random: &mut Random| Duration::from_millis(random.below(most) as u64);
@@ -365,7 +429,7 @@ impl Case {
         Self {
             api,
             is_streamed,
-            is_checked,
+            mode,
             fields,
             has_tools: !random.one_in(8),
             scripts,
@@ -386,6 +450,18 @@ impl Case {
         let request = Request::post(self.api.path());
         let request = request.body(Body::from(self.body().to_string())).unwrap();
         gateway.play(request, self.scripts.clone(), self.client)
+    }
+
+    /// The answer of this round, counted from 1.
+    fn arrived(&self, round: usize) -> Arrived {
+        arrive(&self.scripts[round.min(self.scripts.len()) - 1])
+    }
+
+    /// Whether request and answer are forwarded unchanged.
+    fn is_forwarded(&self) -> bool {
+        let allows_none = self.fields.get("tool_choice") == Some(&json!("none"));
+        let has_calls = self.has_tools && !(self.mode == Mode::Native && allows_none);
+        self.api == ClientApi::Chat && !has_calls
     }
 
     fn includes_usage(&self) -> bool {
@@ -413,11 +489,11 @@ impl Case {
             check_error(self.api, &got.bytes);
             assert!(report.error.is_some());
         }
-        if !self.has_tools && self.api == ClientApi::Chat {
+        if self.is_forwarded() {
             assert!(!report.is_translated);
             return self.check_as_it_came(played);
         }
-        assert!(report.is_translated);
+        assert_eq!(report.is_translated, self.mode != Mode::Native);
         let expected = expect(self, adapter, None);
         let mut counts = report.counts;
         assert!(counts.prompt_bytes > 0);
@@ -514,7 +590,9 @@ impl Case {
             if time + ABOUT < KEEP_ALIVE {
                 assert_eq!(got.status, Some(status));
             }
-            if time > KEEP_ALIVE + ABOUT {
+            // A web page is known to be one before it ends.
+            let is_page = self.arrived(expected.rounds).body().starts_with(b"<html");
+            if time > KEEP_ALIVE + ABOUT && !is_page {
                 assert_eq!(got.status, Some(200));
             }
             if got.status == Some(status) {
@@ -539,15 +617,32 @@ impl Case {
 
     /// No call is readable that the model has not completed.
     fn check_calls(&self, recorded: &Recorded, dialect: &Dialect, rounds: usize) {
-        if !self.has_tools {
+        if !self.has_tools && self.mode != Mode::Native {
             assert_eq!(recorded.calls, []);
             return;
         }
-        let arrived = arrive(&self.scripts[rounds.min(self.scripts.len()) - 1]);
+        let arrived = self.arrived(rounds);
         if arrived.is_json || arrived.refused.is_some() {
             return;
         }
-        let (text, reason) = text_and_reason(&arrived.body());
+        let Answer {
+            texts,
+            calls: native,
+            reason,
+        } = read_server(&arrived.body());
+        if self.mode == Mode::Native {
+            let rescued = rescued(&texts);
+            for (name, arguments) in recorded.readable() {
+                let is_same = |call: &(String, String)| {
+                    let has_none = call.1.is_empty() && arguments == "{}";
+                    call.0 == name && (call.1 == arguments || has_none)
+                };
+                let is_sent = native.iter().chain(&rescued).any(is_same);
+                assert!(is_sent, "{name} {arguments} of {texts:?} and {native:?}");
+            }
+            return;
+        }
+        let text = texts.concat();
         let stop = match reason.as_deref() {
             None | Some("length" | "content_filter") => Stop::Broken,
             Some(_) => Stop::Natural,
@@ -567,15 +662,19 @@ impl Case {
         let is_plain = is_auto && self.fields.get("parallel_tool_calls").is_none();
         // A more lenient reader may accept more of a truncated answer.
         let is_ended = reason.is_some() && recorded.finish_reason.is_some();
-        if is_plain && !self.is_checked && is_ended {
+        if is_plain && self.mode == Mode::Streamed && is_ended {
             assert_eq!(recorded.readable().len(), calls.len(), "{text:?}");
         }
     }
 }
 
 /// A script with delays that exceed the settings, or stay below them.
-fn script(random: &mut Random, is_streamed: bool) -> Script {
-    let mut script = Drawn::new(random, is_streamed).script;
+fn script(random: &mut Random, is_streamed: bool, mode: Mode) -> Script {
+    let drawn = match mode {
+        Mode::Native => Drawn::native(random, is_streamed),
+        _ => Drawn::new(random, is_streamed),
+    };
+    let mut script = drawn.script;
     if random.one_in(3) {
         let count = script.pieces.len();
         for _ in 0..random.below(4).min(count) {
@@ -607,8 +706,14 @@ fn delay(script: &mut Script, wait: Duration) {
 
 #[test]
 fn each_reply_ends_once() {
+    let models = || {
+        vec![
+            ("streaming".to_owned(), streaming()),
+            ("native".to_owned(), native()),
+        ]
+    };
     let gateway = TestGateway::new(|config| {
-        config.models = vec![("streaming".to_owned(), streaming())];
+        config.models = models();
         // A request that keeps its slot would block the next one.
         config.limits.concurrent = 1;
         config.limits.stream = LIMITS;
@@ -618,10 +723,11 @@ fn each_reply_ends_once() {
         config.timeouts.keep_alive = KEEP_ALIVE;
     });
     let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
-    let adapter = adapter.models(vec![("streaming".to_owned(), streaming())]);
+    let adapter = adapter.models(models());
     let adapter = adapter.stream_limits(LIMITS);
     let plan = plan(&json!({}), &ModelSettings::default());
-    let (mut replies, mut calls, mut errors, mut abandoned) = (0, 0, 0, 0);
+    let mut counts = Counts::default();
+    let (mut replies, mut errors, mut abandoned) = (0_u64, 0_u64, 0_u64);
     let seeds = cases("GATEWAY", 100);
     for seed in seeds.clone() {
         let _playing = Playing::new("GATEWAY", seed);
@@ -631,14 +737,17 @@ fn each_reply_ends_once() {
             case.check(&played, &adapter, plan.dialect());
             let report = &played.report;
             replies += 1;
-            calls += report.counts.calls;
+            counts += report.counts;
             errors += u64::from(report.error.is_some());
             abandoned += u64::from(report.is_abandoned);
         }
     }
     println!(
-        "random servers: {} in each of {} APIs: {replies} replies, {calls} calls, {errors} errors, {abandoned} abandoned",
+        "random servers: {} in each of {} APIs: {replies} replies, {} calls from text, {} native calls, {errors} errors, \
+         {abandoned} abandoned",
         seeds.end - seeds.start,
         ALL.len(),
+        counts.calls,
+        counts.native_calls,
     );
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plaincall_syntax::floor_char_boundary;
 use serde_json::{Value, json};
 
 use super::script::{Framing, Head, Script, Then, chunk};
@@ -51,6 +52,38 @@ const TEXTS: &[&str] = &[
     "!!!GADGET_",
 ];
 
+/// The text of a model with native calls: also calls that arrive as text (`spec/gateway.md` 11.1).
+const NATIVE_TEXTS: &[&str] = &[
+    "Let me ",
+    "see.\n",
+    "\n",
+    "<tool_call>",
+    "<tool_call>\n",
+    "{\"name\": \"now\", \"arguments\": {}}",
+    "{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n",
+    "</tool_call>\n",
+    "[TOOL_CALLS]add[ARGS]{\"a\": 5}\n",
+    "<function=write>\n<parameter=path>a\u{1F600}b</parameter>\n</function>\n",
+    "```json\n",
+    "```\n",
+    "!!!GADGET_START:now\n!!!GADGET_END\n",
+    "<think>",
+    "hm</think>",
+];
+
+/// Native calls, also of an unknown tool, and without arguments.
+const NATIVE_CALLS: &[(&str, &str)] = &[
+    ("add", "{\"a\": 5}"),
+    ("add", "{\"a\": \"five\"}"),
+    (
+        "write",
+        "{\"path\":\"a\u{1F600}b\",\"text\":\"one \\\"two\\\"\\\\\"}",
+    ),
+    ("now", "{}"),
+    ("now", ""),
+    ("unknown", "{\"a\": 1.50}"),
+];
+
 const REASONS: &[&str] = &["stop", "stop", "length", "tool_calls", "content_filter"];
 
 /// Data that is not a chunk.
@@ -78,6 +111,15 @@ const HARMLESS: &[&[u8]] = &[
 impl Drawn {
     /// Creates an answer to a request for a stream, or for a complete answer.
     pub fn new(random: &mut Random, is_streamed: bool) -> Self {
+        Self::draw(random, is_streamed, false)
+    }
+
+    /// Creates an answer of a server with native calls.
+    pub fn native(random: &mut Random, is_streamed: bool) -> Self {
+        Self::draw(random, is_streamed, true)
+    }
+
+    fn draw(random: &mut Random, is_streamed: bool, is_native: bool) -> Self {
         let mut drawn = match random.below(20) {
             0..3 => refused(random),
             3 => Self {
@@ -87,13 +129,13 @@ impl Drawn {
             4 => page(random),
             // The wrong kind of answer: a client can read a complete answer in place of a stream, but not the
             // reverse.
-            5 if is_streamed => whole(random),
+            5 if is_streamed => whole(random, is_native),
             5 => Self {
                 verdict: Verdict::Failed,
-                ..stream(random)
+                ..stream(random, is_native)
             },
-            _ if is_streamed => stream(random),
-            _ => whole(random),
+            _ if is_streamed => stream(random, is_native),
+            _ => whole(random, is_native),
         };
         let script = &mut drawn.script;
         let script_len = script.body().len();
@@ -195,9 +237,28 @@ fn page(random: &mut Random) -> Drawn {
     }
 }
 
+/// The events of a native call with this index.
+fn native_call(random: &mut Random, index: usize) -> Vec<Vec<u8>> {
+    let (name, arguments) = pick(random, NATIVE_CALLS);
+    let cut = floor_char_boundary(arguments, random.below(arguments.len() + 1));
+    let (begin, rest) = arguments.split_at(cut);
+    let first = json!({
+        "index": index, "id": format!("call_{index}"), "type": "function",
+        "function": {"name": name, "arguments": begin},
+    });
+    let more = json!({"index": index, "function": {"arguments": rest}});
+    let mut pieces = vec![first];
+    if !rest.is_empty() {
+        pieces.push(more);
+    }
+    let event = |piece: &Value| chunk(&json!({"tool_calls": [piece]}), &Value::Null);
+    pieces.iter().map(event).collect()
+}
+
 /// An answer as one JSON text.
-fn whole(random: &mut Random) -> Drawn {
-    let texts = (0..random.below(8)).map(|_| pick(random, TEXTS));
+fn whole(random: &mut Random, is_native: bool) -> Drawn {
+    let from = if is_native { NATIVE_TEXTS } else { TEXTS };
+    let texts = (0..random.below(8)).map(|_| pick(random, from));
     let text: String = texts.collect();
     let mut body = json!({
         "id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m",
@@ -208,6 +269,16 @@ fn whole(random: &mut Random) -> Drawn {
         }],
         "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
     });
+    if is_native {
+        let calls = (0..random.below(3)).map(|index| {
+            let (name, arguments) = pick(random, NATIVE_CALLS);
+            json!({
+                "id": format!("call_{index}"), "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            })
+        });
+        body["choices"][0]["message"]["tool_calls"] = calls.collect();
+    }
     let mut verdict = Verdict::Complete;
     if random.one_in(6) {
         let (name, value) = pick(
@@ -228,16 +299,22 @@ fn whole(random: &mut Random) -> Drawn {
 }
 
 /// An event stream.
-fn stream(random: &mut Random) -> Drawn {
+fn stream(random: &mut Random, is_native: bool) -> Drawn {
     let mut events = vec![chunk(
         &json!({"role": "assistant", "content": ""}),
         &Value::Null,
     )];
+    let texts = if is_native { NATIVE_TEXTS } else { TEXTS };
+    let mut calls = 0;
     for _ in 0..random.below(8) {
         events.push(match random.below(8) {
             0 => pick(random, HARMLESS).to_vec(),
             1 => chunk(&json!({"reasoning_content": "hm"}), &Value::Null),
-            _ => chunk(&json!({"content": pick(random, TEXTS)}), &Value::Null),
+            2 | 3 if is_native => {
+                calls += 1;
+                native_call(random, calls - 1).concat()
+            }
+            _ => chunk(&json!({"content": pick(random, texts)}), &Value::Null),
         });
     }
     // From here on the answer is complete.
