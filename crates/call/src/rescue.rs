@@ -105,7 +105,7 @@ enum State<T> {
     Line,
     /// Reasoning. The text is the end of it.
     Reasoning(String),
-    /// A code block that is no call.
+    /// A code block that is text.
     Block(Fence),
     Call(Box<Candidate<T>>),
 }
@@ -184,7 +184,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
                     call.is_text = was_text;
                 }
                 let rest = self.end_call(*call);
-                // It is the beginning of a line that is no call.
+                // The rest is the beginning of a line without a call.
                 if !rest.is_empty() && !matches!(self.state, State::Block(_)) {
                     self.state = State::Line;
                 }

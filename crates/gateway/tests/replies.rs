@@ -10,6 +10,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod arrived;
 mod back;
 mod calls;
 mod chaos;

@@ -13,16 +13,16 @@ use crate::rescue::json_scan::{JsonScan, Scanned};
 use crate::rescue::{MAX_HELD, RescuedCall};
 use crate::tool::lookup::ToolLookup;
 
-/// The length that is kept of a text that is known to be no call, in bytes. The texts that end a part are shorter.
+/// The length that is kept of a candidate that is known to be text, in bytes. The texts that end a part are shorter.
 const KEPT: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Candidate<T> {
-    /// The text so far; only its end, once it is known to be no call.
+    /// The text so far; only its end, once the candidate is known to be text.
     pub(super) text: String,
     /// The length of the text before it.
     removed: usize,
-    /// Whether it is known to be no call. The match continues, because a text inside it is no call either.
+    /// Set once the candidate is known to be text. The match continues, because what is inside it is text too.
     pub(super) is_text: bool,
     /// Where the calls may end.
     pub(super) end: Option<usize>,

@@ -10,145 +10,37 @@ use plaincall_call::Stop;
 use plaincall_call::rescue::{RescueReader, Rescued};
 use plaincall_gateway::Body;
 use plaincall_gateway::translation::{Adapter, AskEnd, Asked, ClientApi, Flow};
-use plaincall_gateway::{Counts, GatewayError, ModelSettings, Secret};
+use plaincall_gateway::{Counts, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
-use plaincall_testkit::model_server::{Drawn, Script, Then};
+use plaincall_testkit::model_server::{Drawn, Script};
 use plaincall_testkit::strict_client::Recorded;
-use plaincall_wire::openai::ErrorObject;
-use plaincall_wire::sse::{Decoder, Limits};
+use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
 use crate::apis::{ALL, asked, check_error, read_complete, read_stream, request};
 use crate::native::model::native;
+use crate::replies::arrived::{Answer, Arrived, arrive, read_server, with_known_reasons};
 use crate::replies::chunks::without_ids;
 use crate::replies::expected;
 use crate::replies::memory::{Client, Played, TestGateway};
 use crate::replies::model::{plan, streaming, tool_set};
 
-const LIMITS: Limits = Limits::new().line(64 << 10).event(64 << 10);
+pub(crate) const LIMITS: Limits = Limits::new().line(64 << 10).event(64 << 10);
 /// More than the body of any error, less than a giant line.
-const ANSWER: usize = 90_000;
-const FIRST_BYTE: Duration = Duration::from_mins(1);
-const IDLE: Duration = Duration::from_secs(30);
-/// The limits for reading the body of an error: bytes and time.
-const ERROR_BYTES: usize = 64 << 10;
-const ERROR_TIME: Duration = Duration::from_secs(2);
+pub(crate) const ANSWER: usize = 90_000;
+pub(crate) const FIRST_BYTE: Duration = Duration::from_mins(1);
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(7);
 /// The time limit for data after the end of a reply.
 const LATE: Duration = Duration::from_secs(5);
 /// The most bytes of a forwarded answer that are held until more arrives.
 const HELD: usize = 300;
-/// The most bytes of a finish reason.
-const REASON: usize = 254;
 /// The length of `<!doctype html`.
 const PAGE_BEGIN: usize = 14;
 /// The tolerance for times: the clock counts milliseconds, and each wait may take one more.
 const ABOUT: Duration = Duration::from_millis(50);
-
-/// The data of a model server before it ends, fails or stalls.
-struct Arrived {
-    /// An error with this status.
-    refused: Option<GatewayError>,
-    is_json: bool,
-    /// Each piece with its time since the request.
-    pieces: Vec<(Duration, Vec<u8>)>,
-    broken: Option<GatewayError>,
-    time: Duration,
-}
-
-fn failure(status: u16) -> GatewayError {
-    GatewayError::new(status, ErrorObject::new("test", "test"))
-}
-
-fn arrive(script: &Script) -> Arrived {
-    let mut arrived = Arrived {
-        refused: None,
-        is_json: false,
-        pieces: Vec::new(),
-        broken: None,
-        time: Duration::ZERO,
-    };
-    let Some(head) = &script.head else {
-        let is_silent = script.then == Then::Stall;
-        arrived.refused = Some(failure(if is_silent { 504 } else { 502 }));
-        arrived.time = if is_silent {
-            FIRST_BYTE
-        } else {
-            Duration::ZERO
-        };
-        return arrived;
-    };
-    if head.after > FIRST_BYTE {
-        arrived.refused = Some(failure(504));
-        arrived.time = FIRST_BYTE;
-        return arrived;
-    }
-    arrived.time = head.after;
-    let is_error = !(200..300).contains(&head.status);
-    if is_error {
-        let client_status = if head.status < 400 { 502 } else { head.status };
-        arrived.refused = Some(failure(client_status));
-    }
-    let is_json =
-        |(name, value): &(&str, String)| *name == "content-type" && value == "application/json";
-    arrived.is_json = head.headers.iter().any(is_json);
-    if is_error {
-        // The body of an error may take only a short time.
-        let mut length = 0;
-        let mut waits = Vec::new();
-        for piece in &script.pieces {
-            waits.push(piece.after);
-            length += piece.bytes.len();
-            if length >= ERROR_BYTES {
-                break;
-            }
-        }
-        if length < ERROR_BYTES && script.then == Then::Stall {
-            waits.push(ERROR_TIME);
-        }
-        arrived.time += waits.into_iter().sum::<Duration>().min(ERROR_TIME);
-        return arrived;
-    }
-    for piece in &script.pieces {
-        if piece.after > IDLE {
-            arrived.time += IDLE;
-            arrived.broken = Some(failure(504));
-            return arrived;
-        }
-        arrived.time += piece.after;
-        arrived.pieces.push((arrived.time, piece.bytes.clone()));
-    }
-    match script.then {
-        Then::End => {}
-        Then::Break | Then::Reset => arrived.broken = Some(failure(502)),
-        Then::Stall => {
-            arrived.time += IDLE;
-            arrived.broken = Some(failure(504));
-        }
-    }
-    arrived
-}
-
-impl Arrived {
-    fn body(&self) -> Vec<u8> {
-        let pieces = self.pieces.iter().map(|(_, bytes)| bytes.as_slice());
-        pieces.collect::<Vec<_>>().concat()
-    }
-
-    /// Returns the whole body, if it is complete and not too long.
-    fn whole(&self) -> Result<Vec<u8>, GatewayError> {
-        let body = self.body();
-        if body.len() > ANSWER {
-            return Err(failure(502));
-        }
-        match &self.broken {
-            Some(failure) => Err(failure.clone()),
-            None => Ok(body),
-        }
-    }
-}
 
 /// The expected result of an answer.
 struct Expected {
@@ -256,69 +148,6 @@ fn expect(case: &Case, adapter: &Adapter, at_once: Option<&[Vec<u8>]>) -> Expect
     unreachable!("there are not so many rounds")
 }
 
-/// The texts, the native calls and the finish reason of a model server's stream.
-#[derive(Default)]
-struct Answer {
-    /// Each ends before a call or reasoning.
-    texts: Vec<String>,
-    /// Name and arguments. Their order is the index.
-    calls: Vec<(String, String)>,
-    reason: Option<String>,
-}
-
-/// Reads a model server's stream without the gateway's code.
-fn read_server(body: &[u8]) -> Answer {
-    let mut decoder = Decoder::new().limits(LIMITS);
-    let events: Vec<_> = decoder.feed(body).map_while(Result::ok).collect();
-    let mut events: Vec<String> = events.into_iter().map(|event| event.data.into()).collect();
-    events.extend(
-        decoder
-            .finish()
-            .ok()
-            .flatten()
-            .map(|event| event.data.into()),
-    );
-    let mut answer = Answer::default();
-    for data in events {
-        // Texts may contain it unescaped, which is tolerated.
-        let data = data.replace('\0', "\\u0000");
-        let Ok(chunk) = serde_json::from_str::<Value>(&data) else {
-            break;
-        };
-        let choices = &chunk["choices"];
-        if !chunk.is_object() || !(choices.is_null() || choices.is_array()) {
-            break;
-        }
-        let choice = &choices[0];
-        let delta = &choice["delta"];
-        let text = delta["content"].as_str().unwrap_or_default();
-        match answer.texts.last_mut() {
-            Some(last) => last.push_str(text),
-            None => answer.texts.push(text.to_owned()),
-        }
-        if delta["reasoning_content"].is_string() || delta["tool_calls"].is_array() {
-            answer.texts.push(String::new());
-        }
-        for piece in delta["tool_calls"].as_array().into_iter().flatten() {
-            let text = |name: &str| piece["function"][name].as_str().unwrap_or_default();
-            if !text("name").is_empty() {
-                answer.calls.push((text("name").to_owned(), String::new()));
-            }
-            if let Some((_, arguments)) = answer.calls.last_mut() {
-                *arguments += text("arguments");
-            }
-        }
-        if let Some(reason) = choice["finish_reason"].as_str() {
-            answer.reason = Some(reason.to_owned());
-            break;
-        }
-        if chunk.get("error").is_some() {
-            break;
-        }
-    }
-    answer
-}
-
 /// Returns the calls in texts of native mode.
 fn rescued(texts: &[String]) -> Vec<(String, String)> {
     let reader = RescueReader::new(Some(["<think>", "</think>"].map(str::to_owned))).unwrap();
@@ -345,33 +174,6 @@ enum Mode {
     /// From text, with streamed arguments.
     Streamed,
     Native,
-}
-
-/// Returns an answer in which each finish reason that the API does not define is `length` (`spec/gateway.md` 7): a server may
-/// break one.
-fn with_known_reasons(body: &[u8]) -> Vec<u8> {
-    const FIELD: &[u8] = b"\"finish_reason\":";
-    let known = ["stop", "length", "tool_calls", "content_filter"];
-    let mut out = Vec::new();
-    let mut rest = body;
-    while let Some(at) = rest.windows(FIELD.len()).position(|field| field == FIELD) {
-        let (before, value) = rest.split_at(at + FIELD.len());
-        out.extend_from_slice(before);
-        rest = value;
-        let Some(value) = value.strip_prefix(b"\"") else {
-            continue;
-        };
-        // A text without an end nearby is no reason.
-        let end = value.iter().take(REASON).position(|byte| *byte == b'"');
-        if let Some((reason, behind)) = end.map(|end| value.split_at(end)) {
-            let is_known = known.iter().any(|known| known.as_bytes() == reason);
-            out.push(b'"');
-            out.extend_from_slice(if is_known { reason } else { b"length" });
-            rest = behind;
-        }
-    }
-    out.extend_from_slice(rest);
-    out
 }
 
 /// One case: the request, the behavior of the server, the behavior of the client.
@@ -452,12 +254,12 @@ impl Case {
         gateway.play(request, self.scripts.clone(), self.client)
     }
 
-    /// The answer of this round, counted from 1.
+    /// Returns the answer of this round, counted from 1.
     fn arrived(&self, round: usize) -> Arrived {
         arrive(&self.scripts[round.min(self.scripts.len()) - 1])
     }
 
-    /// Whether request and answer are forwarded unchanged.
+    /// Returns whether request and answer are forwarded unchanged.
     fn is_forwarded(&self) -> bool {
         let allows_none = self.fields.get("tool_choice") == Some(&json!("none"));
         let has_calls = self.has_tools && !(self.mode == Mode::Native && allows_none);
