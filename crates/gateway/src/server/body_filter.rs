@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use memchr::{memchr, memchr3};
+use bytes::{Buf as _, Bytes};
 use plaincall_wire::openai::api_finish_reason;
 
 /// The shortest key that is redacted, in bytes. Shorter keys could be ordinary words.
@@ -39,9 +39,8 @@ pub(crate) fn redacted_keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Reda
 pub(crate) struct BodyFilter {
     keys: RedactedKeys,
     kind: BodyKind,
-    /// The bytes with which a match may begin.
-    begins: Vec<u8>,
-    held: Vec<u8>,
+    begins: Begins,
+    held: Bytes,
 }
 
 /// The format of a body.
@@ -63,77 +62,112 @@ enum Match {
     Full(usize, Cow<'static, [u8]>),
 }
 
+/// The pairs of bytes with which a match may begin: those whose sets, stored as bits, overlap. A quotation mark alone would
+/// begin too many.
+#[derive(Clone, Debug)]
+struct Begins {
+    first: [u8; 256],
+    second: [u8; 256],
+}
+
+impl Begins {
+    fn new() -> Self {
+        Self {
+            first: [0; 256],
+            second: [0; 256],
+        }
+    }
+
+    fn add(&mut self, set: u8, first: u8, second: &[u8]) {
+        self.first[usize::from(first)] |= 1 << set;
+        for second in second {
+            self.second[usize::from(*second)] |= 1 << set;
+        }
+    }
+
+    /// Returns the first position where a match may begin. The last byte may be the first of two.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        let sets = |byte: u8| self.first[usize::from(byte)];
+        let begins = |pair: &[u8]| match *pair {
+            [one, two] => sets(one) & self.second[usize::from(two)] != 0,
+            _ => false,
+        };
+        let last = |last: &u8| (sets(*last) != 0).then(|| bytes.len() - 1);
+        let inside = bytes.windows(2).position(begins);
+        inside.or_else(|| bytes.last().and_then(last))
+    }
+}
+
 impl BodyFilter {
     /// Creates a filter for a body of this kind, or `None` if nothing in it can change.
     pub(crate) fn new(keys: &RedactedKeys, kind: BodyKind) -> Option<Self> {
         if keys.is_empty() && kind == BodyKind::Other {
             return None;
         }
-        let mut begins: Vec<u8> = match kind {
-            BodyKind::Json => b"\"".to_vec(),
-            BodyKind::Events => b"\"\xC2\xE2".to_vec(),
-            BodyKind::Other => Vec::new(),
-        };
+        let mut begins = Begins::new();
+        if kind != BodyKind::Other {
+            begins.add(0, b'"', b"f");
+        }
+        if kind == BodyKind::Events {
+            begins.add(1, 0xC2, b"\x85");
+            begins.add(2, 0xE2, b"\x80");
+        }
         for key in keys.iter() {
-            for begin in key.bytes().take(1).chain([b'\\']) {
-                if !begins.contains(&begin) {
-                    begins.push(begin);
-                }
+            if let [first, second, ..] = *key.as_bytes() {
+                begins.add(3, first, &[second, b'\\']);
+                begins.add(4, b'\\', &[first, b'u']);
             }
         }
         Some(Self {
             keys: Arc::clone(keys),
             kind,
             begins,
-            held: Vec::new(),
+            held: Bytes::new(),
         })
     }
 
-    /// Filters the next bytes and returns those that are final.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.held);
-        bytes.extend_from_slice(piece);
-        self.pass(&bytes, false)
+    /// Filters the next bytes and returns those that are final. They are not copied if nothing changes.
+    pub(crate) fn feed(&mut self, piece: Bytes) -> Bytes {
+        let held = std::mem::take(&mut self.held);
+        let bytes = if held.is_empty() {
+            piece
+        } else {
+            [held, piece].concat().into()
+        };
+        self.pass(bytes, false)
     }
 
-    pub(crate) fn finish(&mut self) -> Vec<u8> {
+    pub(crate) fn finish(&mut self) -> Bytes {
         let bytes = std::mem::take(&mut self.held);
-        self.pass(&bytes, true)
+        self.pass(bytes, true)
     }
 
-    fn pass(&mut self, bytes: &[u8], is_end: bool) -> Vec<u8> {
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut rest = bytes;
-        while let Some(at) = self.may_begin(rest) {
-            let (plain, tail) = rest.split_at(at);
-            out.extend_from_slice(plain);
-            let len = match self.find(tail, is_end) {
+    fn pass(&mut self, mut rest: Bytes, is_end: bool) -> Bytes {
+        let mut out = Vec::new();
+        let mut at = 0;
+        while let Some(begin) = self.begins.find(rest.get(at..).unwrap_or_default()) {
+            at += begin;
+            let tail = rest.get(at..).unwrap_or_default();
+            match self.find(tail, is_end) {
+                Match::None => at += 1,
                 Match::Partial => {
-                    self.held = tail.to_vec();
-                    return out;
-                }
-                Match::None => {
-                    out.extend(tail.first());
-                    1
+                    self.held = Bytes::copy_from_slice(tail);
+                    rest.truncate(at);
+                    break;
                 }
                 Match::Full(len, text) => {
+                    out.extend_from_slice(&rest.split_to(at));
                     out.extend_from_slice(&text);
-                    len
+                    rest.advance(len);
+                    at = 0;
                 }
-            };
-            rest = tail.get(len..).unwrap_or_default();
+            }
         }
-        out.extend_from_slice(rest);
-        out
-    }
-
-    /// Returns the position of the first byte with which a match may begin.
-    fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
-        match *self.begins {
-            [one] => memchr(one, bytes),
-            [one, two, three] => memchr3(one, two, three, bytes),
-            _ => bytes.iter().position(|byte| self.begins.contains(byte)),
+        if out.is_empty() {
+            return rest;
         }
+        out.extend_from_slice(&rest);
+        out.into()
     }
 
     /// Matches the beginning of these bytes.
@@ -266,6 +300,8 @@ fn finish_reason(bytes: &[u8]) -> Match {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::{BodyFilter, BodyKind, redacted_keys};
 
     const KEY: &str = "sk-\u{e9}/12\"34-sk-5";
@@ -274,21 +310,21 @@ mod tests {
     fn check(keys: &[&str], kind: BodyKind, body: &str, expected: &str) {
         let longest = keys.iter().map(|key| key.len()).max().unwrap();
         let keys = redacted_keys(keys.iter().copied());
-        let body = body.as_bytes();
+        let body = Bytes::copy_from_slice(body.as_bytes());
         let splits = (0..=body.len()).flat_map(|one| (one..=body.len()).map(move |two| (one, two)));
         for (first, second) in splits {
             let mut filter = BodyFilter::new(&keys, kind).expect("there is a key");
-            let mut out = filter.feed(&body[..first]);
-            out.extend(filter.feed(&body[first..second]));
-            out.extend(filter.feed(&body[second..]));
+            let mut out = filter.feed(body.slice(..first)).to_vec();
+            out.extend(filter.feed(body.slice(first..second)));
+            out.extend(filter.feed(body.slice(second..)));
             assert!(filter.held.len() <= 6 * longest + 300);
             out.extend(filter.finish());
             assert_eq!(String::from_utf8_lossy(&out), expected, "{first} {second}");
         }
         let mut filter = BodyFilter::new(&keys, kind).expect("there is a key");
         let mut out = Vec::new();
-        for byte in body {
-            out.extend(filter.feed(&[*byte]));
+        for at in 0..body.len() {
+            out.extend(filter.feed(body.slice(at..=at)));
         }
         out.extend(filter.finish());
         assert_eq!(String::from_utf8_lossy(&out), expected);

@@ -63,9 +63,14 @@ pub(super) async fn filtered(
                 request_id,
             );
         };
-        let mut bytes = filter.feed(&whole.to_bytes());
-        bytes.extend(filter.finish());
-        body = Body::from(bytes);
+        let begin = filter.feed(whole.to_bytes());
+        let end = filter.finish();
+        let is_all = end.is_empty();
+        body = Body::from(if is_all {
+            begin
+        } else {
+            [begin, end].concat().into()
+        });
     }
     let body = FilteredBody {
         body,
@@ -105,18 +110,15 @@ impl HttpBody for FilteredBody {
                 next.map(|next| next.map(Frame::into_data)),
                 &mut this.filter,
             ) {
-                (Some(Ok(Ok(piece))), Some(filter)) => filter.feed(&piece).into(),
+                (Some(Ok(Ok(piece))), Some(filter)) => filter.feed(piece),
                 (Some(Ok(Ok(piece))), None) => piece,
                 (Some(Ok(Err(frame))), _) => return Poll::Ready(Some(Ok(frame))),
                 // The held bytes are dropped, so that no client mistakes the part for the whole.
                 (Some(Err(error)), _) => return Poll::Ready(Some(Err(error))),
                 (None, filter) => {
                     this.is_finished = true;
-                    filter
-                        .as_mut()
-                        .map(BodyFilter::finish)
-                        .unwrap_or_default()
-                        .into()
+                    let finished = filter.as_mut().map(BodyFilter::finish);
+                    finished.unwrap_or_default()
                 }
             };
         }
