@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
+use memchr::memmem::Finder;
 use plaincall_wire::openai::api_finish_reason;
 
 /// The shortest key that is redacted, in bytes. Shorter keys could be ordinary words.
@@ -39,7 +40,7 @@ pub(crate) fn redacted_keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Reda
 pub(crate) struct BodyFilter {
     keys: RedactedKeys,
     kind: BodyKind,
-    begins: Begins,
+    begins: Pairs,
     held: Bytes,
 }
 
@@ -62,39 +63,39 @@ enum Match {
     Full(usize, Cow<'static, [u8]>),
 }
 
-/// The pairs of bytes with which a match may begin: those whose sets, stored as bits, overlap. A quotation mark alone would
-/// begin too many.
-#[derive(Clone, Debug)]
-struct Begins {
-    first: [u8; 256],
-    second: [u8; 256],
+/// The pairs of bytes with which a match may begin. A quotation mark alone would begin too many.
+type Pairs = Arc<[Finder<'static>]>;
+
+/// The positions in a text where a match may begin.
+struct Begins<'t> {
+    text: &'t [u8],
+    /// Each pair, and where it is next.
+    pairs: Vec<(&'t Finder<'static>, usize)>,
 }
 
-impl Begins {
-    fn new() -> Self {
+impl<'t> Begins<'t> {
+    fn new(text: &'t [u8], pairs: &'t Pairs) -> Self {
+        let place = |pair: &'t Finder<'static>| (pair, pair.find(text).unwrap_or(usize::MAX));
         Self {
-            first: [0; 256],
-            second: [0; 256],
+            text,
+            pairs: pairs.iter().map(place).collect(),
         }
     }
 
-    fn add(&mut self, set: u8, first: u8, second: &[u8]) {
-        self.first[usize::from(first)] |= 1 << set;
-        for second in second {
-            self.second[usize::from(*second)] |= 1 << set;
+    /// Returns the next position from this one on. The last byte may be the first of a pair.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        for (pair, next) in self.pairs.iter_mut().filter(|(_, next)| *next < from) {
+            let found = pair.find(self.text.get(from..).unwrap_or_default());
+            *next = found.map_or(usize::MAX, |found| from + found);
         }
-    }
-
-    /// Returns the first position where a match may begin. The last byte may be the first of two.
-    fn find(&self, bytes: &[u8]) -> Option<usize> {
-        let sets = |byte: u8| self.first[usize::from(byte)];
-        let begins = |pair: &[u8]| match *pair {
-            [one, two] => sets(one) & self.second[usize::from(two)] != 0,
-            _ => false,
-        };
-        let last = |last: &u8| (sets(*last) != 0).then(|| bytes.len() - 1);
-        let inside = bytes.windows(2).position(begins);
-        inside.or_else(|| bytes.last().and_then(last))
+        let next = self.pairs.iter().map(|(_, next)| *next).min();
+        let next = next.filter(|next| *next < self.text.len());
+        next.or_else(|| {
+            let at = self.text.len().checked_sub(1).filter(|at| *at >= from)?;
+            let is_first =
+                |(pair, _): &(&Finder<'_>, usize)| pair.needle().first() == self.text.last();
+            self.pairs.iter().any(is_first).then_some(at)
+        })
     }
 }
 
@@ -104,24 +105,23 @@ impl BodyFilter {
         if keys.is_empty() && kind == BodyKind::Other {
             return None;
         }
-        let mut begins = Begins::new();
-        if kind != BodyKind::Other {
-            begins.add(0, b'"', b"f");
-        }
-        if kind == BodyKind::Events {
-            begins.add(1, 0xC2, b"\x85");
-            begins.add(2, 0xE2, b"\x80");
-        }
+        let mut begins: Vec<[u8; 2]> = match kind {
+            BodyKind::Json => vec![*b"\"f"],
+            BodyKind::Events => vec![*b"\"f", *b"\xC2\x85", *b"\xE2\x80"],
+            BodyKind::Other => Vec::new(),
+        };
         for key in keys.iter() {
             if let [first, second, ..] = *key.as_bytes() {
-                begins.add(3, first, &[second, b'\\']);
-                begins.add(4, b'\\', &[first, b'u']);
+                begins.extend([[first, second], [first, b'\\'], [b'\\', first], *b"\\u"]);
             }
         }
+        begins.sort_unstable();
+        begins.dedup();
+        let begins = begins.iter().map(|pair| Finder::new(pair).into_owned());
         Some(Self {
             keys: Arc::clone(keys),
             kind,
-            begins,
+            begins: begins.collect(),
             held: Bytes::new(),
         })
     }
@@ -142,31 +142,34 @@ impl BodyFilter {
         self.pass(bytes, true)
     }
 
-    fn pass(&mut self, mut rest: Bytes, is_end: bool) -> Bytes {
+    fn pass(&mut self, mut bytes: Bytes, is_end: bool) -> Bytes {
         let mut out = Vec::new();
-        let mut at = 0;
-        while let Some(begin) = self.begins.find(rest.get(at..).unwrap_or_default()) {
-            at += begin;
-            let tail = rest.get(at..).unwrap_or_default();
+        let (mut copied, mut at, mut held) = (0, 0, None);
+        let mut begins = Begins::new(&bytes, &self.begins);
+        while let Some(begin) = begins.next(at) {
+            let tail = bytes.get(begin..).unwrap_or_default();
             match self.find(tail, is_end) {
-                Match::None => at += 1,
+                Match::None => at = begin + 1,
                 Match::Partial => {
-                    self.held = Bytes::copy_from_slice(tail);
-                    rest.truncate(at);
+                    held = Some(begin);
                     break;
                 }
                 Match::Full(len, text) => {
-                    out.extend_from_slice(&rest.split_to(at));
+                    out.extend_from_slice(bytes.get(copied..begin).unwrap_or_default());
                     out.extend_from_slice(&text);
-                    rest.advance(len);
-                    at = 0;
+                    at = begin + len;
+                    copied = at;
                 }
             }
         }
-        if out.is_empty() {
-            return rest;
+        if let Some(held) = held {
+            self.held = Bytes::copy_from_slice(bytes.get(held..).unwrap_or_default());
+            bytes.truncate(held);
         }
-        out.extend_from_slice(&rest);
+        if out.is_empty() {
+            return bytes;
+        }
+        out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
         out.into()
     }
 
