@@ -57,7 +57,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 10 more: a round, and the calls in a reply's text, in files of their own.
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
     // 370 more: grammars in requests.
-    ("gateway", 13_510),
+    ("gateway", 13_650),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

@@ -17,7 +17,7 @@ use crate::exchange::Exchange;
 use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
 use crate::settings::{ModelSettings, ToolMode, for_name};
-use crate::tool_cache::ToolCache;
+use crate::tool_cache::{ShortBody, ToolCache};
 use crate::translate::{Caller, Translation, native, plain_plan, translate};
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
@@ -184,7 +184,17 @@ impl Adapter {
 
     pub(crate) fn prepare(&self, api: ClientApi, body: &[u8], host: Host<'_>) -> Prepared {
         let mode = |model: &str| self.settings(model).mode;
-        let read = check_values(body).and_then(|()| api.read(body, mode));
+        let short = match api {
+            ClientApi::Chat => self.tools.without_known(body),
+            ClientApi::Messages | ClientApi::Responses => None,
+        };
+        let read = check_values(body).and_then(|()| {
+            let known = short.as_ref().and_then(ShortBody::read);
+            known.map_or_else(
+                || api.read(body, mode),
+                |chat| Ok(ClientRequest::chat(chat)),
+            )
+        });
         match read {
             Ok(request) => {
                 let model = request.chat.model.as_deref().unwrap_or_default();

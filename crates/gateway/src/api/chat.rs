@@ -20,14 +20,20 @@ pub(crate) struct ChatNotes {
 pub(super) fn read(body: &[u8]) -> Result<ClientRequest<'_>, GatewayError> {
     let chat: ChatCompletionRequest<'_> =
         plaincall_wire::read(body).map_err(|error| GatewayError::unreadable_request(&error))?;
-    let notes = ChatNotes {
-        is_streamed: chat.is_streamed(),
-        includes_usage: chat.includes_usage(),
-    };
-    Ok(ClientRequest {
-        chat,
-        notes: Notes::Chat(notes),
-    })
+    Ok(ClientRequest::chat(chat))
+}
+
+impl<'r> ClientRequest<'r> {
+    pub(crate) fn chat(chat: ChatCompletionRequest<'r>) -> Self {
+        let notes = ChatNotes {
+            is_streamed: chat.is_streamed(),
+            includes_usage: chat.includes_usage(),
+        };
+        Self {
+            chat,
+            notes: Notes::Chat(notes),
+        }
+    }
 }
 
 impl ChatNotes {

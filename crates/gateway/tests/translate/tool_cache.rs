@@ -1,6 +1,8 @@
 //! Tools that were offered before are not parsed again.
 
-use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{
+    Adapter, Ask, Caller, Host, ReplyPlan, ToolCache, Translation, translate,
+};
 use plaincall_gateway::{ModelSettings, Secret};
 use serde_json::json;
 
@@ -42,4 +44,40 @@ fn the_last_are_kept() {
     // A longer one is parsed nevertheless.
     let longer = "x".repeat(512 << 10);
     assert!(!is_same(&read("g", &longer), &read("g", &longer)));
+}
+
+/// A request is read without its tools if they are known, which makes no difference, wherever the same text is in the body.
+#[test]
+fn known_tools_make_no_difference() {
+    const TOOLS: &str = r#"[{"type":"function","function":{"name":"read","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}]"#;
+    const OTHER: &str = r#"[{"type":"function","function":{"name":"now"}}]"#;
+    const MESSAGES: &str = r#""messages":[{"role":"user","content":"x"}]"#;
+    let asked = |adapter: &Adapter, body: &str| {
+        let host = Host::new("", Secret::new("seed"), 0);
+        match adapter.ask("/v1/chat/completions", body.as_bytes(), host) {
+            Ask::Asked(asked) => String::from_utf8(asked.body().to_vec()).unwrap(),
+            Ask::Refused(error) => format!("{} {}", error.status, error.message()),
+            _ => "unchanged".to_owned(),
+        }
+    };
+    let new = || Adapter::new(Secret::new("secret"), ModelSettings::default());
+    let warm = new();
+    let first = asked(&warm, &format!(r#"{{"tools":{TOOLS},{MESSAGES}}}"#));
+    assert!(first.contains("## read"), "{first}");
+    for body in [
+        format!(r#"{{"tools":{TOOLS},{MESSAGES}}}"#),
+        format!("{{{MESSAGES}, \"tools\": \n{TOOLS} }}"),
+        format!(r#"{{"metadata":{{"tools":{TOOLS}}},{MESSAGES}}}"#),
+        format!(r#"{{"metadata":{{"tools":{TOOLS}}},"tools":{OTHER},{MESSAGES}}}"#),
+        format!(r#"{{"metadata":{{"tools":{TOOLS}}},"tools":0,{MESSAGES}}}"#),
+        format!(r#"{{"tools":{TOOLS},"tools":{OTHER},{MESSAGES}}}"#),
+        format!(r#"{{"tools":{OTHER},"tools":{TOOLS},{MESSAGES}}}"#),
+        format!(r#"{{"tools":{TOOLS},"tools":null,{MESSAGES}}}"#),
+        format!(r#"{{"a\"tools":{TOOLS},"tools":{OTHER},{MESSAGES}}}"#),
+        format!(r#"{{"tools":{TOOLS}.5,{MESSAGES}}}"#),
+        format!(r#"{{"tools":{TOOLS}"#),
+        format!(r#"{{"tools":{TOOLS},"messages":[{{"role":1}}]}}"#),
+    ] {
+        assert_eq!(asked(&warm, &body), asked(&new(), &body), "{body}");
+    }
 }
