@@ -5,7 +5,6 @@ use std::fmt;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ReasoningField, ToolCall, Usage,
 };
-use plaincall_wire::sse::encode_comment;
 
 use crate::error::GatewayError;
 
@@ -19,9 +18,7 @@ pub(crate) fn model_name(name: Option<&str>) -> Option<&str> {
 
 /// Returns a comment, which keeps a connection open.
 pub(crate) fn keep_alive_comment() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode_comment("keep-alive", &mut bytes);
-    bytes
+    b": keep-alive\n\n".to_vec()
 }
 
 /// Receives the parts of a reply in the order in which the client gets them.

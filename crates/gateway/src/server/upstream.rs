@@ -5,10 +5,12 @@ mod http_server;
 mod routes;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
@@ -179,7 +181,8 @@ pub(super) struct Answer {
     pub(super) headers: HeaderMap,
     /// Bytes that were received but not returned.
     rest: Bytes,
-    is_stopped: watch::Receiver<bool>,
+    /// Completes when active requests are cancelled. One future for all pieces, since each one has to register.
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Connection {
@@ -343,7 +346,7 @@ impl Connection {
         let request = tokio::time::timeout(wait, self.head(method, base, path, headers, body));
         let response = tokio::select! {
             response = request => response,
-            () = stopped(&self.is_stopped) => return Err(GatewayError::shutting_down()),
+            () = stopped(self.is_stopped.clone()) => return Err(GatewayError::shutting_down()),
         };
         let response = response.map_err(|_| {
             let seconds = wait.as_secs();
@@ -360,7 +363,7 @@ impl Connection {
             headers: for_client(response.headers()),
             response,
             rest: Bytes::new(),
-            is_stopped: self.is_stopped.clone(),
+            stopped: Box::pin(stopped(self.is_stopped.clone()).fuse()),
         };
         if (200..300).contains(&status) {
             return match answer.page().await? {
@@ -463,8 +466,9 @@ impl Answer {
 
     async fn next(&mut self) -> Result<Option<Bytes>, GatewayError> {
         tokio::select! {
+            biased;
+            () = &mut self.stopped => Err(GatewayError::shutting_down()),
             piece = self.response.piece() => piece.map_err(|error| failed(&error)),
-            () = stopped(&self.is_stopped) => Err(GatewayError::shutting_down()),
         }
     }
 
@@ -472,7 +476,7 @@ impl Answer {
         let started = std::mem::take(&mut self.rest).into();
         tokio::select! {
             body = self.response.body(started, most) => body.map_err(|error| failed(&error)),
-            () = stopped(&self.is_stopped) => Err(GatewayError::shutting_down()),
+            () = &mut self.stopped => Err(GatewayError::shutting_down()),
         }
     }
 
@@ -525,9 +529,9 @@ fn no_api(page: &str) -> GatewayError {
 }
 
 /// Completes when active requests are cancelled.
-async fn stopped(is_stopped: &watch::Receiver<bool>) {
+async fn stopped(mut is_stopped: watch::Receiver<bool>) {
     // The sender lives as long as any request.
-    let _ = is_stopped.clone().wait_for(|is_stopped| *is_stopped).await;
+    let _ = is_stopped.wait_for(|is_stopped| *is_stopped).await;
 }
 
 /// Converts an HTTP error.

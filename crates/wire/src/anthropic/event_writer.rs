@@ -175,6 +175,8 @@ pub fn error_event(error: &ErrorBody<'_>, out: &mut Vec<u8>) {
 }
 
 fn begin(name: &str, out: &mut Vec<u8>) {
+    // Most events are shorter, so they are not copied while they grow.
+    out.reserve(256);
     for part in ["event: ", name, "\ndata: {\"type\":\"", name, "\""] {
         out.extend_from_slice(part.as_bytes());
     }

@@ -11,6 +11,9 @@ use crate::json::Json;
 use crate::sse::encode_data;
 use crate::write_to;
 
+/// The length of the rest of most events, in bytes, so that few are copied while they grow.
+const EVENT_ROOM: usize = 192;
+
 /// The maximum number of unknown fields kept for each object of the next chunk.
 const MOST_FIELDS: usize = 256;
 /// Their maximum total length, in bytes.
@@ -217,6 +220,7 @@ impl ChunkWriter {
     }
 
     fn begin(&self, out: &mut Vec<u8>) {
+        out.reserve(self.head.len() + self.choice.len() + EVENT_ROOM);
         out.extend_from_slice(&self.head);
         out.extend_from_slice(&self.choice);
     }
