@@ -56,7 +56,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 40 more: several keys to redact, secrets in headers, one model of Anthropic's API, long token counts.
     // 10 more: a round, and the calls in a reply's text, in files of their own.
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
-    // 370 more: grammars in requests.
+    // 370 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
     ("gateway", 13_650),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
