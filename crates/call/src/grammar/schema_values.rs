@@ -76,27 +76,23 @@ impl<'s> SchemaValues<'_, 's> {
         alternative: &Alternative<'s>,
         allowed: &AllowedValues<'s>,
     ) -> Vec<Pattern> {
-        if let Some(values) = keywords::listed(alternative) {
-            let fitting = values
-                .into_iter()
-                .filter(|value| self.reader.is_fitting(alternative, value));
-            let texts: Vec<Option<String>> =
-                fitting.map(|value| self.text_of(value, allowed)).collect();
+        if let Some(values) = self.listed(alternative) {
+            let texts = values.into_iter().map(|value| self.text_of(value, allowed));
+            let texts: Vec<Option<String>> = texts.collect();
             if texts.iter().any(Option::is_none) {
                 self.report(pointer, "enum");
             }
             return texts.into_iter().flatten().map(Pattern::literal).collect();
         }
         let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
-        let mut all = Vec::new();
-        if kinds.has(Kinds::BOOLEAN) {
-            all.extend([Pattern::literal("true"), Pattern::literal("false")]);
-        }
-        if kinds.has(Kinds::NULL) {
-            all.push(Pattern::literal("null"));
-        }
-        all.extend(numbers(kinds, alternative));
-        all
+        scalars(kinds, alternative)
+    }
+
+    /// Returns the listed values that the other keywords allow too; `None` if no keyword lists values.
+    fn listed(&self, alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
+        let mut values = keywords::listed(alternative)?;
+        values.retain(|value| self.reader.is_fitting(alternative, value));
+        Some(values)
     }
 
     /// Returns the text of a listed value, if it is read as this value and no text may not be.
@@ -122,28 +118,20 @@ impl<'s> SchemaValues<'_, 's> {
         alternative: &Alternative<'s>,
     ) -> Option<Pattern> {
         self.report_keywords(pointer, alternative);
-        if let Some(values) = keywords::listed(alternative) {
-            let fitting = values
-                .into_iter()
-                .filter(|value| self.reader.is_fitting(alternative, value));
-            let texts = fitting.map(Value::to_string);
-            let texts: Vec<Pattern> = texts
-                .filter(|text| self.free_text.accepts(text))
-                .map(Pattern::literal)
-                .collect();
+        if let Some(values) = self.listed(alternative) {
+            let count = values.len();
+            let texts = values.into_iter().map(Value::to_string);
+            let texts = texts.filter(|text| self.free_text.accepts(text));
+            let texts: Vec<Pattern> = texts.map(Pattern::literal).collect();
+            if texts.len() < count {
+                self.report(pointer, "enum");
+            }
             return (!texts.is_empty()).then(|| Pattern::choice(texts));
         }
         let Some(kinds) = alternative.kinds() else {
             return Some(self.rules.any_json());
         };
-        let mut all = Vec::new();
-        if kinds.has(Kinds::BOOLEAN) {
-            all.extend([Pattern::literal("true"), Pattern::literal("false")]);
-        }
-        if kinds.has(Kinds::NULL) {
-            all.push(Pattern::literal("null"));
-        }
-        all.extend(numbers(kinds, alternative));
+        let mut all = scalars(kinds, alternative);
         if kinds.has(Kinds::STRING) {
             all.push(json_string());
         }
@@ -402,6 +390,18 @@ fn map_of(value: Pattern) -> Pattern {
     let more = Pattern::sequence([comma(), pair.clone()]).repeat(0, None);
     let pairs = Pattern::sequence([pair, more]).optional();
     Pattern::sequence([Pattern::literal("{"), pairs, Pattern::literal("}")])
+}
+
+/// Returns the booleans, null and numbers of an alternative.
+fn scalars(kinds: Kinds, alternative: &Alternative<'_>) -> Vec<Pattern> {
+    let literals = [
+        (Kinds::BOOLEAN, "true"),
+        (Kinds::BOOLEAN, "false"),
+        (Kinds::NULL, "null"),
+    ];
+    let literals = literals.into_iter().filter(|(kind, _)| kinds.has(*kind));
+    let literals = literals.map(|(_, text)| Pattern::literal(text));
+    literals.chain(numbers(kinds, alternative)).collect()
 }
 
 /// Returns the numbers of an alternative.
