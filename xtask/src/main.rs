@@ -13,6 +13,7 @@ mod deny;
 mod departures;
 mod deployment;
 mod dist;
+mod engines;
 mod fuzz;
 mod installed;
 mod instructions;
@@ -53,13 +54,15 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
-                clients, coding agents, mcp, soak, deployment and fuzz
+                clients, coding agents, mcp, engines, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
   coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
+  engines       compare grammars in XGrammar and llama.cpp with llguidance; installs them (needs x86-64 Linux, Python, Node
+                and a network)
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   deployment    check the files of examples/gateway, and restart two gateways behind nginx under load: no request may fail (needs
                 Python, and Debian or an installed nginx and promtool)
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         ["coding-agents"] => coding_agents::test(&root(), None),
         ["coding-agents", "--claude-code", program] => coding_agents::test(&root(), Some(program)),
         ["mcp"] => mcp::test(&root()),
+        ["engines"] => engines::compare(&root()),
         ["targets"] => other_targets::check(),
         ["deny"] => deny::check(&root()),
         ["interface"] => interface::check(&root()),
@@ -202,7 +206,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 16] = [
+    let groups: [(&str, Group); 17] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -216,6 +220,7 @@ fn test_all() -> Result<(), String> {
         ("clients", || clients::test(&root())),
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
+        ("engines", || engines::compare(&root())),
         ("soak", || soak("24")),
         ("deployment", || deployment::check(&root())),
         ("fuzz", || {

@@ -7,6 +7,15 @@ use crate::step;
 
 /// Installs the packages that `requirements` lists into `folder`, and returns the folder of its programs.
 pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, String> {
+    install_with(&[], requirements, folder)
+}
+
+/// Installs these packages without the ones that they require.
+pub(crate) fn install_only(requirements: &Path, folder: &Path) -> Result<PathBuf, String> {
+    install_with(&["--no-deps"], requirements, folder)
+}
+
+fn install_with(options: &[&str], requirements: &Path, folder: &Path) -> Result<PathBuf, String> {
     let programs = std::path::absolute(folder.join("bin"))
         .map_err(|error| format!("{}: {error}", folder.display()))?;
     let python = programs.join("python");
@@ -15,8 +24,8 @@ pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, Str
         step("Python", make.args(["-m", "venv"]).arg(folder))?;
     }
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+    pip.args(["-m", "pip", "install", "--quiet"]).args(options);
     let title = format!("Python packages of {}", requirements.display());
-    step(&title, pip.arg(requirements))?;
+    step(&title, pip.arg("--requirement").arg(requirements))?;
     Ok(programs)
 }

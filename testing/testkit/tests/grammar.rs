@@ -9,6 +9,8 @@
 
 mod bounds;
 mod engine;
+mod engines;
+mod gbnf;
 mod random;
 mod valid_calls;
 mod walks;

@@ -1,6 +1,6 @@
 //! The grammar accepts every valid call that `render_call` writes in declared order, and no broken one.
 
-use plaincall_call::grammar::{GrammarOptions, grammar};
+use plaincall_call::grammar::{Grammar, GrammarOptions, grammar};
 use plaincall_call::render::{JsonCall, render_call};
 use plaincall_call::{Document, ToolSpec};
 use plaincall_syntax::Dialect;
@@ -8,6 +8,7 @@ use plaincall_testkit::cases::cases;
 use serde_json::{Map, Value, json};
 
 use super::engine::Engine;
+use super::gbnf::Gbnf;
 use super::random::Random;
 
 /// Texts without markers and near misses.
@@ -124,47 +125,71 @@ fn dialects() -> Vec<Dialect> {
     ]
 }
 
+/// A tool, and a valid call.
+pub(super) struct ValidCall {
+    pub(super) seed: u64,
+    pub(super) tool: ToolSpec,
+    pub(super) dialect: Dialect,
+    pub(super) grammar: Grammar,
+    pub(super) text: String,
+}
+
+impl ValidCall {
+    /// Returns `None` if the random schema is unusable, or `render_call` cannot write the call.
+    pub(super) fn new(seed: u64) -> Option<Self> {
+        let random = &mut Random::new(seed);
+        let (schema, value) = object(random, 2, 5, false);
+        let tool = ToolSpec::new("do-it")
+            .parameters_from_schema(&schema)
+            .ok()?;
+        let dialect = random.one(&dialects()).clone();
+        let arguments = value.as_object().unwrap();
+        // Impossible for example with a blank on the line of an emoji call.
+        let text = render_call(&JsonCall::new("do-it", arguments), Some(&tool), &dialect).ok()?;
+        let options = GrammarOptions::new().required().one_call();
+        let grammar = grammar([&tool], &dialect, &options).unwrap();
+        Some(Self {
+            seed,
+            tool,
+            dialect,
+            grammar,
+            text,
+        })
+    }
+
+    /// Returns the call, broken in several ways.
+    pub(super) fn broken(&self) -> Vec<String> {
+        broken(&self.text, &self.dialect)
+    }
+}
+
 #[test]
 fn valid_calls_are_accepted_and_broken_ones_are_not() {
     let engine = Engine::new();
     let (mut accepted, mut rejected) = (0, 0);
-    for seed in cases("GRAMMAR_CALLS", 300) {
-        let random = &mut Random::new(seed);
-        let (schema, value) = object(random, 2, 5, false);
-        let Ok(tool) = ToolSpec::new("do-it").parameters_from_schema(&schema) else {
-            continue;
+    for call in cases("GRAMMAR_CALLS", 300).filter_map(ValidCall::new) {
+        let start = engine.compile(&call.grammar.lark());
+        let gbnf = Gbnf::new(&call.grammar.gbnf());
+        let shown = || {
+            let schema = call.tool.to_schema();
+            let gbnf = call.grammar.gbnf();
+            format!("seed {}\n{}\n{schema}\n{gbnf}", call.seed, call.text)
         };
-        let dialect = random.one(&dialects()).clone();
-        let arguments = value.as_object().unwrap();
-        let Ok(text) = render_call(&JsonCall::new("do-it", arguments), Some(&tool), &dialect)
-        else {
-            // For example a value with a blank on the line of an emoji call.
-            continue;
-        };
-        let grammar = grammar(
-            [&tool],
-            &dialect,
-            &GrammarOptions::new().required().one_call(),
-        )
-        .unwrap();
-        let start = engine.compile(&grammar.lark());
-        let shown = || format!("seed {seed}\n{text}\n{schema}\n{}", grammar.gbnf());
-        assert!(Engine::accepts(&start, &text), "{}", shown());
+        assert!(Engine::accepts(&start, &call.text), "{}", shown());
+        assert!(gbnf.accepts(&call.text), "{}", shown());
         accepted += 1;
-        for broken in broken(&text, &dialect) {
+        for broken in call.broken() {
+            let verdict = Engine::accepts(&start, &broken);
+            assert_eq!(gbnf.accepts(&broken), verdict, "{broken}\n{}", shown());
             // Some of them are still valid.
-            let document = Document::parse(&broken, &dialect).unwrap();
+            let document = Document::parse(&broken, &call.dialect).unwrap();
             let is_valid = document
                 .calls()
-                .any(|call| plaincall_call::bind(&tool, call).is_ok());
+                .any(|one| plaincall_call::bind(&call.tool, one).is_ok());
             if is_valid {
                 continue;
             }
-            assert!(
-                !Engine::accepts(&start, &broken),
-                "{broken}\n---\n{}",
-                shown()
-            );
+            assert!(!verdict, "{broken}\n---\n{}", shown());
             rejected += 1;
         }
     }

@@ -10,12 +10,114 @@ use plaincall_testkit::cases::cases;
 use plaincall_testkit::schema_calls::{self, Choices};
 
 use super::engine::Engine;
+use super::gbnf::Gbnf;
 use super::random::Random;
 
 const WALKS: usize = 4;
+/// How many other texts are made from one.
+const ALTERED: usize = 4;
+
+/// A random grammar, and what it was made from.
+pub(super) struct Case {
+    pub(super) seed: u64,
+    dialect_name: &'static str,
+    option_name: &'static str,
+    pub(super) tools: Vec<ToolSpec>,
+    pub(super) dialect: Dialect,
+    pub(super) grammar: Grammar,
+}
+
+impl Case {
+    /// Returns `None` if the random schema is unusable.
+    pub(super) fn new(seed: u64, random: &mut Random) -> Option<Self> {
+        let tools = tools(random)?;
+        let (dialect_name, dialect) = random.one(&dialects()).clone();
+        let (option_name, options) = random.one(&options()).clone();
+        let grammar = grammar(&tools, &dialect, &options).ok()?;
+        Some(Self {
+            seed,
+            dialect_name,
+            option_name,
+            tools,
+            dialect,
+            grammar,
+        })
+    }
+
+    pub(super) fn check(&self, text: &str, tally: &mut Tally) {
+        let Self {
+            seed,
+            dialect_name,
+            option_name,
+            tools,
+            dialect,
+            grammar,
+            ..
+        } = self;
+        let (dialect_name, option_name) = (*dialect_name, *option_name);
+        let schema = tools[0].to_schema();
+        let shown = || {
+            format!(
+                "seed {seed}: {dialect_name}, {option_name}\n{text}\n---\n{schema}\n{:?}",
+                grammar.unheld()
+            )
+        };
+        for event in parse(text, dialect).unwrap() {
+            if let EventKind::Diagnostic(diagnostic) = &event.kind {
+                panic!("{diagnostic:?}\n{}", shown());
+            }
+        }
+        let set = ToolSet::new(tools.iter().cloned()).unwrap();
+        let gate = ReplyCheck::new(dialect, Unclosed::Reject)
+            .unwrap()
+            .without_gate();
+        let mut reader = ReplyReader::new(dialect, set, gate, Limits::for_running()).unwrap();
+        let mut items: Vec<ReplyItem> = reader.feed(text).collect();
+        items.extend(reader.finish(Stop::Natural).items);
+        let near_misses = NearMisses::new(&dialect.without_reasoning()).unwrap();
+        let mut count = 0;
+        for item in items {
+            let ReplyItem::Call { call, bound } = item else {
+                continue;
+            };
+            count += 1;
+            for near_miss in near_misses.find_in_first_column(call.raw()) {
+                // After a short sigil, misspelled words are possible: `@parm:`.
+                let may_be = near_miss.usage == MarkerUse::Argument && dialect_name == "custom";
+                assert!(may_be, "{near_miss:?}\n{}", shown());
+            }
+            match bound {
+                Ok(_) => {}
+                // Ids are not part of the grammar.
+                Err(CallError::DuplicateId(_)) if option_name == "ids" => {}
+                Err(CallError::Arguments(problems)) if call.name == "any" => {
+                    tally.excused += 1;
+                    for problem in problems {
+                        let is_excused = grammar.unheld().iter().any(|unheld| {
+                            let place = unheld.pointer.trim_end_matches("/*");
+                            // A JSON text is reported as a whole.
+                            problem.pointer.starts_with(place)
+                                || place.starts_with(&*problem.pointer)
+                        });
+                        assert!(is_excused, "{problem:?}\n{}", shown());
+                    }
+                }
+                Err(error) => panic!("{error}\n{}", shown()),
+            }
+        }
+        tally.calls += count;
+        match option_name {
+            "none" => assert_eq!(count, 0, "{}", shown()),
+            "at most one" => assert!(count <= 1, "{}", shown()),
+            "one" => assert_eq!(count, 1, "{}", shown()),
+            "required" | "only" | "ids" => assert!(count >= 1, "{}", shown()),
+            _ => {}
+        }
+    }
+}
 
 /// A tool with a random schema, and one with a text.
-pub(super) fn tools(random: &mut Random) -> Option<Vec<ToolSpec>> {
+fn tools(random: &mut Random) -> Option<Vec<ToolSpec>> {
     let bytes = random.bytes(200);
     let schema = schema_calls::schema(&mut Choices::new(&bytes));
     let any = ToolSpec::new("any").parameters_from_schema(&schema).ok()?;
@@ -81,7 +183,7 @@ fn options() -> Vec<(&'static str, GrammarOptions)> {
 }
 
 /// Texts that a walk writes on purpose: markers, their parts and near misses.
-fn wishes(dialect: &Dialect) -> Vec<String> {
+pub(super) fn wishes(dialect: &Dialect) -> Vec<String> {
     let markers: Vec<String> = dialect
         .markers()
         .unwrap()
@@ -119,7 +221,7 @@ fn wishes(dialect: &Dialect) -> Vec<String> {
     all
 }
 
-fn ends(dialect: &Dialect) -> Vec<String> {
+pub(super) fn ends(dialect: &Dialect) -> Vec<String> {
     let markers = dialect.markers().unwrap();
     let all = markers
         .iter()
@@ -128,12 +230,32 @@ fn ends(dialect: &Dialect) -> Vec<String> {
         .collect()
 }
 
+/// Writes texts that differ a little from this one.
+pub(super) fn altered(text: &str, random: &mut Random) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let one = |random: &mut Random| {
+        let mut changed = characters.clone();
+        let place = random.below(changed.len());
+        if random.one_in(2) {
+            changed.remove(place);
+        } else {
+            changed.insert(place, *random.one(&['!', '\n', 'x', '0', '"', ' ', ']']));
+        }
+        changed.into_iter().collect()
+    };
+    if characters.is_empty() {
+        return Vec::new();
+    }
+    (0..ALTERED).map(|_| one(random)).collect()
+}
+
 #[derive(Default, Debug)]
-struct Tally {
+pub(super) struct Tally {
     grammars: usize,
-    texts: usize,
-    calls: usize,
+    pub(super) texts: usize,
+    pub(super) calls: usize,
     excused: usize,
+    rejected: usize,
 }
 
 #[test]
@@ -142,32 +264,25 @@ fn accepted_texts_are_valid() {
     let mut tally = Tally::default();
     for seed in cases("GRAMMAR", 150) {
         let random = &mut Random::new(seed);
-        let Some(tools) = tools(random) else {
+        let others = &mut Random::new(!seed);
+        let Some(case) = Case::new(seed, random) else {
             continue;
         };
-        let (dialects, options) = (dialects(), options());
-        let (dialect_name, dialect) = random.one(&dialects);
-        let (option_name, options) = random.one(&options);
-        let Ok(grammar) = grammar(&tools, dialect, options) else {
-            continue;
-        };
-        let start = engine.compile(&grammar.lark());
-        let case = Case {
-            seed,
-            dialect_name,
-            option_name,
-            tools: &tools,
-            dialect,
-            grammar: &grammar,
-        };
+        let start = engine.compile(&case.grammar.lark());
+        let gbnf = Gbnf::new(&case.grammar.gbnf());
         tally.grammars += 1;
-        let (wishes, ends) = (wishes(dialect), ends(dialect));
+        let (wishes, ends) = (wishes(&case.dialect), ends(&case.dialect));
         for _ in 0..WALKS {
             let Some(text) = engine.walk(&start, random, &wishes, &ends) else {
                 continue;
             };
             tally.texts += 1;
             case.check(&text, &mut tally);
+            for other in altered(&text, others).iter().chain([&text]) {
+                let verdict = Engine::accepts(&start, other);
+                tally.rejected += usize::from(!verdict);
+                assert_eq!(gbnf.accepts(other), verdict, "seed {seed}\n{other}");
+            }
         }
     }
     eprintln!(
@@ -177,85 +292,5 @@ fn accepted_texts_are_valid() {
     assert!(tally.texts * 2 > tally.grammars * WALKS, "{tally:?}");
     assert!(tally.calls > tally.texts / 2, "{tally:?}");
     assert!(tally.excused * 4 < tally.calls, "{tally:?}");
-}
-
-/// A grammar, and the names of the settings that it was made with.
-struct Case<'c> {
-    seed: u64,
-    dialect_name: &'c str,
-    option_name: &'c str,
-    tools: &'c [ToolSpec],
-    dialect: &'c Dialect,
-    grammar: &'c Grammar,
-}
-
-impl Case<'_> {
-    fn check(&self, text: &str, tally: &mut Tally) {
-        let Self {
-            seed,
-            dialect_name,
-            option_name,
-            tools,
-            dialect,
-            grammar,
-        } = *self;
-        let schema = tools[0].to_schema();
-        let shown = || {
-            format!(
-                "seed {seed}: {dialect_name}, {option_name}\n{text}\n---\n{schema}\n{:?}",
-                grammar.unheld()
-            )
-        };
-        for event in parse(text, dialect).unwrap() {
-            if let EventKind::Diagnostic(diagnostic) = &event.kind {
-                panic!("{diagnostic:?}\n{}", shown());
-            }
-        }
-        let set = ToolSet::new(tools.iter().cloned()).unwrap();
-        let gate = ReplyCheck::new(dialect, Unclosed::Reject)
-            .unwrap()
-            .without_gate();
-        let mut reader = ReplyReader::new(dialect, set, gate, Limits::for_running()).unwrap();
-        let mut items: Vec<ReplyItem> = reader.feed(text).collect();
-        items.extend(reader.finish(Stop::Natural).items);
-        let near_misses = NearMisses::new(&dialect.without_reasoning()).unwrap();
-        let mut count = 0;
-        for item in items {
-            let ReplyItem::Call { call, bound } = item else {
-                continue;
-            };
-            count += 1;
-            for near_miss in near_misses.find_in_first_column(call.raw()) {
-                // After a short sigil, misspelled words are possible: `@parm:`.
-                let may_be = near_miss.usage == MarkerUse::Argument && dialect_name == "custom";
-                assert!(may_be, "{near_miss:?}\n{}", shown());
-            }
-            match bound {
-                Ok(_) => {}
-                // Ids are not part of the grammar.
-                Err(CallError::DuplicateId(_)) if option_name == "ids" => {}
-                Err(CallError::Arguments(problems)) if call.name == "any" => {
-                    tally.excused += 1;
-                    for problem in problems {
-                        let is_excused = grammar.unheld().iter().any(|unheld| {
-                            let place = unheld.pointer.trim_end_matches("/*");
-                            // A JSON text is reported as a whole.
-                            problem.pointer.starts_with(place)
-                                || place.starts_with(&*problem.pointer)
-                        });
-                        assert!(is_excused, "{problem:?}\n{}", shown());
-                    }
-                }
-                Err(error) => panic!("{error}\n{}", shown()),
-            }
-        }
-        tally.calls += count;
-        match option_name {
-            "none" => assert_eq!(count, 0, "{}", shown()),
-            "at most one" => assert!(count <= 1, "{}", shown()),
-            "one" => assert_eq!(count, 1, "{}", shown()),
-            "required" | "only" | "ids" => assert!(count >= 1, "{}", shown()),
-            _ => {}
-        }
-    }
+    assert!(tally.rejected > tally.texts / 2, "{tally:?}");
 }
