@@ -1,4 +1,5 @@
-//! Inference engines, unmodified, with our grammars: all give the same verdicts, and what they write is valid.
+//! Inference engines, unmodified, with our grammars: all give the same verdicts, and what they write is valid, also behind the
+//! gateway.
 //!
 //! They are installed into the build folder, in the versions that `testing/testkit/engines` pins. This needs Python, Node,
 //! x86-64 Linux and a network.
@@ -8,8 +9,15 @@ use std::process::Command;
 
 use crate::{cargo, node, python, step, target};
 
-/// The program for llama.cpp. The other file keeps npm from installing llama.cpp for other machines.
-const NODE: [&str; 2] = ["llama_cpp_verdicts.mjs", ".npmrc"];
+/// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
+const NODE: [&str; 4] = [
+    "llama_cpp_verdicts.mjs",
+    "constrained_replies.mjs",
+    "random_model.mjs",
+    ".npmrc",
+];
+/// The requests that a model with random weights answers through the gateway.
+const REQUESTS: &str = "200";
 
 /// Compares the verdicts of `XGrammar` and llama.cpp with those of llguidance, and checks texts that `XGrammar` writes.
 pub(crate) fn compare(root: &Path) -> Result<(), String> {
@@ -28,7 +36,14 @@ pub(crate) fn compare(root: &Path) -> Result<(), String> {
     let mut llama = Command::new("node");
     llama.arg(installed.join(NODE[0]));
     step("llama.cpp", llama.arg(&installed))?;
-    tests("texts_of_xgrammar_are_valid", &installed)
+    tests("texts_of_xgrammar_are_valid", &installed)?;
+
+    let mut build = cargo(&["build", "--package", "plaincall-cli"]);
+    step("build of plaincall", &mut build)?;
+    let mut replies = Command::new("node");
+    replies.arg(installed.join(NODE[1]));
+    replies.arg(target().join("debug/plaincall"));
+    step("llama.cpp behind the gateway", replies.arg(REQUESTS))
 }
 
 fn tests(name: &str, folder: &Path) -> Result<(), String> {

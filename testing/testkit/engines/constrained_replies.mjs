@@ -1,6 +1,6 @@
 // Asks a model with random weights for calls, through the gateway, with and without a grammar.
 //
-//     node constrained_replies.mjs PLAINCALL MODEL.gguf REQUESTS
+//     node constrained_replies.mjs PLAINCALL REQUESTS
 //
 // The model server is llama.cpp itself, through node-llama-cpp, with the part of its HTTP API that the gateway uses. Every reply
 // with a grammar must be a valid call. Without one, the model writes noise.
@@ -8,11 +8,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import fs from "node:fs";
 import http from "node:http";
+import os from "node:os";
+import path from "node:path";
 import { createInterface } from "node:readline";
 import { getLlama, LlamaCompletion } from "node-llama-cpp";
+import { writeRandomModel } from "./random_model.mjs";
 
-const [plaincall, modelPath, count] = process.argv.slice(2);
+const [plaincall, count] = process.argv.slice(2);
 const REQUESTS = Number(count);
 /** More than any call of the tools has. */
 const MAX_TOKENS = 600;
@@ -67,7 +71,11 @@ function isValid(call) {
 /** Starts llama.cpp as a model server, and returns its address. */
 async function startModelServer() {
   const llama = await getLlama({ gpu: false, build: "never", logLevel: "error", skipDownload: true, maxThreads: 1 });
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "plaincall-"));
+  const modelPath = path.join(folder, "random.gguf");
+  writeRandomModel(modelPath, 1);
   const model = await llama.loadModel({ modelPath });
+  fs.rmSync(folder, { recursive: true });
   const context = await model.createContext({ contextSize: 4096, threads: 1 });
   const completion = new LlamaCompletion({ contextSequence: context.getSequence() });
   const grammars = new Map();

@@ -24,10 +24,10 @@ def walk(engine, compiled, choices, wishes, ends):
     while len(text) < LONGEST:
         allowed = engine.allowed(matcher)
         is_late = len(text) > limit
-        if allowed[engine.end] and (is_late or choices.random() < 0.03):
+        bytes_allowed = numpy.flatnonzero(allowed[:256]).tolist()
+        if allowed[engine.end] and (is_late or not bytes_allowed or choices.random() < 0.03):
             # Its free text may be any bytes. A server replaces them in the same way.
             return text.decode(errors="replace")
-        bytes_allowed = numpy.flatnonzero(allowed[:256]).tolist()
         if not bytes_allowed:
             raise SystemExit(f"XGrammar allows nothing after {bytes(text)!r}")
         if not wish and choices.random() < (0.9 if is_late else 0.15):
