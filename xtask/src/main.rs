@@ -62,7 +62,7 @@ cargo xtask TASK
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   engines       compare grammars in XGrammar and llama.cpp with llguidance; installs them (needs x86-64 Linux, Python, Node
-                and a network)
+                and a network); --figures instead prints how long grammars of 24 tools take
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   deployment    check the files of examples/gateway, and restart two gateways behind nginx under load: no request may fail (needs
                 Python, and Debian or an installed nginx and promtool)
@@ -109,6 +109,7 @@ fn main() -> ExitCode {
         ["coding-agents", "--claude-code", program] => coding_agents::test(&root(), Some(program)),
         ["mcp"] => mcp::test(&root()),
         ["engines"] => engines::compare(&root()),
+        ["engines", "--figures"] => engines::measure(&root()),
         ["targets"] => other_targets::check(),
         ["deny"] => deny::check(&root()),
         ["interface"] => interface::check(&root()),

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use plaincall_call::ToolSpec;
 use plaincall_call::grammar::{Choice, Grammar, GrammarOptions, grammar};
+use plaincall_call::render::{JsonCall, render_call};
 use plaincall_syntax::Dialect;
+use plaincall_testkit::recordings::recordings;
 use serde_json::{Value, json};
 
 use super::engine::Engine;
@@ -163,4 +165,57 @@ fn texts_of_xgrammar_are_valid() {
         tally.texts > 500 && tally.calls > tally.texts / 2,
         "{tally:?}"
     );
+}
+
+/// A text in the calls that are measured.
+const CODE: &str = "fn main() {\n    let sum: u64 = (1..=10).filter(|n| n % 2 == 0).sum();\n    println!(\"{sum}\");\n}\n";
+
+/// Writes the grammars of the 24 tools of a coding agent, and a reply of six calls, as text and as JSON.
+#[test]
+#[ignore = "it writes a file to measure engines: `cargo xtask engines --figures` runs it"]
+fn write_figures() {
+    let all = recordings();
+    let recording = all.iter().find(|one| one.client == "agent on Messages");
+    let request: Value = serde_json::from_str(&recording.unwrap().requests[0]).unwrap();
+    let listed = request["tools"].as_array().unwrap();
+    let listed: Vec<(&str, &Value)> = listed
+        .iter()
+        .filter(|tool| tool.get("defer_loading").is_none())
+        .map(|tool| (tool["name"].as_str().unwrap(), &tool["input_schema"]))
+        .collect();
+    let tools = listed.iter().map(|(name, schema)| {
+        let tool = ToolSpec::new(*name).parameters_from_schema(schema);
+        tool.unwrap()
+    });
+    let tools: Vec<ToolSpec> = tools.collect();
+    let dialect = Dialect::block().escaped();
+    let arguments = json!({"path": "src/main.rs", "text": CODE});
+    let calls = tools.iter().take(6).map(|tool| {
+        let call = JsonCall::new(&tool.name, arguments.as_object().unwrap());
+        render_call(&call, Some(tool), &dialect).unwrap() + "\n"
+    });
+    let text: String = calls.collect();
+    let objects = listed.iter().map(|(name, schema)| {
+        json!({
+            "type": "object",
+            "properties": {"name": {"const": name}, "arguments": schema},
+            "required": ["name", "arguments"],
+            "additionalProperties": false,
+        })
+    });
+    let objects: Vec<Value> = objects.collect();
+    let calls = tools.iter().take(6);
+    let calls = calls.map(|tool| format!(r#"{{"name":"{}","arguments":{arguments}}}"#, tool.name));
+    let calls: Vec<String> = calls.collect();
+    let grammar = grammar(&tools, &dialect, &GrammarOptions::new()).unwrap();
+    let figures = json!({
+        "tools": tools.len(),
+        "text": format!("I read the file first, and then I change it.\n{text}"),
+        "json": format!("[{}]", calls.join(",")),
+        "gbnf": grammar.gbnf(),
+        "lark": grammar.lark(),
+        "tag": grammar.structural_tag(),
+        "schema": {"type": "array", "items": {"anyOf": objects}},
+    });
+    fs::write(folder().join("figures.json"), figures.to_string()).unwrap();
 }
