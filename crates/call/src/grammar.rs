@@ -214,7 +214,7 @@ impl Markers {
 pub struct Unheld {
     /// The name of the tool.
     pub tool: String,
-    /// The pointer of the argument; empty for all arguments.
+    /// The pointer of the argument, or of a list or object that contains it; empty for all arguments.
     pub pointer: String,
     /// The keyword. `additionalProperties` means that an object may have two equal keys.
     pub keyword: &'static str,

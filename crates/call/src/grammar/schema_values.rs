@@ -328,17 +328,22 @@ impl<'s> SchemaValues<'_, 's> {
         }
     }
 
-    /// Reports everything at and below one pointer for another one too.
+    /// Reports the keywords at and below one pointer for another one too, where the same schema is used again. Below it, that is
+    /// the same value.
     fn report_again(&mut self, first: &str, pointer: &str) {
-        let first = first.trim_start_matches('/');
-        let below = |unheld: &Unheld| {
-            let rest = unheld.pointer.strip_prefix(first)?;
-            let is_below = unheld.tool == self.tool && (rest.is_empty() || rest.starts_with('/'));
-            is_below.then(|| (format!("{pointer}{rest}"), unheld.keyword))
+        let [first, other] = [first, pointer].map(|one| one.trim_start_matches('/'));
+        let is_below = |one: &str| {
+            let rest = one.strip_prefix(first);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let again: Vec<_> = self.rules.unheld.iter().filter_map(below).collect();
-        for (pointer, keyword) in again {
-            self.report(&pointer, keyword);
+        if is_below(other) {
+            return;
+        }
+        let unheld = self.rules.unheld.iter();
+        let below = unheld.filter(|one| one.tool == self.tool && is_below(&one.pointer));
+        let keywords: Vec<&'static str> = below.map(|one| one.keyword).collect();
+        for keyword in keywords {
+            self.report(pointer, keyword);
         }
     }
 

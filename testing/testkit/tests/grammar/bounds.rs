@@ -73,6 +73,26 @@ fn recursion_is_written_as_json() {
         &start,
         &call(r#"[{"name":"elm","children":[{"name":5}]}]"#)
     ));
+    // What is not enforced is reported for each place of a schema, without growing with the number of ways to it.
+    let mut schema = json!({"type": "string", "maxLength": 2});
+    let mut definitions = json!({});
+    for level in 0..24 {
+        let name = format!("level{level}");
+        definitions[&name] = json!({"type": "array", "items": {"type": "object", "required": ["l", "r"], "properties": {"l": schema, "r": schema}}});
+        schema = json!({"$ref": format!("#/$defs/{name}")});
+    }
+    let schema =
+        json!({"type": "object", "properties": {"a": schema, "b": schema}, "$defs": definitions});
+    let grammar = made(&[tool("many", &schema)]).unwrap();
+    let reported = unheld(&grammar);
+    assert!(reported.len() < 200, "{}", reported.len());
+    for name in ["a", "b"] {
+        let begin = format!("many: `{name}");
+        assert!(
+            reported.iter().any(|one| one.starts_with(&begin)),
+            "{reported:?}"
+        );
+    }
     // An object that requires itself has no value.
     let endless = json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]});
     let error = made(&[tool("loop", &endless)]).unwrap_err();
