@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plaincall::call::grammar::GrammarError;
 use plaincall::call::prompt::{PromptOptions, SkippedExample};
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, RunEvent, Tool, Toolbox};
@@ -16,6 +17,7 @@ use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
 use crate::given::GivenMessage;
+use crate::grammar::KnownGrammar;
 use crate::limits::{AgentLimits, OnNoToolCall};
 #[cfg(feature = "mcp")]
 use crate::mcp::McpServers;
@@ -54,6 +56,7 @@ impl Agent {
                 prompt: PromptOptions::new(),
                 transform: None,
                 observers: Vec::new(),
+                known_grammar: KnownGrammar::default(),
             },
             subagents: Vec::new(),
             #[cfg(feature = "mcp")]
@@ -188,6 +191,19 @@ impl Agent {
         // The dialect was checked when the agent was built.
         let prompt = self.settings.prompt(&self.settings.dialect).ok().flatten();
         prompt.map_or(Vec::new(), |prompt| prompt.skipped_examples().to_vec())
+    }
+
+    /// Makes the grammar of the tools, if the model [constrains](Model::constrains) replies. Returns why there is none; then
+    /// replies are not constrained. Without this check, the first question of a conversation does the same.
+    ///
+    /// # Errors
+    /// Returns an error if there is none, but the model demands one.
+    pub async fn check_grammar(&self) -> Result<Option<GrammarError>, AgentError> {
+        let settings = &self.settings;
+        let made = settings
+            .grammar(&*settings.model, &settings.dialect)
+            .await?;
+        Ok(made.err())
     }
 
     /// Returns the tools.

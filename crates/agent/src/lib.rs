@@ -63,6 +63,7 @@ mod conversation;
 mod event;
 mod flow;
 mod given;
+mod grammar;
 mod history;
 mod limits;
 #[cfg(feature = "mcp")]

@@ -8,6 +8,8 @@ mod client;
 mod answer;
 #[cfg(feature = "http")]
 mod anthropic;
+#[cfg(feature = "http")]
+mod constrained;
 #[cfg(any(feature = "http", feature = "mcp"))]
 mod key;
 mod native;
@@ -28,6 +30,7 @@ pub use key::Key;
 pub use native::{NativeCall, NativeMessage, NativeRequest, NativeTool};
 #[cfg(feature = "http")]
 pub use openai::OpenAi;
+pub use plaincall::call::grammar::Constrain;
 pub use plaincall::events::Usage;
 pub use plaincall_wire::{Json, ReplayError};
 pub use replay::Replay;
@@ -43,6 +46,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use plaincall::Stop;
+use plaincall::call::grammar::Grammar;
 use plaincall_wire::openai::{is_length_limited, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
@@ -61,6 +65,11 @@ pub trait Model: Send + Sync + 'static {
     fn supports_native_calls(&self) -> bool {
         false
     }
+
+    /// Returns whether its replies are constrained with [`ModelRequest::grammar`]. Default: never.
+    fn constrains(&self) -> Constrain {
+        Constrain::Never
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -74,6 +83,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn supports_native_calls(&self) -> bool {
         (**self).supports_native_calls()
+    }
+
+    fn constrains(&self) -> Constrain {
+        (**self).constrains()
     }
 }
 
@@ -90,6 +103,8 @@ pub struct ModelRequest {
     /// A conversation that uses the server's own tool calls, instead of `messages`. Only for a model that
     /// [supports](Model::supports_native_calls) it.
     pub native: Option<Arc<NativeRequest>>,
+    /// The grammar of the reply. A model that [constrains](Model::constrains) replies uses it; others ignore it.
+    pub grammar: Option<Arc<Grammar>>,
 }
 
 impl ModelRequest {
@@ -100,6 +115,7 @@ impl ModelRequest {
             max_tokens: None,
             seed: None,
             native: None,
+            grammar: None,
         }
     }
 }

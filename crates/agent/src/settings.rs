@@ -15,6 +15,7 @@ use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
+use crate::grammar::KnownGrammar;
 use crate::limits::{AgentLimits, OnNoToolCall};
 use crate::model::{Model, Retries};
 use crate::subagent::Subagent;
@@ -46,6 +47,7 @@ pub(crate) struct Settings {
     pub(crate) prompt: PromptOptions,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) observers: Vec<Arc<Observe>>,
+    pub(crate) known_grammar: KnownGrammar,
 }
 
 /// Transforms a text of a tool, given the name of the tool.

@@ -8,6 +8,7 @@
 
 mod answers;
 mod connecting;
+mod constrained;
 mod failures;
 mod native;
 mod received;

@@ -13,6 +13,7 @@
 
 mod agents;
 mod examples;
+mod grammars;
 mod killed;
 mod live;
 mod neutral;

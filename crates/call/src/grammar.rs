@@ -2,6 +2,7 @@
 
 mod arguments;
 mod automaton;
+mod constrain;
 mod emoji;
 mod engine;
 mod exclusion;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use arguments::{ArgumentValue, Lines};
 use automaton::Automaton;
+pub use constrain::Constrain;
 use emoji::{EmojiBody, EmojiForm};
 pub use engine::Engine;
 use exclusion::Exclusion;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_call::ToolSpec;
-use plaincall_call::grammar::{self, Engine, GrammarError, GrammarOptions, grammar};
+use plaincall_call::grammar::{self, Constrain, Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_syntax::Dialect;
 use plaincall_wire::openai::ChatCompletionRequest;
 
@@ -13,34 +13,6 @@ use crate::tools::{Choice, OfferedTools};
 
 /// The maximum number of cached grammars for a set of tools.
 const MAX_GRAMMARS: usize = 8;
-/// Fields with which a client constrains the reply itself.
-const OWN: &[&str] = &[
-    "ebnf",
-    "grammar",
-    "guided_choice",
-    "guided_grammar",
-    "guided_json",
-    "guided_regex",
-    "json_schema",
-    "regex",
-    "structured_outputs",
-];
-
-/// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Constrain {
-    /// Without a grammar.
-    #[default]
-    Never,
-    /// With a grammar if the list of models names an engine that accepts one. If the server rejects the grammar, the request is
-    /// sent again without it.
-    Auto,
-    /// With a grammar. A request whose reply cannot be constrained is rejected.
-    Always,
-    /// As [`Always`](Self::Always), for this engine, which is not detected.
-    For(Engine),
-}
 
 /// The replies to a request that a grammar allows.
 #[derive(Clone, Debug)]
@@ -55,7 +27,7 @@ impl Constraint {
     /// Returns the constraint of a reply; `None` if it has no calls, or the client constrains it itself.
     pub(crate) fn of(plan: &ReplyPlan, upstream: &ChatCompletionRequest<'_>) -> Option<Self> {
         let is_own = upstream.response_format.is_some()
-            || OWN.iter().any(|name| {
+            || Constrain::REQUEST_FIELDS.iter().any(|name| {
                 let field = upstream.unknown.get(name);
                 field.is_some_and(|field| !field.is_null())
             });

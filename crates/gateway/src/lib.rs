@@ -48,10 +48,10 @@ pub mod translation {
     pub use crate::translate::{Caller, Translation, translate};
 }
 
-pub use constraint::Constrain;
 pub use counts::Counts;
 pub use error::GatewayError;
 pub use key::Secret;
+pub use plaincall_call::grammar::Constrain;
 #[cfg(feature = "server")]
 pub use server::{
     Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,

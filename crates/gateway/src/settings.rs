@@ -3,10 +3,9 @@
 use std::num::NonZeroUsize;
 
 use plaincall_call::Unclosed;
+use plaincall_call::grammar::Constrain;
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::openai::Message;
-
-use crate::constraint::Constrain;
 
 /// The settings of a model: its prompts, and the parsing and delivery of its replies. The default works for unknown models.
 #[derive(Clone, Debug, PartialEq, Eq)]

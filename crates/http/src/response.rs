@@ -96,6 +96,11 @@ impl HttpResponse {
         self.head.status.as_u16()
     }
 
+    /// Returns whether the status is from 200 to 299.
+    pub fn is_success(&self) -> bool {
+        self.head.status.is_success()
+    }
+
     /// Returns the headers.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers

@@ -1,5 +1,8 @@
 //! Requests to the model, with a shortened conversation where needed.
 
+use std::sync::Arc;
+
+use plaincall::call::grammar::Grammar;
 use tokio::select;
 
 use crate::agent_loop::AgentRun;
@@ -22,10 +25,12 @@ impl AgentRun<'_> {
     /// Returns the reply once it has begun, and the size of the request in bytes.
     pub(super) async fn request(&mut self) -> Result<(Begun, u64), AgentErrorKind> {
         self.fit().await?;
+        let grammar = self.grammar().await?;
         loop {
             let sent = self.talk.history.bytes();
             let mut request = ModelRequest::new(self.talk.history.messages());
             request.max_tokens = self.reply_tokens();
+            request.grammar.clone_from(&grammar);
             let reply = self.talk.model.reply(request);
             match self.begun(reply).await? {
                 Ok(begun) => return Ok((begun, sent)),
@@ -37,6 +42,21 @@ impl AgentRun<'_> {
                 }
                 Err(error) => return Err(AgentErrorKind::Model(error)),
             }
+        }
+    }
+
+    /// The grammar of the reply, if the model constrains it and the tools have one.
+    async fn grammar(&self) -> Result<Option<Arc<Grammar>>, AgentErrorKind> {
+        let Conversation {
+            model,
+            dialect,
+            settings,
+            ..
+        } = &*self.talk;
+        select! {
+            biased;
+            kind = self.bounds.over() => Err(kind),
+            made = settings.grammar(model, dialect) => Ok(made?.unwrap_or_default()),
         }
     }
 

@@ -45,11 +45,9 @@ pub(super) enum Answered {
 }
 
 impl Answered {
-    /// Detects which it is. Some servers ignore `stream`, and some send no content type.
-    pub(super) async fn open(
-        mut answer: HttpResponse,
-        asked: &Asked<'_>,
-    ) -> Result<Self, ModelError> {
+    /// Detects which it is. Some servers ignore `stream`, and some send no content type. An error status is an error.
+    pub(super) async fn open(answer: HttpResponse, asked: &Asked<'_>) -> Result<Self, ModelError> {
+        let mut answer = server_error::checked(answer, asked).await?;
         let content_type = answer.content_type();
         let mut begun = Vec::new();
         if !content_type.starts_with("text/event-stream") {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plaincall::Stop;
+use plaincall::call::grammar::Constrain;
 use plaincall_wire::Json;
 use plaincall_wire::anthropic::{
     Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, StreamEvent,
@@ -15,6 +16,7 @@ use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::response_reader::ResponseReader;
+use super::server_error::Asked;
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
@@ -68,6 +70,18 @@ impl Anthropic {
         };
         client.put_fields(&mut body.unknown);
         plaincall_wire::write_bytes(&body)
+    }
+
+    /// The API has no grammars.
+    #[allow(clippy::unused_self, reason = "the other client has a setting")]
+    fn constraint(&self) -> Constrain {
+        Constrain::Never
+    }
+
+    async fn send(&self, request: ModelRequest, asked: &Asked<'_>) -> Result<Answered, ModelError> {
+        let body = self.body(&request);
+        drop(request);
+        Answered::open(self.0.post(body, asked).await?, asked).await
     }
 }
 

@@ -8,11 +8,12 @@ use plaincall_http::http::Request;
 use plaincall_http::http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT,
 };
-use plaincall_http::{HttpClient, HttpSettings, Waits, check_address};
+use plaincall_http::http::request::Builder;
+use plaincall_http::{HttpClient, HttpResponse, HttpSettings, Waits, check_address};
 use plaincall_wire::{Json, Unknown};
 use url::Url;
 
-use super::answer::{Answered, failed};
+use super::answer::failed;
 use super::key::Key;
 use super::server_error::{self, Asked};
 use super::{ModelError, ModelErrorKind};
@@ -181,18 +182,46 @@ impl Client {
         }
     }
 
-    /// Sends a request, and reads the beginning of the response.
+    /// Sends a request with this body.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
         asked: &Asked<'_>,
-    ) -> Result<Answered, ModelError> {
-        let ready = self.ready()?;
-        let mut url = ready.base.clone();
-        url.set_path(&(url.path().trim_end_matches('/').to_owned() + self.api.path));
-        let mut request = Request::post(url.as_str())
+    ) -> Result<HttpResponse, ModelError> {
+        let request = Request::post(self.url_of(self.api.path)?.as_str())
             .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json")
+            .header(ACCEPT, "text/event-stream, application/json");
+        self.send(request, body, self.waits, asked).await
+    }
+
+    /// Requests a resource below the base URL. An error status is an error.
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        waits: Waits,
+        asked: &Asked<'_>,
+    ) -> Result<HttpResponse, ModelError> {
+        let request = Request::get(self.url_of(path)?.as_str()).header(ACCEPT, "application/json");
+        let answer = self.send(request, Vec::new(), waits, asked).await?;
+        server_error::checked(answer, asked).await
+    }
+
+    fn url_of(&self, path: &str) -> Result<Url, ModelError> {
+        let mut url = self.ready()?.base.clone();
+        url.set_path(&(url.path().trim_end_matches('/').to_owned() + path));
+        Ok(url)
+    }
+
+    /// Sends a request. An error status is not an error.
+    async fn send(
+        &self,
+        mut request: Builder,
+        body: Vec<u8>,
+        waits: Waits,
+        asked: &Asked<'_>,
+    ) -> Result<HttpResponse, ModelError> {
+        let ready = self.ready()?;
+        request = request
             // Compressed responses are not supported.
             .header(ACCEPT_ENCODING, "identity")
             .header(USER_AGENT, NAME);
@@ -205,13 +234,8 @@ impl Client {
                 asked.server()
             ))
         })?;
-        let sent = ready.client.send(request, self.waits).await;
-        let mut answer = sent.map_err(|error| failed(&error, asked))?;
-        if (200..300).contains(&answer.status()) {
-            return Answered::open(answer, asked).await;
-        }
-        let body = answer.error_body(Vec::new()).await;
-        Err(server_error::by_status(&answer, &body, asked))
+        let sent = ready.client.send(request, waits).await;
+        sent.map_err(|error| failed(&error, asked))
     }
 
     /// Redacts the keys in an error.
@@ -260,8 +284,8 @@ fn shown(base: &Url) -> String {
     base.as_str().trim_end_matches('/').to_owned()
 }
 
-/// Implements the setters, `Debug` and `Model` of a client. Its module has a constant `API`, a function `body`, and an
-/// `Answer` with a `reader` that handles an `event` of a stream, or the `whole` response.
+/// Implements the setters, `Debug` and `Model` of a client. It has functions `constraint` and `send`, and its module has a
+/// constant `API`, and an `Answer` with a `reader` that handles an `event` of a stream, or the `whole` response.
 macro_rules! client {
     ($client:ident, $key_words:literal) => {
         impl $client {
@@ -328,6 +352,10 @@ macro_rules! client {
                 API.supports_native
             }
 
+            fn constrains(&self) -> Constrain {
+                self.constraint()
+            }
+
             fn reply(&self, request: ModelRequest) -> Reply {
                 let model = self.clone();
                 Reply::new(|out| async move {
@@ -335,10 +363,8 @@ macro_rules! client {
                     client.check()?;
                     let asked = client.asked();
                     let read = async {
-                        let body = model.body(&request);
                         let is_native = API.supports_native && request.native.is_some();
-                        drop(request);
-                        let answered = client.post(body, &asked).await?;
+                        let answered = model.send(request, &asked).await?;
                         let answer =
                             Answer::new(client, ResponseReader::new(&asked, &out, is_native));
                         match answered {

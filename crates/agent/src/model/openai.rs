@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plaincall::Stop;
+use plaincall::call::grammar::Constrain;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, FunctionDefinition,
@@ -12,6 +13,7 @@ use plaincall_wire::sse::Event;
 
 use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
+use super::constrained::{Constrained, Fields};
 use super::key::Key;
 use super::response_reader::ResponseReader;
 use super::{
@@ -45,7 +47,7 @@ const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 /// assert!(OpenAi::new("localhost:11434", "qwen3").check().is_err());
 /// ```
 #[derive(Clone)]
-pub struct OpenAi(Arc<Client>);
+pub struct OpenAi(pub(super) Arc<Client>, pub(super) Constrained);
 
 client!(
     OpenAi,
@@ -55,10 +57,11 @@ client!(
 impl OpenAi {
     /// Creates a client.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self(Arc::new(Client::new(&API, url.into(), model.into())))
+        let client = Client::new(&API, url.into(), model.into());
+        Self(Arc::new(client), Constrained::default())
     }
 
-    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+    pub(super) fn body(&self, request: &ModelRequest, constraint: Option<&Fields>) -> Vec<u8> {
         let client = &*self.0;
         let messages = request.messages.iter();
         let mut body = ChatCompletionRequest {
@@ -95,6 +98,9 @@ impl OpenAi {
             }
         }
         client.put_fields(&mut body.unknown);
+        for (name, value) in constraint.into_iter().flatten() {
+            body.unknown.set(name.as_str(), Json::new(value));
+        }
         plaincall_wire::write_bytes(&body)
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Finish;
 use super::{
-    Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter,
-    RetryEvent,
+    Constrain, Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext,
+    ReplyWriter, RetryEvent,
 };
 
 /// When to retry a request whose reply has not begun.
@@ -96,6 +96,10 @@ impl Model for Retrying {
 
     fn supports_native_calls(&self) -> bool {
         self.model.supports_native_calls()
+    }
+
+    fn constrains(&self) -> Constrain {
+        self.model.constrains()
     }
 
     fn reply(&self, request: ModelRequest) -> Reply {

@@ -93,8 +93,20 @@ const NO_CREDIT: [&str; 8] = [
     "more credits",
 ];
 
+/// Returns a response without an error status.
+pub(super) async fn checked(
+    mut answer: HttpResponse,
+    asked: &Asked<'_>,
+) -> Result<HttpResponse, ModelError> {
+    if answer.is_success() {
+        return Ok(answer);
+    }
+    let body = answer.error_body(Vec::new()).await;
+    Err(by_status(&answer, &body, asked))
+}
+
 /// Converts an error response, by its status and body.
-pub(super) fn by_status(answer: &HttpResponse, body: &[u8], asked: &Asked<'_>) -> ModelError {
+fn by_status(answer: &HttpResponse, body: &[u8], asked: &Asked<'_>) -> ModelError {
     let status = answer.status();
     let headers = answer.headers();
     if (300..400).contains(&status) {

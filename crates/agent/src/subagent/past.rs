@@ -10,7 +10,7 @@ use plaincall::{RunEvent, Stop, Submitted};
 use tokio::sync::oneshot;
 
 use super::{Link, Message, lock};
-use crate::model::{Finish, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext};
+use crate::model::{Constrain, Finish, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext};
 
 /// The conversation of a subagent in the log.
 #[derive(Debug, Default)]
@@ -147,6 +147,10 @@ impl RecordedModel {
 impl Model for RecordedModel {
     fn name(&self) -> &str {
         self.model.name()
+    }
+
+    fn constrains(&self) -> Constrain {
+        self.model.constrains()
     }
 
     fn reply(&self, request: ModelRequest) -> Reply {

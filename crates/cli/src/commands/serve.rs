@@ -17,14 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::grammar::Engine;
 use plaincall_config::settings::{
-    Arguments, Constrain as ModelConstrain, Model, Reasoning, ToolMode as ModelMode,
-    measured_models, read_models,
+    Arguments, Model, Reasoning, ToolMode as ModelMode, measured_models, read_models,
 };
 use plaincall_gateway::{
-    ArgumentMode, Constrain, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay,
-    Secret, ToolMode, Upstream, for_name,
+    ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
+    ToolMode, Upstream, for_name,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -443,7 +441,6 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
         in_reasoning: Some(options.in_reasoning),
         unclosed: Some(options.unclosed.unclosed()),
         mode: Some(options.mode),
-        constrain: Some(options.constrain),
         arguments: Some(options.arguments),
         repair_rounds: Some(options.repair_rounds),
         developer_role: Some(options.developer_role),
@@ -457,15 +454,7 @@ fn settings(model: &Model) -> ModelSettings {
         ModelMode::Text => ToolMode::Text,
         ModelMode::Native => ToolMode::Native,
     };
-    settings.constrain = match model.constrain.unwrap_or_default() {
-        ModelConstrain::Never => Constrain::Never,
-        ModelConstrain::Auto => Constrain::Auto,
-        ModelConstrain::Always => Constrain::Always,
-        ModelConstrain::LlamaCpp => Constrain::For(Engine::LlamaCpp),
-        ModelConstrain::Vllm => Constrain::For(Engine::Vllm),
-        ModelConstrain::Sglang => Constrain::For(Engine::Sglang),
-        ModelConstrain::LlGuidance => Constrain::For(Engine::LlGuidance),
-    };
+    settings.constrain = model.constrain.unwrap_or_default().into();
     settings.dialect = model.dialect();
     settings.markers = match model.keyed {
         Some(true) => Markers::Keyed,

@@ -1,7 +1,7 @@
-//! Options for the syntax that a model is taught.
+//! Options for the syntax that a model is taught, and whether it is enforced.
 
 use clap::Args;
-use plaincall_config::settings::{Model, Syntax};
+use plaincall_config::settings::{Constrain, Model, Syntax};
 
 use crate::status::Failure;
 
@@ -32,6 +32,12 @@ pub(crate) struct TeachingOptions {
     /// Add a random key to the markers of each conversation, so that untrusted text cannot contain a valid call.
     #[arg(long)]
     pub(crate) keyed: bool,
+
+    /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call: `auto` if the
+    /// server is llama.cpp, vLLM or SGLang; with `always`, a request whose reply cannot be constrained is an error, and so with the
+    /// name of an engine, which is then not detected. Default: `constrain` of the model's settings, else `never`.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) constrain: Option<Constrain>,
 }
 
 impl TeachingOptions {
@@ -44,6 +50,7 @@ impl TeachingOptions {
             arg_prefix: self.arg_prefix.clone(),
             self_closing: self.self_closing.then_some(true),
             keyed: self.keyed.then_some(true),
+            constrain: self.constrain,
             ..Model::default()
         };
         let taught = options.over(model);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::Dialect;
+use plaincall::call::grammar::Constrain;
 use plaincall::call::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{Anthropic, Json, Key, Model as Client, ModelError, OpenAi, Replay};
@@ -139,6 +140,13 @@ impl Chosen {
             dialect: entry.conversation(),
             is_keyed: entry.keyed == Some(true),
         };
+        let constrain = Constrain::from(entry.constrain.unwrap_or_default());
+        let is_openai = entry.replay.is_none() && entry.kind.unwrap_or_default() == Api::OpenAi;
+        if constrain.is_demanded() && !is_openai {
+            return Err(Failure::Configuration(format!(
+                "the model `{name}`: `constrain` requires a server with the API `openai`; set it to `auto` or `never`"
+            )));
+        }
         if let Some(FilePath(file)) = &entry.replay {
             let (file, text) = tools_file::read(file)?;
             let replay = Replay::read(&text)
@@ -180,7 +188,7 @@ impl Chosen {
             }};
         }
         let client: Arc<dyn Client> = match entry.kind.unwrap_or_default() {
-            Api::OpenAi => client!(OpenAi::new(url, id)),
+            Api::OpenAi => client!(OpenAi::new(url, id).constrain(constrain)),
             Api::Anthropic => client!(Anthropic::at(url, id)),
         };
         Ok(ready(shown, client))

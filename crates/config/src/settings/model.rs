@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use plaincall_call::Unclosed;
+use plaincall_call::grammar::{self, Engine};
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use crate::{Document, FileError, Location, child};
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "mode constrain arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
+pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
 /// The keys that `plaincall serve` does not support.
 const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
 
@@ -101,8 +102,8 @@ pub struct Model {
     /// `--models`. Default: that of `--mode`.
     pub mode: Option<ToolMode>,
 
-    /// Whether the model server of `plaincall serve` constrains replies with a grammar. Only in the file of `--models`, and only in
-    /// text mode. Default: that of `--constrain`.
+    /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default: that of
+    /// `--constrain`, else `"never"`.
     pub constrain: Option<Constrain>,
 
     /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
@@ -190,6 +191,20 @@ pub enum Constrain {
     Sglang,
     /// As `always`, for vLLM with the backend guidance.
     LlGuidance,
+}
+
+impl From<Constrain> for grammar::Constrain {
+    fn from(constrain: Constrain) -> Self {
+        match constrain {
+            Constrain::Never => Self::Never,
+            Constrain::Auto => Self::Auto,
+            Constrain::Always => Self::Always,
+            Constrain::LlamaCpp => Self::For(Engine::LlamaCpp),
+            Constrain::Vllm => Self::For(Engine::Vllm),
+            Constrain::Sglang => Self::For(Engine::Sglang),
+            Constrain::LlGuidance => Self::For(Engine::LlGuidance),
+        }
+    }
 }
 
 /// When the arguments of a call are sent to a client.

@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::HeaderMap;
-use plaincall_call::grammar::{Engine, GrammarError};
+use plaincall_call::grammar::{Constrain, Engine, GrammarError};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::adapter::Asked;
-use crate::constraint::Constrain;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::chat::prepare::without_blocking;
@@ -19,8 +18,6 @@ use crate::server::{Shared, models};
 
 /// How long no grammar is sent to a server that rejected one.
 const PAUSE: Duration = Duration::from_mins(10);
-/// The statuses with which servers reject a grammar.
-const REJECTIONS: [u16; 4] = [400, 422, 500, 501];
 
 /// The engine of a model server, and whether it rejected a grammar.
 #[derive(Debug, Default)]
@@ -123,7 +120,7 @@ impl ConstrainedRequest {
         let answer = self.send_once(headers, guard).await;
         let is_rejected = answer
             .as_ref()
-            .is_err_and(|error| REJECTIONS.contains(&error.status));
+            .is_err_and(|error| Constrain::REJECTIONS.contains(&error.status));
         if !(is_rejected && self.may_drop && self.asked.unconstrain()) {
             return answer;
         }

@@ -148,7 +148,7 @@ async fn build_with(
         user: user.as_ref(),
         environment,
     };
-    subagents.build(toolboxes, &shared)?;
+    subagents.build(toolboxes, &shared).await?;
     let mut builder = Agent::builder(model)
         .tools(toolbox)
         .dialect(dialect.clone())
@@ -168,9 +168,7 @@ async fn build_with(
     }
     let agent = subagents.with(builder, configuration).build();
     let agent = agent.map_err(|error| failure(&error))?;
-    for skipped in agent.skipped_examples() {
-        print_note(&skipped);
-    }
+    report(&agent).await?;
     let conversation = match session {
         None => agent.conversation(),
         Some(session) => {
@@ -190,6 +188,19 @@ async fn build_with(
         servers,
         is_saved,
     })
+}
+
+/// Reports the examples that the prompt of an agent does not contain, and that its replies have no grammar.
+pub(super) async fn report(agent: &Agent) -> Result<(), Failure> {
+    for skipped in agent.skipped_examples() {
+        print_note(&skipped);
+    }
+    let checked = agent.check_grammar().await;
+    let missing = checked.map_err(|error| Failure::Configuration(error.to_string()))?;
+    if let Some(error) = missing {
+        print_note(&format!("replies are not constrained: {error}"));
+    }
+    Ok(())
 }
 
 /// Returns the policy for a model. A session keeps its policy.

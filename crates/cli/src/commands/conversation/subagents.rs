@@ -8,10 +8,10 @@ use plaincall_agent::model::Model;
 use plaincall_agent::{Agent, AgentBuilder};
 use plaincall_config::settings::Model as ModelSettings;
 
-use crate::commands::conversation::build::failure;
+use crate::commands::conversation::build::{failure, report};
 use crate::environment::Environment;
 use crate::settings::Configuration;
-use crate::status::{Failure, print_note};
+use crate::status::Failure;
 use crate::terminal::user::TerminalUser;
 
 /// The settings of the agent of the conversation that its subagents share.
@@ -59,20 +59,20 @@ impl Subagents {
     }
 
     /// Builds the agents with these tools.
-    pub(super) fn build(
+    pub(super) async fn build(
         &mut self,
         toolboxes: Vec<Toolbox>,
         shared: &Shared<'_>,
     ) -> Result<(), Failure> {
         let named = self.names.iter().zip(&self.configurations);
         for ((name, configuration), tools) in named.zip(toolboxes) {
-            let agent = self.agent(name, configuration, tools, shared)?;
+            let agent = self.agent(name, configuration, tools, shared).await?;
             self.agents.insert(name.clone(), agent);
         }
         Ok(())
     }
 
-    fn agent(
+    async fn agent(
         &self,
         name: &str,
         configuration: &Configuration,
@@ -106,9 +106,7 @@ impl Subagents {
         }
         let agent = self.with(builder, configuration).build();
         let agent = agent.map_err(|error| for_agent(failure(&error)))?;
-        for skipped in agent.skipped_examples() {
-            print_note(&skipped);
-        }
+        report(&agent).await.map_err(for_agent)?;
         Ok(agent)
     }
 

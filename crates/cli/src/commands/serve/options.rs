@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::settings::{Arguments, Constrain, MAX_REPAIR_ROUNDS, ToolMode};
+use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS, ToolMode};
 
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
@@ -114,17 +114,6 @@ pub(crate) struct ServeOptions {
     /// returned unchanged. In `native` mode, a complete call that arrives as text in a known format becomes a call.
     #[arg(long, default_value = "text", help_heading = "Model")]
     pub(crate) mode: ToolMode,
-
-    /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call: `auto` if the
-    /// server is llama.cpp, vLLM or SGLang; `always` rejects requests whose reply cannot be constrained, and so does the name of
-    /// an engine, which is then not detected.
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "never",
-        help_heading = "Model"
-    )]
-    pub(crate) constrain: Constrain,
 
     #[command(flatten)]
     pub(crate) teaching: TeachingOptions,

@@ -1,0 +1,171 @@
+//! Requests with a grammar: which get one, and what happens if the server rejects it (`spec/agent.md` 10).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plaincall::call::grammar::{Constrain, Engine, Grammar};
+use plaincall_http::Waits;
+use plaincall_wire::openai::ModelList;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use super::answer::{Answered, failed};
+use super::client::Client;
+use super::server_error::Asked;
+use super::{ModelError, ModelErrorKind, ModelRequest, OpenAi};
+
+/// The path of the list of models.
+const LIST: &str = "/models";
+/// The time limit for the list of models.
+const LIST_TIME: Duration = Duration::from_secs(5);
+/// The longest list of models, in bytes.
+const LIST_BYTES: usize = 4 << 20;
+/// How long no grammar is sent to a server that rejected one.
+const PAUSE: Duration = Duration::from_mins(10);
+
+/// The fields of a request that constrain its reply.
+pub(super) type Fields = Map<String, Value>;
+
+/// Whether a server gets grammars. Clones share what is known about the server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Constrained {
+    pub(super) constrain: Constrain,
+    server: Arc<GrammarSupport>,
+}
+
+/// The engine of a server, and whether it rejected a grammar.
+#[derive(Debug, Default)]
+struct GrammarSupport {
+    engine: OnceCell<Option<Engine>>,
+    rejected: Mutex<Option<Instant>>,
+}
+
+impl GrammarSupport {
+    /// Returns whether the server has rejected a grammar recently.
+    fn is_paused(&self) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected.is_some_and(|rejected| rejected.elapsed() < PAUSE)
+    }
+
+    fn pause(&self) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        *rejected = Some(Instant::now());
+    }
+}
+
+impl OpenAi {
+    /// Sets whether replies to requests with a [grammar](ModelRequest::grammar) are constrained. Default: never. Fields that
+    /// constrain the reply, such as `response_format`, take precedence.
+    pub fn constrain(mut self, constrain: Constrain) -> Self {
+        self.1 = Constrained {
+            constrain,
+            ..Constrained::default()
+        };
+        self
+    }
+
+    /// Returns the engine that constrains replies: the one that is set, or the one that the server's list of models names. The
+    /// list is requested once.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not return the list within 5 seconds.
+    pub async fn engine(&self) -> Result<Option<Engine>, ModelError> {
+        if let Constrain::For(engine) = self.1.constrain {
+            return Ok(Some(engine));
+        }
+        let detect = self.1.server.engine.get_or_try_init(|| self.detect());
+        let detected = detect.await.copied();
+        detected.map_err(|error| self.0.redact(error))
+    }
+
+    /// Requests the list of models. If it has this model, its owner decides.
+    async fn detect(&self) -> Result<Option<Engine>, ModelError> {
+        let client = &*self.0;
+        let asked = Asked {
+            path: LIST,
+            ..client.asked()
+        };
+        let mut answer = client.get(LIST, Waits::all(LIST_TIME), &asked).await?;
+        let body = answer.body(Vec::new(), LIST_BYTES).await;
+        let body = body.map_err(|error| failed(&error, &asked))?;
+        let list: ModelList<'_> =
+            plaincall_wire::read(&body).map_err(|error| asked.cannot_be_read(&error))?;
+        let models = list.data.unwrap_or_default();
+        let mut own = models.iter();
+        let own = own.find(|model| model.id.as_deref() == Some(&*client.model));
+        let models = own.map_or(&*models, std::slice::from_ref);
+        let mut owners = models.iter().filter_map(|model| model.owned_by.as_deref());
+        Ok(owners.find_map(Engine::from_owner))
+    }
+
+    /// The setting for requests with a grammar: without one if other fields constrain the reply.
+    pub(super) fn constraint(&self) -> Constrain {
+        let is_set = |name: &&str| {
+            let field = self.0.field(name);
+            field.is_some_and(|field| !field.is_null())
+        };
+        if Constrain::REQUEST_FIELDS.iter().any(is_set) {
+            return Constrain::Never;
+        }
+        self.1.constrain
+    }
+
+    /// The fields with which a reply is constrained, if it is.
+    async fn fields(&self, grammar: &Grammar) -> Result<Option<Fields>, ModelError> {
+        let support = &self.1.server;
+        let engine = match self.constraint() {
+            Constrain::For(engine) => Some(engine),
+            Constrain::Always => Some(self.engine().await?.ok_or_else(|| unknown(&self.0))?),
+            Constrain::Auto if !support.is_paused() => match self.engine().await {
+                Ok(engine) => engine,
+                Err(error) => {
+                    use ModelErrorKind::{Busy, Connect, NotRunning};
+                    if !matches!(error.kind, Busy | Connect | NotRunning) {
+                        support.pause();
+                    }
+                    None
+                }
+            },
+            Constrain::Auto | Constrain::Never => None,
+        };
+        Ok(engine.map(|engine| engine.request_fields(grammar)))
+    }
+
+    /// Sends a request, and reads the beginning of the response. If the server rejects a grammar, the request is sent again
+    /// without it, unless it is demanded.
+    pub(super) async fn send(
+        &self,
+        request: ModelRequest,
+        asked: &Asked<'_>,
+    ) -> Result<Answered, ModelError> {
+        let grammar = request.grammar.as_deref();
+        let grammar = grammar.filter(|_| request.native.is_none());
+        let fields = match grammar {
+            Some(grammar) => self.fields(grammar).await?,
+            None => None,
+        };
+        let answer = self.0.post(self.body(&request, fields.as_ref()), asked);
+        let mut answer = answer.await?;
+        if fields.is_some()
+            && self.1.constrain == Constrain::Auto
+            && Constrain::REJECTIONS.contains(&answer.status())
+        {
+            answer = self.0.post(self.body(&request, None), asked).await?;
+            // The other request was the same but for the grammar.
+            if answer.is_success() {
+                self.1.server.pause();
+            }
+        }
+        drop(request);
+        Answered::open(answer, asked).await
+    }
+}
+
+fn unknown(client: &Client) -> ModelError {
+    let message = format!(
+        "replies cannot be constrained: the list of models of {} names no engine that accepts a grammar; set `constrain` to the engine, such as `llama.cpp` or `vllm`, or to `auto`",
+        client.asked().server()
+    );
+    ModelError::new(ModelErrorKind::Refused, message)
+}
