@@ -15,7 +15,7 @@ use plaincall_syntax::{Event, EventKind, Header, Severity, Slot};
 use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
-use crate::json_stream::shape::{EmojiBody, EmojiShape, placed};
+use crate::json_stream::shape::{EmojiBody, EmojiShape, Place, placed};
 use crate::json_stream::undecided::Undecided;
 use crate::json_stream::write::{TextDigest, write_escaped};
 use crate::limits::Limits;
@@ -246,13 +246,15 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         self.value_len = 0;
         self.pointer.clear();
         self.pointer.push_str(text);
-        let (pointer, way) =
-            placed(text, self.limits.depth(), self.tool.borrow()).map_err(message)?;
+        let Place {
+            pointer,
+            way,
+            value: expected,
+        } = placed(text, self.limits.depth(), self.tool.borrow()).map_err(message)?;
         let (_, known) = self.tree.locate(&pointer).map_err(message)?;
         self.tree.insert(&pointer, self.begun).map_err(message)?;
         self.value = OpenValue::Unwritten;
         let place: Vec<&str> = pointer.segments.iter().map(|segment| &**segment).collect();
-        let expected = shape::value(self.tool.borrow(), &place);
         if expected == ExpectedValue::Nothing {
             return Err(nothing_at(text));
         }
@@ -306,7 +308,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         out: &mut String,
     ) -> Result<(), String> {
         for (depth, key) in place.iter().enumerate().skip(known) {
-            let (Some(next), Some(parts)) = (place.get(depth + 1), way.get(depth + 1)) else {
+            let (Some(next), Some(parts)) = (place.get(depth + 1), way.get(depth)) else {
                 self.begin_member(key, out);
                 continue;
             };
@@ -420,7 +422,6 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             OpenValue::Unwritten | OpenValue::Body(_) => {}
             OpenValue::String => out.push('"'),
             OpenValue::Waiting { text, place, .. } => {
-                let place: Vec<&str> = place.iter().map(|segment| &**segment).collect();
                 let Some(value) = shape::read(self.tool.borrow(), &place, &text) else {
                     let found = quoted(&text);
                     let pointer = &self.pointer;

@@ -80,6 +80,10 @@ fn line(text: &str) -> &str {
 }
 
 fn integer(text: &str) -> Option<Value> {
+    // Most integers are written without a point and an exponent.
+    if let Ok(integer) = line(text).parse::<i64>() {
+        return Some(integer.into());
+    }
     decimal(text)?.integer().map(Value::Number)
 }
 

@@ -1,5 +1,7 @@
 //! The information about future arguments that a stream of their JSON needs.
 
+use std::borrow::Cow;
+
 use plaincall_syntax::is_blank;
 use serde_json::Value;
 
@@ -31,43 +33,22 @@ pub(crate) struct EmojiBody {
     pub(crate) is_optional: bool,
 }
 
-/// Applies `ask` to the schema at a location given by its segments, if it declares the parameter.
-fn expects<T>(
-    tool: &ToolSpec,
-    place: &[&str],
-    ask: impl FnOnce(&Expected<'_, '_>) -> T,
-) -> Option<T> {
-    let reader = tool.schema().reader();
-    let expected = Expected::at(&reader, place);
-    let is_parameter = |name: &&str| tool.get(name).is_some();
-    (expected.is_declared() || place.first().is_none_or(is_parameter)).then(|| ask(&expected))
-}
-
-/// Returns the expected value at a pointer.
-#[expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "the method by name has lifetimes that are not general enough"
-)]
-pub(crate) fn value(tool: &ToolSpec, place: &[&str]) -> ExpectedValue {
-    let value = expects(tool, place, |expected| expected.value());
-    value.unwrap_or(ExpectedValue::Nothing)
-}
-
-/// Returns the expected parts at each step of a pointer: at the root, at its first segment, and so on up to its parent.
-fn way(tool: &ToolSpec, place: &[&str]) -> Vec<ExpectedParts> {
-    Expected::way(&tool.schema().reader(), place)
-}
-
-fn spells(tool: &ToolSpec, place: &[&str]) -> bool {
-    let Some((last, above)) = place.split_last() else {
-        return false;
-    };
-    expects(tool, above, |expected| expected.spells(last)).unwrap_or(false)
+/// The place of a value in the arguments, and the information of the schema about it.
+pub(crate) struct Place<'t> {
+    pub(crate) pointer: Pointer<'t>,
+    /// The parts at each step of the pointer after the root: at its first segment, and so on up to its parent.
+    pub(crate) way: Vec<ExpectedParts>,
+    pub(crate) value: ExpectedValue,
 }
 
 /// Converts a complete text to the JSON value at a pointer; `None` if it does not match.
-pub(crate) fn read(tool: &ToolSpec, place: &[&str], text: &str) -> Option<Value> {
-    expects(tool, place, |expected| expected.read(text))?
+pub(crate) fn read(tool: &ToolSpec, place: &[Box<str>], text: &str) -> Option<Value> {
+    let reader = tool.schema().reader();
+    let mut expected = Expected::root(&reader);
+    for segment in place {
+        expected.step(segment);
+    }
+    expected.read(text)
 }
 
 pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
@@ -88,34 +69,50 @@ pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
     }
 }
 
-/// Parses a pointer; the schema decides which segments are keys. Also returns the parts along the pointer.
+/// Parses a pointer; the schema decides which segments are keys.
 pub(crate) fn placed<'t>(
     text: &'t str,
     depth: usize,
     tool: &ToolSpec,
-) -> Result<(Pointer<'t>, Vec<ExpectedParts>), PointerError> {
+) -> Result<Place<'t>, PointerError> {
     let segments = segments(text, depth)?;
-    let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
-    let way = way(tool, &place);
+    let reader = tool.schema().reader();
+    let mut here = Expected::root(&reader);
+    let is_parameter = |name: &Cow<'_, str>| tool.get(name).is_some() || here.declares(name);
+    let is_known = segments.first().is_some_and(is_parameter);
+    let mut way = Vec::new();
     let mut keys = Vec::with_capacity(segments.len());
-    for (at, (segment, parts)) in place.iter().zip(&way).enumerate() {
-        let here = place.get(..=at).unwrap_or_default();
-        if segment.contains(is_blank) && !spells(tool, here) {
+    for (depth, segment) in segments.iter().enumerate() {
+        if segment.contains(is_blank) && !(is_known && here.spells(segment)) {
             return Err(PointerError::value_on_line(text));
         }
+        if depth > 0 {
+            way.push(here.parts());
+        }
+        let parts = || way.last().copied().unwrap_or_else(|| here.parts());
+        let may_be_key = || matches!(parts(), ExpectedParts::Object { .. } | ExpectedParts::Later);
         // Only a segment that looks like an index matters. A segment that is not known yet is not an error.
         let is_digits = is_index(segment) || is_bad_index(segment);
-        let may_be_key = matches!(parts, ExpectedParts::Object { .. } | ExpectedParts::Later);
-        let is_key = is_digits && may_be_key;
+        let is_key = is_digits && may_be_key();
         if !is_key && is_bad_index(segment) {
             return Err(PointerError::invalid_index(segment));
         }
         keys.push(is_key);
+        here.step(segment);
     }
+    let value = if is_known {
+        here.value()
+    } else {
+        ExpectedValue::Nothing
+    };
     let pointer = Pointer {
         text,
         segments,
         keys,
     };
-    Ok((pointer, way))
+    Ok(Place {
+        pointer,
+        way,
+        value,
+    })
 }

@@ -227,7 +227,7 @@ impl<'s> SchemaReader<'s> {
         for schema in schemas {
             let found = self
                 .alternatives(schema, &mut Vec::new())
-                .and_then(|found| both(&alternatives, &found));
+                .and_then(|found| both(&alternatives, found));
             match found {
                 Ok(found) => alternatives = found,
                 Err(Stop::Cycle) => {}
@@ -284,7 +284,7 @@ impl<'s> SchemaReader<'s> {
             .chain(list("allOf").into_iter().flatten())
         {
             match self.alternatives(schema, trail) {
-                Ok(more) => found = both(&found, &more)?,
+                Ok(more) => found = both(&found, more)?,
                 Err(Stop::Cycle) => {}
                 Err(Stop::TooMuch) => return Err(Stop::TooMuch),
             }
@@ -301,7 +301,7 @@ impl<'s> SchemaReader<'s> {
                 }
             }
             if !any.is_empty() || !is_cycle {
-                found = both(&found, &any)?;
+                found = both(&found, any)?;
             }
         }
         if keyword(keywords, "nullable") == Some(&Value::Bool(true)) {
@@ -313,10 +313,13 @@ impl<'s> SchemaReader<'s> {
 
 fn both<'s>(
     one: &[Alternative<'s>],
-    two: &[Alternative<'s>],
+    two: Vec<Alternative<'s>>,
 ) -> Result<Vec<Alternative<'s>>, Stop> {
     if one.len().saturating_mul(two.len()) > MOST_ALTERNATIVES {
         return Err(Stop::TooMuch);
+    }
+    if matches!(one, [any] if any.all.is_empty()) {
+        return Ok(two);
     }
     let with_all = |first: &Alternative<'s>| {
         let first = first.clone();

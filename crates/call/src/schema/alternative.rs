@@ -62,14 +62,24 @@ impl<'s> Alternative<'s> {
     pub(crate) fn member(&self, key: &str) -> Vec<Vec<&'s Value>> {
         let mut ways: Vec<Vec<&'s Value>> = vec![Vec::new()];
         for keywords in &self.all {
-            let (sure, unsure) = named(keywords, key);
+            let (mut sure, unsure) = named(keywords, key);
+            let rest = keyword(keywords, "additionalProperties");
+            if unsure.is_empty() {
+                if sure.is_empty() {
+                    sure.extend(rest);
+                }
+                for way in &mut ways {
+                    way.extend(&sure);
+                }
+                continue;
+            }
             let mut here = vec![sure];
             for schema in unsure {
                 let with = |way: &Vec<&'s Value>| way.iter().copied().chain([schema]).collect();
                 let with: Vec<Vec<&'s Value>> = here.iter().map(with).collect();
                 here.extend(with);
             }
-            if let Some(rest) = keyword(keywords, "additionalProperties") {
+            if let Some(rest) = rest {
                 let unnamed = here.iter_mut().filter(|way| way.is_empty());
                 unnamed.for_each(|way| way.push(rest));
             }

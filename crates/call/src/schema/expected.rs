@@ -48,40 +48,19 @@ pub(crate) struct Expected<'r, 's> {
     allowed: AllowedValues<'s>,
     /// Whether nothing else in the call can change the allowed values.
     is_settled: bool,
-    /// Whether the root declares the first segment, by name or by pattern.
-    is_declared: bool,
 }
 
 impl<'r, 's> Expected<'r, 's> {
-    pub(crate) fn at(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
-        let mut here = Self::root(reader, segments);
-        for segment in segments {
-            here.step(segment);
-        }
-        here
-    }
-
-    pub(crate) fn way(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Vec<ExpectedParts> {
-        let mut here = Self::root(reader, segments);
-        let parts = |segment: &&str| {
-            let parts = here.parts();
-            here.step(segment);
-            parts
-        };
-        segments.iter().map(parts).collect()
-    }
-
-    fn root(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
-        let allowed = reader.root();
+    pub(crate) fn root(reader: &'r SchemaReader<'s>) -> Self {
         Self {
-            is_declared: segments.first().is_some_and(|name| allowed.declares(name)),
+            allowed: reader.root(),
             is_settled: true,
             reader,
-            allowed,
         }
     }
 
-    fn step(&mut self, segment: &str) {
+    /// Continues with the value under a segment.
+    pub(crate) fn step(&mut self, segment: &str) {
         let Self {
             reader, allowed, ..
         } = self;
@@ -109,8 +88,9 @@ impl<'r, 's> Expected<'r, 's> {
         self.allowed = below;
     }
 
-    pub(crate) fn is_declared(&self) -> bool {
-        self.is_declared
+    /// Returns whether the schema here declares a key, by name or by pattern.
+    pub(crate) fn declares(&self, key: &str) -> bool {
+        self.allowed.declares(key)
     }
 
     pub(crate) fn spells(&self, key: &str) -> bool {
