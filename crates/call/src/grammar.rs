@@ -38,6 +38,10 @@ use crate::tool::ToolSpec;
 /// The maximum size of all calls and rules, in parts. An engine needs seconds for more.
 const MOST_PARTS: usize = 100_000;
 
+/// The maximum number of pointer lines of a tool. Other values are JSON.
+const MOST_LINES: usize = 2_000;
+/// The characters of JSON outside strings.
+const JSON_SIGNS: &str = "[]{},:+-.0123456789eEtrufalsn";
 /// The characters that JSON has behind a backslash.
 const JSON_ESCAPES: &str = "\"\\/bfnrtu";
 
@@ -74,6 +78,8 @@ pub fn grammar<'t>(
     let tools = options.chosen(&all)?;
     let markers = Markers::of(dialect)?;
     let value = Exclusion::of_markers(dialect)?;
+    markers.check(syntax)?;
+    let escapes = markers.escapes(dialect);
     let free_text = Automaton::excluding(&value);
     let mut rules = Rules::default();
     let mut calls = Vec::new();
@@ -85,6 +91,10 @@ pub fn grammar<'t>(
             rules: &mut rules,
             free_text: &free_text,
             known: HashMap::new(),
+            json_depth: 0,
+            lines_left: MOST_LINES,
+            escapes: &escapes,
+            is_self_closing: dialect.is_self_closing(),
         };
         let form = match syntax {
             Syntax::Block => values.arguments().map(Form::Block),
@@ -191,6 +201,45 @@ impl Markers {
             arg: of(|usage| usage == MarkerUse::Argument),
             all: forms.iter().map(|form| form.text.clone()).collect(),
         })
+    }
+
+    /// Checks that the text around a marker cannot make it another one, and that JSON contains none.
+    fn check(&self, syntax: Syntax) -> Result<(), GrammarError> {
+        let written = match syntax {
+            Syntax::Block => vec![&self.start],
+            Syntax::Emoji => vec![&self.start, &self.end],
+        };
+        let overlaps = |marker: &String| {
+            let mut ends = marker.char_indices().skip(1);
+            ends.any(|(at, _)| {
+                let end = marker.get(at..).unwrap_or_default();
+                written.iter().any(|written| written.starts_with(end))
+            })
+        };
+        let is_json = |marker: &String| {
+            marker.contains('"') || marker.chars().all(|one| JSON_SIGNS.contains(one))
+        };
+        match self
+            .all
+            .iter()
+            .find(|marker| overlaps(marker) || is_json(marker))
+        {
+            None => Ok(()),
+            Some(marker) => Err(GrammarError::Marker {
+                marker: marker.clone(),
+            }),
+        }
+    }
+
+    /// The beginnings of escapes, in an escaped dialect.
+    fn escapes(&self, dialect: &Dialect) -> Vec<String> {
+        let escaped = self.all.iter().filter(|_| dialect.is_escaped());
+        let escapes = escaped.map(|marker| {
+            let mut stem = marker.clone();
+            stem.pop();
+            format!("{stem}\\")
+        });
+        escapes.collect()
     }
 
     /// The texts that a JSON string must not contain. In an escaped dialect, JSON's own backslash could be read as an escape.
@@ -303,6 +352,11 @@ impl Grammar {
 pub enum GrammarError {
     /// The dialect is invalid, or detects the syntax.
     Dialect(DialectError),
+    /// A marker cannot be excluded from other text.
+    Marker {
+        /// The marker.
+        marker: String,
+    },
     /// A call is required, but there are no tools.
     NoTools,
     /// The chosen tool does not exist.
@@ -330,6 +384,10 @@ impl fmt::Display for GrammarError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dialect(error) => error.fmt(formatter),
+            Self::Marker { marker } => write!(
+                formatter,
+                "the marker `{marker}` can be part of JSON or of the text around another marker, so a grammar cannot exclude it; use other markers"
+            ),
             Self::NoTools => formatter.write_str("a call is required, but there are no tools"),
             Self::UnknownTool { name } => {
                 write!(formatter, "the chosen tool `{name}` does not exist")

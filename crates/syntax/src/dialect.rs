@@ -216,6 +216,11 @@ impl Dialect {
         self.escaped
     }
 
+    /// Returns whether ` /]` ends an emoji call without a body.
+    pub const fn is_self_closing(&self) -> bool {
+        self.self_closing
+    }
+
     /// Returns whether a text begins inside reasoning.
     pub const fn is_in_reasoning(&self) -> bool {
         self.in_reasoning

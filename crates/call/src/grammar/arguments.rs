@@ -13,6 +13,8 @@ const MOST_ITEMS: usize = 8;
 const DEEPEST: usize = 6;
 /// Objects with more optional members and no required one are written as JSON.
 const MOST_OPTIONAL: usize = 12;
+/// The maximum number of parts of such an object, in all its copies.
+const MOST_COPIED: usize = 1000;
 /// The longest pointer. The parser accepts longer ones.
 const LONGEST_POINTER: usize = 1024;
 
@@ -88,12 +90,16 @@ impl<'s> SchemaValues<'_, 's> {
         let mut options = Vec::new();
         for alternative in &objects {
             self.report_keywords("", alternative);
+            if keywords::listed(alternative).is_some() {
+                self.report("", "enum");
+            }
             options.extend(self.members(&place, alternative).map(Lines::Sequence));
         }
         Lines::choice(options)
     }
 
     fn value(&mut self, place: &Place<'_>, allowed: &AllowedValues<'s>) -> Option<Lines> {
+        self.lines_left = self.lines_left.saturating_sub(1);
         let mut text = false;
         let mut patterns: Vec<Pattern> = Vec::new();
         let mut options: Vec<Lines> = Vec::new();
@@ -116,7 +122,7 @@ impl<'s> SchemaValues<'_, 's> {
                 match self.object(place, alternative, kinds) {
                     Some(lines) => options.push(lines),
                     None if may_be_json => {
-                        patterns.extend(self.json_object_only(place, alternative));
+                        patterns.extend(self.json_parts(place.pointer, alternative, Kinds::OBJECT));
                     }
                     None => {}
                 }
@@ -144,14 +150,6 @@ impl<'s> SchemaValues<'_, 's> {
         Lines::choice(argument.into_iter().chain(options).collect())
     }
 
-    fn json_object_only(
-        &mut self,
-        place: &Place<'_>,
-        alternative: &Alternative<'s>,
-    ) -> Option<Pattern> {
-        self.json_parts(place.pointer, alternative, Kinds::OBJECT)
-    }
-
     /// Returns an object by its members; `None` if only JSON expresses it.
     fn object(
         &mut self,
@@ -163,6 +161,7 @@ impl<'s> SchemaValues<'_, 's> {
         let is_recursive = place.trail.contains(&keywords::identity(alternative));
         let looks_like_a_list = || names.iter().any(|(name, _)| is_index(name));
         if names.is_empty()
+            || self.lines_left == 0
             || is_recursive
             || place.depth >= DEEPEST
             || (kinds.has(Kinds::LIST) && looks_like_a_list())
@@ -173,7 +172,9 @@ impl<'s> SchemaValues<'_, 's> {
         if members.iter().any(|(is_required, _)| *is_required) {
             return Some(Lines::Sequence(members));
         }
-        if members.is_empty() || members.len() > MOST_OPTIONAL {
+        let size: usize = members.iter().map(|(_, part)| part.size()).sum();
+        if members.is_empty() || members.len() > MOST_OPTIONAL || members.len() * size > MOST_COPIED
+        {
             return None;
         }
         // At least one member makes the object: each in turn is the first.
@@ -209,7 +210,7 @@ impl<'s> SchemaValues<'_, 's> {
             let allowed = self.member(alternative, name);
             let is_usable = unusable_key(name).is_none()
                 && pointer.len() <= LONGEST_POINTER
-                && self.free_text.accepts(&pointer);
+                && self.may_be_written(&pointer);
             let lines = Some(allowed).filter(|_| is_usable);
             let lines = lines.and_then(|allowed| self.value(&below, &allowed));
             match lines {
@@ -223,10 +224,10 @@ impl<'s> SchemaValues<'_, 's> {
 
     /// Returns a non-empty list by its items; `None` if only JSON expresses it.
     fn list(&mut self, place: &Place<'_>, alternative: &Alternative<'s>) -> Option<Lines> {
-        if place.is_in_list || place.depth >= DEEPEST {
+        if place.is_in_list || place.depth >= DEEPEST || self.lines_left == 0 {
             return None;
         }
-        let (least, most) = self.bounds(place.pointer, alternative);
+        let (least, most) = self.bounds(place.pointer, alternative)?;
         let most = most.map_or(MOST_ITEMS, |most| most.min(MOST_ITEMS));
         if least > most {
             return None;

@@ -86,7 +86,7 @@ impl SchemaValues<'_, '_> {
             let is_listed = keywords::listed(alternative).is_some();
             let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
             if !is_listed && kinds.has(Kinds::STRING) {
-                return Some(word(item.takes_rest));
+                return Some(word(item.takes_rest, self.is_self_closing));
             }
             options.extend(self.scalars(&pointer, alternative, &allowed));
         }
@@ -98,6 +98,7 @@ impl SchemaValues<'_, '_> {
                 let has_blank = text.contains(is_edge);
                 !text.is_empty()
                     && !text.contains(['[', ']', '\n', '\r'])
+                    && !(self.is_self_closing && text.ends_with('/'))
                     && if item.takes_rest {
                         is_trimmed
                     } else {
@@ -136,19 +137,16 @@ impl SchemaValues<'_, '_> {
     }
 }
 
-/// Text on the line of an emoji call. It has no brackets, so it contains no marker.
-fn word(takes_rest: bool) -> Pattern {
-    let inner = Characters::one_of("[]\r\n\0").not();
-    let edge = inner.without(" \t");
-    if !takes_rest {
-        return Pattern::Characters(edge).repeat(1, None);
-    }
-    let rest = [
-        Pattern::Characters(inner).repeat(0, None),
-        Pattern::Characters(edge.clone()),
-    ];
-    Pattern::sequence([
+/// Text on the line of an emoji call. It has no brackets, so it contains no marker, and does not end like a self-closing call.
+fn word(takes_rest: bool, is_self_closing: bool) -> Pattern {
+    let rest = Characters::one_of("[]\r\n\0").not();
+    let edge = rest.without(" \t");
+    let last = edge.without(if is_self_closing { "/" } else { "" });
+    let inner = if takes_rest { rest } else { edge.clone() };
+    let before = [
         Pattern::Characters(edge),
-        Pattern::sequence(rest).optional(),
-    ])
+        Pattern::Characters(inner).repeat(0, None),
+    ];
+    let before = Pattern::sequence(before).optional();
+    Pattern::sequence([before, Pattern::Characters(last)])
 }

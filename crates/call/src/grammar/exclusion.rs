@@ -48,10 +48,10 @@ impl Exclusion {
     }
 }
 
-/// An id of a call, of at most 32 characters. Characters with which a marker could begin inside it are skipped.
+/// An id of a call, of at most 32 characters. Characters with which a marker could begin in a header are skipped.
 pub(super) fn id(markers: &[String]) -> Pattern {
     let all = Characters::of_words().and(&Characters::of_ranges([(0, 0x7F)]));
-    let is_inside = |marker: &&String| marker.chars().all(|one| all.has(one));
+    let is_inside = |marker: &&String| marker.chars().all(|one| all.has(one) || ":,".contains(one));
     let begins = markers.iter().filter(is_inside);
     let begins: String = begins.filter_map(|marker| marker.chars().next()).collect();
     Pattern::Characters(all.without(&begins)).repeat(1, Some(32))

@@ -5,8 +5,8 @@ use super::pattern::Pattern;
 /// The integers that arguments can hold.
 const LEAST: i128 = i64::MIN as i128;
 const MOST: i128 = u64::MAX as i128;
-/// Without a bound, an integer has at most 18 digits: this keeps the grammar short.
-pub(super) const UNBOUNDED: i128 = 999_999_999_999_999_999;
+/// The largest integer without a bound, and with a minus sign the smallest. Nearly all integers of 64 bits, with a short pattern.
+pub(super) const UNBOUNDED: i128 = 8_999_999_999_999_999_999;
 
 /// Returns the notations of all integers from `least` to `most`, without leading zeros; `None` if there are none.
 pub(super) fn integers(least: i128, most: i128) -> Option<Pattern> {
@@ -112,7 +112,7 @@ fn before(digit: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::super::lark::regex;
-    use super::{MOST, integers};
+    use super::{MOST, UNBOUNDED, integers};
     use regex_lite::RegexBuilder;
 
     /// Every number near a bound is accepted if it is within both.
@@ -149,7 +149,7 @@ mod tests {
                 check(least, most);
             }
         }
-        check(-999_999_999_999_999_999, 999_999_999_999_999_999);
+        check(-UNBOUNDED, UNBOUNDED);
         check(i64::MIN.into(), u64::MAX.into());
     }
 }

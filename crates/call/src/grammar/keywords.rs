@@ -33,6 +33,13 @@ const NEVER: &[&str] = &[
     "unevaluatedProperties",
     "uniqueItems",
 ];
+/// Keywords whose value is an object with a member for each name, so that it has no effect if it is empty.
+const MAPS: &[&str] = &[
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+];
 /// The bounds of numbers, which are enforced for integers.
 const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
@@ -45,8 +52,8 @@ pub(super) fn unheld(alternative: &Alternative<'_>) -> Vec<&'static str> {
             let is_effective = match keywords.get(*name) {
                 None => false,
                 Some(&Value::Bool(is_set)) if *name == "uniqueItems" => is_set,
-                Some(value) if name.starts_with("min") => value.as_u64() != Some(0),
-                Some(Value::Object(members)) => !members.is_empty(),
+                Some(value) if name.starts_with("min") => value.as_f64() != Some(0.0),
+                Some(Value::Object(members)) if MAPS.contains(name) => !members.is_empty(),
                 Some(_) => true,
             };
             if is_effective && applies(name, kinds) {
@@ -125,7 +132,9 @@ pub(super) fn is_closed(alternative: &Alternative<'_>) -> bool {
         let mut all = alternative.all.iter();
         all.any(|keywords| keywords.get(name) == Some(&Value::Bool(false)))
     };
-    no_more("additionalProperties") || no_more("unevaluatedProperties")
+    let mut all = alternative.all.iter();
+    let has_patterns = all.any(|keywords| keywords.contains_key("patternProperties"));
+    !has_patterns && (no_more("additionalProperties") || no_more("unevaluatedProperties"))
 }
 
 /// Returns the number of items that have schemas of their own.
@@ -140,15 +149,27 @@ pub(super) fn first_items(alternative: &Alternative<'_>) -> usize {
     count("prefixItems").max(count("items"))
 }
 
-/// Returns the greatest count that a keyword states.
-pub(super) fn greatest(alternative: &Alternative<'_>, name: &str) -> Option<usize> {
-    let stated = alternative
-        .all
-        .iter()
-        .filter_map(|keywords| keywords.get(name)?.as_u64());
-    stated
-        .max()
-        .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+/// Returns the least and the greatest number of items; `None` if there is no such number.
+pub(super) fn item_bounds(alternative: &Alternative<'_>) -> Option<(usize, Option<usize>)> {
+    let stated = |name: &'static str| {
+        let all = alternative.all.iter();
+        all.filter_map(move |keywords| count(keywords.get(name)?))
+    };
+    let least = stated("minItems").max().unwrap_or_default();
+    let most = stated("maxItems").min();
+    most.is_none_or(|most| least <= most)
+        .then_some((least, most))
+}
+
+/// Returns a count, which may be written as a float.
+fn count(value: &Value) -> Option<usize> {
+    let whole = value
+        .as_u64()
+        .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    whole.or_else(|| {
+        let float = value.as_f64().filter(|float| float.fract() == 0.0)?;
+        format!("{float:.0}").parse().ok()
+    })
 }
 
 /// Returns the range of the integers that the bounds allow.
@@ -188,10 +209,15 @@ pub(super) fn integer_range(alternative: &Alternative<'_>) -> (i128, i128) {
             .into_iter()
             .map(|(bound, whole)| bound.saturating_sub(step(whole))),
     );
-    (
-        lows.max().unwrap_or(-UNBOUNDED),
-        highs.min().unwrap_or(UNBOUNDED),
-    )
+    let (low, high) = (lows.max(), highs.min());
+    // A bound beyond the usual range extends it.
+    let is_far = |bound: Option<i128>| bound.is_some_and(|bound| bound.abs() > UNBOUNDED);
+    let usual = if is_far(low) || is_far(high) {
+        i128::MAX
+    } else {
+        UNBOUNDED
+    };
+    (low.unwrap_or(-usual), high.unwrap_or(usual))
 }
 
 /// Returns what makes an alternative the same as another one.

@@ -174,9 +174,15 @@ impl Pattern {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Sequence(parts) | Self::Choice(parts) => {
-                1 + parts.iter().map(Self::size).sum::<usize>()
+                let sizes = parts.iter().map(Self::size);
+                sizes.fold(1, usize::saturating_add)
             }
-            Self::Repeat { of, .. } => 1 + of.size(),
+            Self::Repeat { of, least, most } => {
+                // Engines write repetitions out.
+                let times = most.unwrap_or(*least).max(1);
+                let times = usize::try_from(times).unwrap_or(usize::MAX);
+                of.size().saturating_mul(times).saturating_add(1)
+            }
             _ => 1,
         }
     }

@@ -13,6 +13,8 @@ use crate::schema::{AllowedValues, Alternative, Kinds, SchemaReader};
 
 /// With more listed values, any text is possible. Engines compare all of them at each token.
 const MOST_LISTED: usize = 1000;
+/// Deeper values in JSON are any JSON.
+const DEEPEST_JSON: usize = 48;
 /// The largest count of a repetition. llama.cpp writes each repetition out.
 const MOST_REPEATED: usize = 200;
 
@@ -65,7 +67,15 @@ pub(super) struct SchemaValues<'v, 's> {
     /// Accepts the texts that a value may be.
     pub(super) free_text: &'v Automaton,
     /// The rule of each alternative that was written as JSON, and where.
-    pub(super) known: HashMap<Vec<usize>, (usize, String)>,
+    pub(super) known: HashMap<(Vec<usize>, Kinds), (usize, String)>,
+    /// The depth of the JSON value that is being written.
+    pub(super) json_depth: usize,
+    /// How many more pointer lines the tool may have. Then objects and lists are JSON.
+    pub(super) lines_left: usize,
+    /// Whether ` /]` ends an emoji call.
+    pub(super) is_self_closing: bool,
+    /// In an escaped dialect: the beginnings of escapes, which listed texts must not contain.
+    pub(super) escapes: &'v [String],
 }
 
 impl<'s> SchemaValues<'_, 's> {
@@ -100,7 +110,13 @@ impl<'s> SchemaValues<'_, 's> {
         let text = scalar_text(value).unwrap_or_else(|| value.to_string());
         let spelling = self.reader.spelling(allowed, &text);
         let is_same = spelling.type_error.is_none() && spelling.text_type.value(&text) == *value;
-        (is_same && !text.ends_with('\r') && self.free_text.accepts(&text)).then_some(text)
+        (is_same && !text.ends_with('\r') && self.may_be_written(&text)).then_some(text)
+    }
+
+    /// Returns whether a text is read as it is written, and contains nothing that is excluded.
+    pub(super) fn may_be_written(&self, text: &str) -> bool {
+        let is_escape = |escape: &String| text.contains(escape.as_str());
+        self.free_text.accepts(text) && !self.escapes.iter().any(is_escape)
     }
 
     /// Returns the values as JSON on one line; `None` if there are none.
@@ -118,10 +134,13 @@ impl<'s> SchemaValues<'_, 's> {
         alternative: &Alternative<'s>,
     ) -> Option<Pattern> {
         self.report_keywords(pointer, alternative);
+        if self.has_too_many(pointer, alternative) {
+            return Some(self.rules.any_json());
+        }
         if let Some(values) = self.listed(alternative) {
             let count = values.len();
             let texts = values.into_iter().map(Value::to_string);
-            let texts = texts.filter(|text| self.free_text.accepts(text));
+            let texts = texts.filter(|text| self.may_be_written(text));
             let texts: Vec<Pattern> = texts.map(Pattern::literal).collect();
             if texts.len() < count {
                 self.report(pointer, "enum");
@@ -149,13 +168,18 @@ impl<'s> SchemaValues<'_, 's> {
         if !kinds.has_any(Kinds::LIST | Kinds::OBJECT) {
             return None;
         }
-        let key = keywords::identity(alternative);
+        let key = (keywords::identity(alternative), kinds);
         if let Some((rule, first)) = self.known.get(&key).cloned() {
             self.report_again(&first, pointer);
             return Some(Pattern::Rule(rule));
         }
+        if self.json_depth >= DEEPEST_JSON {
+            self.report(pointer, "$ref");
+            return Some(self.rules.any_json());
+        }
         let rule = self.rules.add();
         self.known.insert(key, (rule, pointer.to_owned()));
+        self.json_depth += 1;
         let mut options = Vec::new();
         if kinds.has(Kinds::LIST) {
             options.extend(self.json_list(pointer, alternative));
@@ -163,6 +187,7 @@ impl<'s> SchemaValues<'_, 's> {
         if kinds.has(Kinds::OBJECT) {
             options.extend(self.json_object(pointer, alternative));
         }
+        self.json_depth -= 1;
         // A rule without texts cannot be part of a grammar: what needs it is omitted.
         let has_texts = !options.is_empty();
         self.rules.set(rule, Pattern::choice(options));
@@ -174,7 +199,7 @@ impl<'s> SchemaValues<'_, 's> {
         pointer: &str,
         alternative: &Alternative<'s>,
     ) -> Option<Pattern> {
-        let (least, most) = self.bounds(pointer, alternative);
+        let (least, most) = self.bounds(pointer, alternative)?;
         let first = keywords::first_items(alternative);
         let one = alternative.clone();
         let list = AllowedValues {
@@ -219,24 +244,23 @@ impl<'s> SchemaValues<'_, 's> {
         ]))
     }
 
-    /// Returns the least and the greatest number of items that the grammar enforces.
+    /// Returns the least and the greatest number of items that the grammar enforces; `None` if no list is possible.
     pub(super) fn bounds(
         &mut self,
         pointer: &str,
         alternative: &Alternative<'s>,
-    ) -> (usize, Option<usize>) {
-        let least = keywords::greatest(alternative, "minItems").unwrap_or_default();
-        let most = alternative.least("maxItems");
+    ) -> Option<(usize, Option<usize>)> {
+        let (least, most) = keywords::item_bounds(alternative)?;
         if least > MOST_REPEATED {
             self.report(pointer, "minItems");
         }
         if most.is_some_and(|most| most > MOST_REPEATED) {
             self.report(pointer, "maxItems");
         }
-        (
+        Some((
             least.min(MOST_REPEATED),
             most.filter(|most| *most <= MOST_REPEATED),
-        )
+        ))
     }
 
     fn json_object(&mut self, pointer: &str, alternative: &Alternative<'s>) -> Option<Pattern> {
@@ -249,7 +273,7 @@ impl<'s> SchemaValues<'_, 's> {
             let below = format!("{pointer}/{}", crate::pointer::escape(name));
             let key = Value::from(name).to_string();
             let allowed = self.member(alternative, name);
-            let value = Some(allowed).filter(|_| self.free_text.accepts(&key));
+            let value = Some(allowed).filter(|_| self.may_be_written(&key));
             let value = value.and_then(|allowed| self.json(&below, &allowed));
             match value {
                 Some(value) => {
@@ -422,20 +446,26 @@ fn numbers(kinds: Kinds, alternative: &Alternative<'_>) -> Option<Pattern> {
         .flatten()
 }
 
-/// A decimal number with at most 15 significant digits, which a 64-bit float keeps.
+/// An integer, or a decimal number with at most 15 significant digits, which a 64-bit float keeps.
 fn number(is_negative: bool) -> Pattern {
-    let whole = Pattern::choice([
-        Pattern::literal("0"),
-        Pattern::sequence([Pattern::one_of("123456789"), Pattern::digits(0, 8)]),
-    ]);
-    let fraction = Pattern::sequence([Pattern::literal("."), Pattern::digits(1, 6)]);
+    let whole = |most: u32| {
+        let more = [Pattern::one_of("123456789"), Pattern::digits(0, most - 1)];
+        Pattern::choice([Pattern::literal("0"), Pattern::sequence(more)])
+    };
+    let fraction = |most: u32| Pattern::sequence([Pattern::literal("."), Pattern::digits(1, most)]);
+    let splits = [(9, 6), (6, 9), (3, 12)];
+    let splits =
+        splits.map(|(before, behind)| Pattern::sequence([whole(before), fraction(behind)]));
+    let small = Pattern::sequence([Pattern::literal("0"), fraction(15)]);
+    let decimals = Pattern::choice([whole(15)].into_iter().chain(splits).chain([small]));
     let exponent = [
         Pattern::literal("e"),
         Pattern::one_of("+-").optional(),
         Pattern::digits(1, 2),
     ];
+    let long = [Pattern::one_of("123456789"), Pattern::digits(15, 17)];
     let sign = is_negative.then(|| Pattern::literal("-").optional());
-    let exponent = Pattern::sequence(exponent).optional();
-    let parts = [whole, fraction.optional(), exponent];
-    Pattern::sequence(sign.into_iter().chain(parts))
+    let decimal = Pattern::sequence([decimals, Pattern::sequence(exponent).optional()]);
+    let magnitude = Pattern::choice([decimal, Pattern::sequence(long)]);
+    Pattern::sequence(sign.into_iter().chain([magnitude]))
 }

@@ -25,7 +25,7 @@ const FOR_LISTS: [&str; 5] = [
 ];
 
 /// A set of types. `integer` contains the whole numbers, `number` all numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kinds(u8);
 
 impl Kinds {

@@ -169,3 +169,128 @@ fn impossible_requests_are_errors() {
         "contains a marker",
     );
 }
+
+/// An object whose `member_count` members are objects of the next level, down to a string.
+fn levels(levels: usize, members: usize) -> Value {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..levels {
+        let next = json!({"$ref": format!("#/$defs/n{}", level + 1)});
+        let members = (0..members).map(|member| (format!("p{member}"), next.clone()));
+        let members: serde_json::Map<String, Value> = members.collect();
+        definitions.insert(
+            format!("n{level}"),
+            json!({"type": "object", "properties": members}),
+        );
+    }
+    definitions.insert(format!("n{levels}"), json!({"type": "string"}));
+    json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/n0"}}, "$defs": definitions})
+}
+
+#[test]
+fn long_and_branching_definitions_neither_multiply_nor_need_a_deep_stack() {
+    for schema in [levels(3000, 1), levels(6, 8), levels(40, 4)] {
+        let started = Instant::now();
+        let grammar = made(&[tool("t", &schema)]).unwrap();
+        assert!(grammar.gbnf().len() < 500_000, "{}", grammar.gbnf().len());
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn usual_numbers_can_be_written() {
+    for (kind, text) in [
+        ("number", "1700000000"),
+        ("number", "1700000000123"),
+        ("number", "51.5073509"),
+        ("number", "-0.000000001"),
+        ("integer", "1234567890123456789"),
+    ] {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": kind}}, "required": ["a"]});
+        let start = Engine::new().compile(&made(&[tool("t", &schema)]).unwrap().lark());
+        let call = format!("!!!GADGET_START:t\n!!!ARG:a\n{text}\n!!!GADGET_END\n");
+        assert!(Engine::accepts(&start, &call), "{kind} {text}");
+    }
+}
+
+#[test]
+fn keywords_without_effect_on_the_grammar_are_reported() {
+    let schema = json!({"type": "object", "properties": {"a": {"not": {}}, "b": {"type": "array", "contains": {}},
+        "c": {"type": "array", "minItems": 4, "maxItems": 2}, "d": {"type": "array", "items": {"type": "null"}, "minItems": 2.0}}});
+    let grammar = made(&[tool("t", &schema)]).unwrap();
+    assert_eq!(
+        unheld(&grammar),
+        [
+            "t: `a`: `not` is not enforced",
+            "t: `b`: `contains` is not enforced"
+        ]
+    );
+    let start = Engine::new().compile(&grammar.lark());
+    for (text, is_accepted) in [
+        ("c\n[]", false),
+        ("d\n[null]", false),
+        ("d\n[null,null]", true),
+    ] {
+        let call = format!("!!!GADGET_START:t\n!!!ARG:{text}\n!!!GADGET_END");
+        assert_eq!(Engine::accepts(&start, &call), is_accepted, "{text}");
+    }
+}
+
+/// What unusual markers and escapes could make of a text.
+#[test]
+fn accepted_texts_bind() {
+    let one = |schema: Value| {
+        tool(
+            "t",
+            &json!({"type": "object", "properties": {"a": schema}, "required": ["a"]}),
+        )
+    };
+    let words = Dialect::block().start("CALL:").end("END").arg("ARG:");
+    let required = || GrammarOptions::new().required();
+    for (tool, dialect, options, text) in [
+        (
+            one(json!({"type": "string"})),
+            words,
+            required().ids(),
+            "CALL:t:CALL:x\nARG:a\nx\nEND\n",
+        ),
+        (
+            one(json!({"enum": ["!!!ARG\\:", "x"]})),
+            Dialect::block().escaped(),
+            required(),
+            "!!!GADGET_START:t\n!!!ARG:a\n!!!ARG\\:\n!!!GADGET_END\n",
+        ),
+        (
+            one(json!({"type": "string"})),
+            Dialect::emoji().self_closing(),
+            required(),
+            "🛠️[t /]\n🛠️[/end]\n",
+        ),
+        (
+            one(json!({"type": "string"})),
+            Dialect::emoji().self_closing(),
+            required(),
+            "🛠️[t x /]\n🛠️[/end]\n",
+        ),
+    ] {
+        let made = grammar([&tool], &dialect, &options).unwrap();
+        assert!(
+            !Engine::accepts(&Engine::new().compile(&made.lark()), text),
+            "{text}"
+        );
+    }
+    let any = [ToolSpec::new("t")];
+    for dialect in [
+        Dialect::block().start("[[CALL:").end("]]").arg("[[ARG:"),
+        Dialect::block()
+            .start("call: ")
+            .end("end call")
+            .arg("arg: "),
+        Dialect::block().end("//\""),
+    ] {
+        let error = grammar(&any, &dialect, &required())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("a grammar cannot exclude it"), "{error}");
+    }
+}
