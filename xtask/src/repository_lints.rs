@@ -56,8 +56,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 40 more: several keys to redact, secrets in headers, one model of Anthropic's API, long token counts.
     // 10 more: a round, and the calls in a reply's text, in files of their own.
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
-    // 370 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
-    ("gateway", 13_650),
+    // 390 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
+    ("gateway", 13_670),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

@@ -233,13 +233,13 @@ impl Markers {
 
     /// The beginnings of escapes, in an escaped dialect.
     fn escapes(&self, dialect: &Dialect) -> Vec<String> {
-        let escaped = self.all.iter().filter(|_| dialect.is_escaped());
-        let escapes = escaped.map(|marker| {
+        let markers = self.all.iter().filter(|_| dialect.is_escaped());
+        let escape = |marker: &String| {
             let mut stem = marker.clone();
             stem.pop();
             format!("{stem}\\")
-        });
-        escapes.collect()
+        };
+        markers.map(escape).collect()
     }
 
     /// The texts that a JSON string must not contain. In an escaped dialect, JSON's own backslash could be read as an escape.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use memchr::memmem;
 use plaincall_call::definitions::ChangedTool;
 use plaincall_call::grammar::{Engine, GrammarError};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
@@ -25,6 +26,8 @@ use crate::translate::{Caller, Translation, native, plain_plan, translate};
 const MAX_VALUES: usize = 250_000;
 /// The maximum size of a model server's answer that is not streamed, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
+/// A field that a client may have set to `null`.
+const NO_FORMAT: &[u8] = b"\"response_format\":null";
 /// The initial room for the fixed part of a prompt, in bytes.
 const PROMPT_ROOM: usize = 4 << 10;
 
@@ -329,6 +332,10 @@ impl Asked {
         let Some(constraint) = &self.constraint else {
             return Ok(false);
         };
+        // A field must not be in the request twice.
+        if memmem::find(&self.body, NO_FORMAT).is_some() {
+            return Ok(false);
+        }
         let members = constraint.members(engine)?;
         let Some(open) = self.body.strip_suffix(b"}") else {
             return Ok(false);

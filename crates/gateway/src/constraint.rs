@@ -13,6 +13,8 @@ use crate::tools::{Choice, OfferedTools};
 
 /// The maximum number of cached grammars for a set of tools.
 const MAX_GRAMMARS: usize = 8;
+/// Their maximum total length, in bytes.
+const MAX_BYTES: usize = 2 << 20;
 
 /// The replies to a request that a grammar allows.
 #[derive(Clone, Debug)]
@@ -27,10 +29,8 @@ impl Constraint {
     /// Returns the constraint of a reply; `None` if it has no calls, or the client constrains it itself.
     pub(crate) fn of(plan: &ReplyPlan, upstream: &ChatCompletionRequest<'_>) -> Option<Self> {
         let is_own = upstream.response_format.is_some()
-            || Constrain::REQUEST_FIELDS.iter().any(|name| {
-                let field = upstream.unknown.get(name);
-                field.is_some_and(|field| !field.is_null())
-            });
+            // A field must not be in the request twice, even if it is `null`.
+            || Constrain::REQUEST_FIELDS.iter().any(|name| upstream.unknown.get(name).is_some());
         let has_calls = plan.mode == ReplyMode::Calls && plan.choice != Choice::None;
         (has_calls && !is_own).then(|| Self {
             offer: Arc::clone(&plan.offer),
@@ -113,9 +113,12 @@ impl Grammars {
 
     fn keep(&self, key: GrammarKey, made: Members) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MAX_GRAMMARS {
+        kept.push((key, made));
+        let length = |made: &Members| made.as_ref().map_or(0, |members| members.len());
+        let total =
+            |kept: &[(_, Members)]| kept.iter().map(|(_, made)| length(made)).sum::<usize>();
+        while kept.len() > MAX_GRAMMARS || total(&kept) > MAX_BYTES {
             drop(kept.remove(0));
         }
-        kept.push((key, made));
     }
 }

@@ -79,11 +79,7 @@ async fn each_engine_gets_its_fields() {
     for (engine, pointer, part) in [
         (Engine::LlamaCpp, "/grammar", "!!!GADGET_START:"),
         (Engine::Vllm, "/response_format/type", "structural_tag"),
-        (
-            Engine::Sglang,
-            "/response_format/format/type",
-            "triggered_tags",
-        ),
+        (Engine::Sglang, "/response_format/format/type", "sequence"),
         (Engine::LlGuidance, "/structured_outputs/grammar", "start: "),
     ] {
         server.play([reply()]);

@@ -19,7 +19,7 @@ pub enum Constrain {
 
 impl Constrain {
     /// Fields of a chat request with which it constrains its reply itself. Such a request gets no grammar.
-    pub const REQUEST_FIELDS: [&str; 10] = [
+    pub const REQUEST_FIELDS: [&str; 11] = [
         "ebnf",
         "grammar",
         "guided_choice",
@@ -29,6 +29,7 @@ impl Constrain {
         "json_schema",
         "regex",
         "response_format",
+        "structural_tag",
         "structured_outputs",
     ];
 

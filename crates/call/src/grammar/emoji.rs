@@ -96,9 +96,10 @@ impl SchemaValues<'_, '_> {
                 let is_edge = |c| c == ' ' || c == '\t';
                 let is_trimmed = text.trim_matches(is_edge).len() == text.len();
                 let has_blank = text.contains(is_edge);
-                !text.is_empty()
-                    && !text.contains(['[', ']', '\n', '\r'])
-                    && !(self.is_self_closing && text.ends_with('/'))
+                let is_cut = text.is_empty()
+                    || text.contains(['[', ']', '\n', '\r'])
+                    || (self.is_self_closing && text.ends_with('/'));
+                !is_cut
                     && if item.takes_rest {
                         is_trimmed
                     } else {

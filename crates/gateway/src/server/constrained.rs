@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use plaincall_call::grammar::{Constrain, Engine, GrammarError};
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::adapter::Asked;
@@ -19,26 +18,57 @@ use crate::server::{Shared, models};
 /// How long no grammar is sent to a server that rejected one.
 const PAUSE: Duration = Duration::from_mins(10);
 
-/// The engine of a model server, and whether it rejected a grammar.
+/// How long a list of models without an engine counts: the server may be starting.
+const UNKNOWN: Duration = Duration::from_secs(30);
+
+/// The engines of a model server, and whether it rejected a grammar.
 #[derive(Debug, Default)]
 pub(super) struct GrammarSupport {
-    engine: OnceCell<Option<Engine>>,
+    /// The lock is held while the list of models is requested, so that other requests wait for the same answer.
+    detected: tokio::sync::Mutex<Option<Detected>>,
     rejected: Mutex<Option<Instant>>,
 }
 
+/// The engines that the list of models names.
+#[derive(Debug)]
+struct Detected {
+    at: Instant,
+    engines: Result<Vec<(String, Option<Engine>)>, GatewayError>,
+}
+
+impl Detected {
+    fn is_current(&self) -> bool {
+        let models = self.engines.iter().flatten();
+        let mut engines = models.filter_map(|(_, engine)| *engine);
+        engines.next().is_some() || self.at.elapsed() < UNKNOWN
+    }
+
+    /// Returns the engine of a model; if the list does not have it, the first engine.
+    fn engine(&self, model: &str) -> Result<Option<Engine>, GatewayError> {
+        let models = self.engines.as_ref().map_err(Clone::clone)?;
+        let own = models.iter().find(|(id, _)| id == model);
+        Ok(match own {
+            Some((_, engine)) => *engine,
+            None => models.iter().find_map(|(_, engine)| *engine),
+        })
+    }
+}
+
 impl GrammarSupport {
-    /// Returns the engine, which the list of models names. Requests the list once.
+    /// Returns the engine of a model, which the server's list of models names. Requests the list once, and again after half a
+    /// minute if it names no engine.
     async fn engine(
         &self,
         server: &Connection,
+        model: &str,
         headers: &HeaderMap,
     ) -> Result<Option<Engine>, GatewayError> {
-        let detect = async || {
-            let models = models::fetch(server, headers).await?;
-            let mut owners = models.iter().filter_map(|model| model.owned_by.as_deref());
-            Ok::<_, GatewayError>(owners.find_map(Engine::from_owner))
+        let mut detected = self.detected.lock().await;
+        let detected = match detected.take().filter(Detected::is_current) {
+            Some(current) => detected.insert(current),
+            None => detected.insert(detect(server, headers).await),
         };
-        self.engine.get_or_try_init(detect).await.copied()
+        detected.engine(model)
     }
 
     /// Returns whether the server has rejected a grammar recently.
@@ -51,6 +81,19 @@ impl GrammarSupport {
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         *rejected = Some(Instant::now());
     }
+}
+
+async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
+    let models = models::fetch(server, headers).await;
+    let engines = models.map(|models| {
+        let engines = models.into_iter().map(|model| {
+            let engine = model.owned_by.as_deref().and_then(Engine::from_owner);
+            (model.id.unwrap_or_default().into_owned(), engine)
+        });
+        engines.collect()
+    });
+    let at = Instant::now();
+    Detected { at, engines }
 }
 
 /// A request to a model server, possibly with a grammar.
@@ -73,7 +116,9 @@ impl ConstrainedRequest {
         model: &str,
         headers: &HeaderMap,
     ) -> Result<Self, GatewayError> {
-        let constrain = shared.config.settings_for(model).constrain;
+        let settings = shared.config.settings_for(model);
+        let constrain = settings.constrain;
+        let model = settings.upstream_model.as_deref().unwrap_or(model);
         let mut request = Self {
             asked,
             upstream,
@@ -84,17 +129,17 @@ impl ConstrainedRequest {
             Constrain::Never => return Ok(request),
             Constrain::For(engine) => engine,
             Constrain::Auto if support.is_paused() => return Ok(request),
-            Constrain::Auto => match support.engine(&request.upstream, headers).await {
+            Constrain::Auto => match support.engine(&request.upstream, model, headers).await {
                 Ok(Some(engine)) => engine,
                 _ => return Ok(request),
             },
             Constrain::Always => support
-                .engine(&request.upstream, headers)
+                .engine(&request.upstream, model, headers)
                 .await?
                 .ok_or_else(unknown_engine)?,
         };
         let length = if request.asked.knows_grammar(engine) {
-            0
+            request.asked.body().len()
         } else {
             usize::MAX
         };

@@ -144,6 +144,55 @@ async fn a_rejected_grammar_is_not_sent_again() {
     has_count(&outcome, "rejected_grammars", 0);
 }
 
+/// Several requests at once wait for one list. If it names no engine, it is not requested for each of them.
+#[tokio::test]
+async fn the_list_of_models_is_requested_once() {
+    let none = || Script::json(404, &json!({"error": {"message": "not found"}}));
+    for (list, has_grammar) in [
+        (models("llamacpp"), true),
+        (models("library"), false),
+        (none(), false),
+    ] {
+        let scripts = std::iter::once(list).chain((0..4).map(|_| call()));
+        let server = ModelServer::start(scripts.collect()).await;
+        let set = |config: &mut GatewayConfig| config.other_models.constrain = Constrain::Auto;
+        let gateway = TestGateway::before(&server, set).await;
+        let body = request(false);
+        let answers = futures_util::future::join_all((0..4).map(|_| gateway.post(&body))).await;
+        assert!(answers.iter().all(|answer| answer.status() == 200));
+        let seen = server.seen().requests;
+        assert_eq!(seen.len(), 5);
+        let with_grammar = seen
+            .iter()
+            .filter(|request| request.json().get("grammar").is_some());
+        assert_eq!(with_grammar.count(), if has_grammar { 4 } else { 0 });
+    }
+}
+
+/// Servers with several models may have several engines, and a field is never sent twice.
+#[tokio::test]
+async fn the_engine_is_that_of_the_model() {
+    let model = |id: &str, owner: &str| json!({"id": id, "object": "model", "owned_by": owner});
+    let list = json!({"object": "list", "data": [model("other", "vllm"), model("m", "llamacpp")]});
+    let mut null = request(false);
+    null["grammar"] = Value::Null;
+    let mut no_format = request(false);
+    no_format["response_format"] = Value::Null;
+    let scripts = vec![Script::json(200, &list), call(), call(), call()];
+    let outcome = ask(scripts, Constrain::Auto, &[request(false), null, no_format]).await;
+    assert!(outcome.seen[1].1["grammar"].is_string());
+    has_count(
+        &outcome,
+        "constrained",
+        if outcome.seen[3].1["grammar"].is_string() {
+            2
+        } else {
+            1
+        },
+    );
+    assert!(outcome.seen[2].1["grammar"].is_null());
+}
+
 #[tokio::test]
 async fn a_demanded_grammar_is_never_dropped() {
     let scripts = vec![models("llamacpp"), rejects()];

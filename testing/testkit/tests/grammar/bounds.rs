@@ -236,7 +236,7 @@ fn keywords_without_effect_on_the_grammar_are_reported() {
     }
 }
 
-/// What unusual markers and escapes could make of a text.
+/// Texts that unusual markers and escapes would change.
 #[test]
 fn accepted_texts_bind() {
     let one = |schema: Value| {
