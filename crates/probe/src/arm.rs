@@ -7,9 +7,6 @@ const KEY: &str = "k3v9q2x8";
 const ANGLE: [&str; 3] = ["<<<START:", "<<<END:", "@param:"];
 
 /// A way of calling tools.
-///
-/// The name `block-grammar` is reserved for the block syntax with a grammar that constrains the model. It needs grammars,
-/// which no part of Plaincall writes yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arm {
@@ -29,6 +26,7 @@ pub(crate) enum Form {
     Block {
         has_angles: bool,
         is_keyed: bool,
+        has_grammar: bool,
     },
     Emoji {
         is_keyed: bool,
@@ -40,6 +38,7 @@ const fn block(has_angles: bool, is_keyed: bool) -> Form {
     Form::Block {
         has_angles,
         is_keyed,
+        has_grammar: false,
     }
 }
 
@@ -50,7 +49,7 @@ const fn emoji(is_keyed: bool) -> Form {
     }
 }
 
-const ALL: [Arm; 7] = [
+const ALL: [Arm; 8] = [
     Arm::new("native", "the tool calls of the server", Form::Native, true),
     Arm::new(
         "json",
@@ -60,6 +59,16 @@ const ALL: [Arm; 7] = [
     ),
     Arm::new("block", "the block syntax", block(false, false), true),
     Arm::new("emoji", "the emoji-bracket syntax", emoji(false), true),
+    Arm::new(
+        "block-grammar",
+        "the block syntax with a grammar, if the server accepts one",
+        Form::Block {
+            has_angles: false,
+            is_keyed: false,
+            has_grammar: true,
+        },
+        false,
+    ),
     Arm::new(
         "block-keyed",
         "the block syntax with a key in the markers",
@@ -91,7 +100,7 @@ impl Arm {
     }
 
     /// Returns all arms: first `native`, `json`, `block` and `emoji`, the default.
-    pub const fn all() -> [Self; 7] {
+    pub const fn all() -> [Self; 8] {
         ALL
     }
 
@@ -125,6 +134,18 @@ impl Arm {
     /// Returns whether it uses the emoji-bracket syntax.
     pub const fn is_emoji(&self) -> bool {
         matches!(self.form, Form::Emoji { .. })
+    }
+
+    /// Returns whether a grammar constrains the replies. Only for a model that
+    /// [constrains](plaincall_agent::Model::constrains) them.
+    pub const fn has_grammar(&self) -> bool {
+        matches!(
+            self.form,
+            Form::Block {
+                has_grammar: true,
+                ..
+            }
+        )
     }
 
     /// Returns the start, end and argument markers, if they are not the default.

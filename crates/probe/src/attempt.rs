@@ -129,7 +129,7 @@ pub(crate) async fn run(
     time: Duration,
 ) -> (Attempt, Option<ModelError>) {
     let world = World::new(task);
-    let observed = Observed::new(model, seed, Arc::clone(&world));
+    let observed = Observed::new(model, &arm, seed, Arc::clone(&world));
     let begun = Instant::now();
     let played = play(arm, &world, Shared(Arc::clone(&observed)), time);
     let (counts, ended) = match tokio::time::timeout(time, played).await {

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use plaincall_agent::model::{
-    Model, ModelRequest, NativeMessage, Piece, Reply, ReplyNext, ReplyWriter,
+    Constrain, Model, ModelRequest, NativeMessage, Piece, Reply, ReplyNext, ReplyWriter,
 };
 use plaincall_agent::{Finish, ModelError, Role};
 
+use crate::arm::Arm;
 use crate::attempt::{Author, Entry};
 use crate::world::World;
 
@@ -15,6 +16,7 @@ const SYSTEM_BYTES: usize = 4_000;
 
 pub(crate) struct Observed {
     model: Arc<dyn Model>,
+    has_grammar: bool,
     seed: Option<u64>,
     world: Arc<World>,
     transcript: Mutex<Transcript>,
@@ -28,9 +30,15 @@ struct Transcript {
 }
 
 impl Observed {
-    pub(crate) fn new(model: Arc<dyn Model>, seed: Option<u64>, world: Arc<World>) -> Arc<Self> {
+    pub(crate) fn new(
+        model: Arc<dyn Model>,
+        arm: &Arm,
+        seed: Option<u64>,
+        world: Arc<World>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             model,
+            has_grammar: arm.has_grammar(),
             seed,
             world,
             transcript: Mutex::default(),
@@ -102,6 +110,14 @@ impl Model for Shared {
 
     fn supports_native_calls(&self) -> bool {
         self.0.model.supports_native_calls()
+    }
+
+    fn constrains(&self) -> Constrain {
+        if self.0.has_grammar {
+            self.0.model.constrains()
+        } else {
+            Constrain::Never
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! A comparison: which attempts there are, and how they are run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::model::{Model, ModelError, ModelErrorKind};
+use plaincall_agent::model::{Constrain, Model, ModelError, ModelErrorKind};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -100,11 +100,12 @@ impl Probe {
 
     /// Starts on the current tokio runtime when it is first polled.
     pub fn begin(mut self) -> Probing {
-        let supports_native = self.model.supports_native_calls();
-        let unavailable = (!supports_native && self.arms.iter().any(Arm::is_native))
-            .then(|| "this model has no native tool calls".to_owned());
         let arms: Vec<Arm> = self.arms.clone();
-        let is_possible = |arm: &Arm| supports_native || !arm.is_native();
+        let unavailable: BTreeMap<&str, String> = arms
+            .iter()
+            .filter_map(|arm| Some((arm.name, missing(&*self.model, arm)?.to_owned())))
+            .collect();
+        let is_possible = |arm: &Arm| !unavailable.contains_key(arm.name);
         let mut slots = VecDeque::new();
         for repetition in 1..=self.repeat {
             for task in 0..self.tasks.len() {
@@ -160,6 +161,15 @@ impl Probe {
     }
 }
 
+/// Returns why a model cannot be tried with an arm.
+fn missing(model: &dyn Model, arm: &Arm) -> Option<&'static str> {
+    if arm.is_native() && !model.supports_native_calls() {
+        return Some("this model has no native tool calls");
+    }
+    (arm.has_grammar() && model.constrains() == Constrain::Never)
+        .then_some("no grammar constrains this model")
+}
+
 /// The position of an attempt in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AttemptSlot {
@@ -182,8 +192,8 @@ pub struct Probing {
     /// How many attempts in a row failed because of the server.
     failures: u32,
     error: Option<ModelError>,
-    /// Why there are no native calls.
-    unavailable: Option<String>,
+    /// The arms that the model or its server does not support, and why.
+    unavailable: BTreeMap<&'static str, String>,
     deadline: Option<Instant>,
     is_out_of_time: bool,
 }
@@ -258,7 +268,7 @@ impl Probing {
 
     fn possible_arms(&self) -> Vec<usize> {
         let arms = self.probe.arms.iter().enumerate();
-        arms.filter(|(_, arm)| self.unavailable.is_none() || !arm.is_native())
+        arms.filter(|(_, arm)| !self.unavailable.contains_key(arm.name))
             .map(|(index, _)| index)
             .collect()
     }
@@ -297,8 +307,8 @@ impl Probing {
         });
     }
 
-    /// Counts an attempt. Stops after a permanent error of the server, or after repeated ones; native calls that the server
-    /// refuses only end that arm.
+    /// Counts an attempt. Stops after a permanent error of the server, or after repeated ones; native calls or a grammar that the
+    /// server refuses only end that arm.
     fn note(&mut self, slot: AttemptSlot, attempt: &Attempt, error: Option<ModelError>) {
         let Some(error) = error.filter(|_| attempt.is_server_failure) else {
             self.failures = 0;
@@ -307,12 +317,11 @@ impl Probing {
             }
             return;
         };
-        let is_native = self.probe.arms.get(slot.arm).is_some_and(Arm::is_native);
-        if is_native && error.kind == ModelErrorKind::Refused {
-            let arms = &self.probe.arms;
-            let is_native = |slot: &AttemptSlot| arms.get(slot.arm).is_some_and(Arm::is_native);
-            self.waiting.retain(|slot| !is_native(slot));
-            self.unavailable.get_or_insert(error.message);
+        let arm = self.probe.arms.get(slot.arm);
+        let arm = arm.filter(|arm| arm.is_native() || arm.has_grammar());
+        if let Some(arm) = arm.filter(|_| error.kind == ModelErrorKind::Refused) {
+            self.waiting.retain(|other| other.arm != slot.arm);
+            self.unavailable.entry(arm.name).or_insert(error.message);
             return;
         }
         self.failures += 1;
@@ -373,6 +382,6 @@ impl Probing {
         done.sort_by_key(|(slot, _)| (slot.task, slot.arm, slot.repetition));
         let attempts = done.into_iter().map(|(_, attempt)| attempt.clone());
         let Probe { arms, tasks, .. } = &self.probe;
-        Report::new(arms, tasks, attempts.collect(), self.unavailable.as_deref())
+        Report::new(arms, tasks, attempts.collect(), &self.unavailable)
     }
 }

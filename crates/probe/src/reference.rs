@@ -1,7 +1,8 @@
 //! Reference models: scripted, with known skills. They show what a comparison finds, without a real model.
 //!
 //! Each was made for one arm and does everything right in it. In the others it errs as real models do: strings whose quotation
-//! marks are not escaped, JSON where a syntax is asked for, another syntax, a call as chat text.
+//! marks are not escaped, JSON where a syntax is asked for, another syntax, a call as chat text. The model for `block-grammar` writes
+//! valid calls only in constrained replies.
 
 use plaincall::Dialect;
 use plaincall::call::{
@@ -9,7 +10,9 @@ use plaincall::call::{
     history::{PastCall, TurnPart, history},
 };
 use plaincall::syntax::{Escaper, MarkerUse, Syntax};
-use plaincall_agent::model::{Model, ModelRequest, NativeCall, NativeMessage, Piece, Reply};
+use plaincall_agent::model::{
+    Constrain, Model, ModelRequest, NativeCall, NativeMessage, Piece, Reply,
+};
 use plaincall_agent::{Finish, Role, Usage};
 use serde_json::{Map, Value};
 
@@ -48,15 +51,15 @@ struct Reaction {
 }
 
 impl Reference {
-    /// Returns the names of the reference models: the default arms.
+    /// Returns the names of the reference models: the default arms, and `block-grammar`.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let arms = Arm::all().into_iter();
-        arms.filter(|arm| arm.is_default).map(|arm| arm.name)
+        arms.filter(has_model).map(|arm| arm.name)
     }
 
     /// Returns the model that was made for the arm of this name.
     pub fn named(name: &str) -> Option<Self> {
-        let arm = Arm::named(name).filter(|arm| arm.is_default)?;
+        let arm = Arm::named(name).filter(has_model)?;
         Some(Self {
             name: format!("reference-{name}"),
             arm,
@@ -149,7 +152,7 @@ impl Reference {
     fn confused(&self, calls: &[Call], dialect: &Dialect) -> Option<String> {
         let syntax = dialect.syntax()?;
         let end = dialect.end_marker(syntax);
-        if let Some(own) = self.arm.dialect() {
+        if let Some(own) = self.arm.dialect().filter(|_| !self.arm.has_grammar()) {
             // It writes what it was made for.
             return rendered(calls, &own);
         }
@@ -176,6 +179,14 @@ impl Model for Reference {
 
     fn supports_native_calls(&self) -> bool {
         true
+    }
+
+    fn constrains(&self) -> Constrain {
+        if self.arm.has_grammar() {
+            Constrain::Always
+        } else {
+            Constrain::Never
+        }
     }
 
     fn reply(&self, request: ModelRequest) -> Reply {
@@ -253,6 +264,11 @@ impl<'r> Asked<'r> {
     }
 }
 
+/// Returns whether there is a model that was made for an arm.
+fn has_model(arm: &Arm) -> bool {
+    arm.is_default || arm.has_grammar()
+}
+
 /// The arm that a request teaches.
 fn taught(request: &ModelRequest, system: &str) -> Option<Arm> {
     if request.native.is_some() {
@@ -262,7 +278,9 @@ fn taught(request: &ModelRequest, system: &str) -> Option<Arm> {
         return Arm::named("json");
     }
     // The longest end marker counts: that of a keyed dialect may begin like another.
-    let arms = Arm::all().into_iter().filter_map(|arm| {
+    let arms = Arm::all().into_iter();
+    let arms = arms.filter(|arm| arm.has_grammar() == request.grammar.is_some());
+    let arms = arms.filter_map(|arm| {
         let dialect = arm.dialect()?;
         let end = dialect.end_marker(dialect.syntax()?);
         system.contains(&end).then_some((end.len(), arm))

@@ -1,5 +1,7 @@
 //! The figures of a comparison.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
@@ -128,10 +130,10 @@ impl Report {
         arms: &[Arm],
         tasks: &[Task],
         attempts: Vec<Attempt>,
-        no_native: Option<&str>,
+        unavailable: &BTreeMap<&str, String>,
     ) -> Self {
         let arms = arms.iter().map(|arm| {
-            let unavailable = no_native.filter(|_| arm.is_native());
+            let unavailable = unavailable.get(arm.name).map(String::as_str);
             ArmReport::new(arm, tasks, &attempts, unavailable)
         });
         let arms: Vec<ArmReport> = arms.collect();

@@ -33,6 +33,9 @@ pub struct Settings {
     /// Whether ` /]` ended an emoji call without a body.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub self_closing: bool,
+    /// The engine that constrained the replies of arms with a grammar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// The time limit of an attempt, in seconds.
     pub timeout_seconds: u64,
     /// The names of additional request fields. Their values are not stored, because they may be secret.
@@ -141,13 +144,14 @@ impl SharedResult {
         Ok(result)
     }
 
-    /// Returns the arm that should be the default for the model: the best syntax of Plaincall, if the result is complete, has
-    /// at least three repetitions, no other default syntax is as good, and ` /]` was not accepted.
+    /// Returns the arm that should be the default for the model: the best syntax of Plaincall without a grammar, because not every
+    /// server of the model accepts one. The result must be complete and have at least three repetitions, no other default
+    /// syntax may be as good, and ` /]` was not accepted.
     pub fn default_arm(&self) -> Option<(&ArmReport, Arm)> {
         if !self.is_complete || self.repetitions < REPETITIONS || self.settings.self_closing {
             return None;
         }
-        let best = verdict::best(&self.arms)?;
+        let best = verdict::best(&self.arms, |arm| arm.is_plaincall() && !arm.has_grammar())?;
         let mut others = self.arms.iter().filter(|other| {
             let arm = Arm::named(&other.arm);
             other.arm != best.arm && arm.is_some_and(|arm| arm.is_plaincall() && arm.is_default)

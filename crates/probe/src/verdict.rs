@@ -37,7 +37,7 @@ impl Verdict {
     pub fn of(arms: &[ArmReport]) -> Self {
         let native = able(arms, Arm::is_native).next();
         let json = able(arms, |arm| !arm.is_native() && !arm.is_plaincall()).next();
-        let ours = best(arms);
+        let ours = best(arms, Arm::is_plaincall);
         let is_better = |one: &ArmReport, other: &ArmReport| {
             one.share() > other.share() && !one.interval.overlaps(&other.interval)
         };
@@ -76,9 +76,9 @@ fn able(arms: &[ArmReport], is: impl Fn(&Arm) -> bool) -> impl Iterator<Item = &
     })
 }
 
-/// Returns the best arm with a syntax of Plaincall: the largest share of correct attempts, then the smallest share of rejected
+/// Returns the best of these arms: the largest share of correct attempts, then the smallest share of rejected
 /// calls, then the fewest tokens.
-pub(crate) fn best(arms: &[ArmReport]) -> Option<&ArmReport> {
+pub(crate) fn best(arms: &[ArmReport], is: impl Fn(&Arm) -> bool) -> Option<&ArmReport> {
     let rejected = |arm: &ArmReport| {
         f64::from(arm.calls.saturating_sub(arm.well_formed)) / f64::from(arm.calls.max(1))
     };
@@ -90,5 +90,5 @@ pub(crate) fn best(arms: &[ArmReport]) -> Option<&ArmReport> {
             .then(rejected(one).total_cmp(&rejected(other)))
             .then(tokens(one).cmp(&tokens(other)))
     };
-    able(arms, Arm::is_plaincall).min_by(order)
+    able(arms, is).min_by(order)
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use plaincall_agent::model::{
-    Model, ModelError, ModelErrorKind, ModelRequest, Reply, Scripted, ScriptedReply,
+    Constrain, Finish, Model, ModelError, ModelErrorKind, ModelRequest, Reply, Scripted,
+    ScriptedReply,
 };
 use plaincall_probe::{Arm, Probe, Reference, Verdict, tasks};
 use tokio::time::Instant;
@@ -174,4 +175,41 @@ async fn all_arms_get_the_same_seed() {
         .map(|request| request.seed)
         .collect();
     assert_eq!(seeds, [[Some(7); 4], [Some(8); 4]].concat());
+}
+
+/// A server that rejects grammars.
+struct WithoutGrammars;
+
+impl Model for WithoutGrammars {
+    fn name(&self) -> &'static str {
+        "without-grammars"
+    }
+
+    fn constrains(&self) -> Constrain {
+        Constrain::Always
+    }
+
+    fn reply(&self, request: ModelRequest) -> Reply {
+        let is_rejected = request.grammar.is_some();
+        Reply::new(move |out| async move {
+            if is_rejected {
+                return Err(ModelError::new(ModelErrorKind::Refused, "no grammars"));
+            }
+            out.text("I cannot.").await;
+            Ok(Finish::stop())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_rejects_grammars_ends_only_that_arm() {
+    let arms = ["block", "block-grammar"].map(|name| Arm::named(name).expect("an arm"));
+    let run_of = run(Probe::new(WithoutGrammars).arms(arms)).await;
+    let report = run_of.report();
+    let found = report.arms.iter();
+    let found: Vec<_> = found
+        .map(|arm| (arm.attempts, arm.unavailable.as_deref()))
+        .collect();
+    assert_eq!(found, [(40, None), (0, Some("no grammars"))]);
+    assert!(run_of.is_complete());
 }

@@ -49,6 +49,46 @@ fn used(arm: &str) -> Verdict {
     }
 }
 
+/// The default arms, and `block-grammar`.
+fn with_grammar() -> impl Iterator<Item = Arm> {
+    let arms = Arm::all().into_iter();
+    arms.filter(|arm| arm.is_default || arm.has_grammar())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_needs_a_grammar_is_best_with_one() {
+    let model = Reference::named("block-grammar").expect("a model");
+    let report = run(Probe::new(model).arms(with_grammar())).await.report();
+    let wrong = report.attempts.iter();
+    let wrong = wrong.filter(|attempt| attempt.arm == "block-grammar" && !attempt.is_correct);
+    let wrong: Vec<_> = wrong.map(|attempt| (&attempt.task, &attempt.why)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert_eq!(report.verdict, used("block-grammar"));
+    for arm in with_grammar() {
+        let (correct, attempts) = share(&report, arm.name);
+        assert_eq!(attempts, 40);
+        assert_eq!(correct == 40, arm.has_grammar(), "{}", arm.name);
+    }
+    let all = |report: &Report| {
+        report
+            .arm("block-grammar")
+            .map(|arm| (arm.calls, arm.well_formed))
+    };
+    let (calls, well_formed) = all(&report).expect("an arm");
+    assert_eq!(calls, well_formed);
+
+    // Others get no grammar.
+    let model = Reference::named("block").expect("a model");
+    let report = run(Probe::new(model).arms(with_grammar())).await.report();
+    let arm = report.arm("block-grammar").expect("an arm");
+    let why = arm.unavailable.as_deref();
+    assert_eq!(
+        (arm.attempts, why),
+        (0, Some("no grammar constrains this model"))
+    );
+    assert_eq!(report.verdict, used("block"));
+}
+
 /// A model that does not escape strings fails where quotation marks and backslashes matter, and only there.
 #[tokio::test(start_paused = true)]
 async fn the_tasks_separate_what_models_can_and_cannot() {
@@ -88,7 +128,7 @@ async fn the_tasks_separate_what_models_can_and_cannot() {
 async fn the_agent_sized_prompt_has_24_tools_and_60_kilobytes() {
     let task = tasks().into_iter().find(|task| task.name == "agent-nested");
     let mut native_tools = Vec::new();
-    for arm in Arm::all() {
+    for arm in Arm::all().into_iter().filter(|arm| !arm.has_grammar()) {
         let model = Scripted::with(|_, _| "I cannot.".into());
         let probe = Probe::new(model.clone()).arms([arm]).tasks(task.clone());
         run(probe).await;

@@ -80,6 +80,15 @@ async fn defaults_need_enough_attempts_and_a_difference() {
     let mut partial = result.clone();
     partial.is_complete = false;
     assert!(partial.default_arm().is_none());
+    // Not every server accepts a grammar.
+    let mut best = result.arms[0].clone();
+    best.arm = "block-grammar".to_owned();
+    let mut constrained = result.clone();
+    constrained.arms.push(best);
+    assert_eq!(
+        constrained.default_arm().map(|(_, arm)| arm.name),
+        Some("block")
+    );
     // Both syntaxes are as good.
     let mut other = result.arms[0].clone();
     other.arm = "emoji".to_owned();

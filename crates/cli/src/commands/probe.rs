@@ -39,14 +39,16 @@ const QUICK: Duration = Duration::from_secs(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The note below the table of `--quick`.
 const QUICK_NOTE: &str = "`--quick` runs no task with the agent-sized prompt (24 tools, 60 kB).\n";
+/// The note if an interrupt comes first.
+const NO_RESULTS: &str = "no attempt has ended, so there are no results";
 /// The word that lists the tasks.
 const LIST: &str = "list";
 
 /// Measure whether Plaincall helps a model.
 ///
 /// The model gets forty tasks that are hard for tool calls. It tries each several times with each way of calling tools
-/// ("arm"): the server's native tool calls (`native`), JSON described in the prompt (`json`), and Plaincall's syntaxes
-/// (`block`, `emoji`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if the
+/// ("arm"): the server's native tool calls (`native`), JSON described in the prompt (`json`), Plaincall's syntaxes
+/// (`block`, `emoji`), and if the server accepts one, the block syntax with a grammar (`block-grammar`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if the
 /// simulated world has changed exactly as requested and the answer contains the facts that only the results reveal. No
 /// model rates the answers. The tools change only the simulation: they write no files and send no data.
 ///
@@ -54,7 +56,7 @@ const LIST: &str = "list";
 /// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends the comparison early
 /// and prints the results so far; with `--record`, the same command continues later.
 ///
-/// A full comparison has 480 attempts and may take hours on a slow machine. `--quick` takes less than two minutes,
+/// A full comparison has 480 attempts, 600 with a grammar, and may take hours on a slow machine. `--quick` takes less than two minutes,
 /// skips the tasks with an agent-sized prompt, and gives a first impression.
 ///
 /// Further arms: `block-keyed` and `emoji-keyed` have a random key in the markers, so that untrusted text cannot contain
@@ -78,7 +80,8 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "KIND")]
     kind: Option<Api>,
 
-    /// The arms to compare, separated by commas. Default: `native,json,block,emoji`.
+    /// The arms to compare, separated by commas. Default: `native,json,block,emoji`, and `block-grammar` if the server is llama.cpp,
+    /// vLLM or SGLang, or `constrain` in the table of the model names its engine.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = arm_names())]
     arms: Vec<String>,
 
@@ -163,43 +166,40 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         max_tokens: options.max_tokens,
         files: &options.files,
     };
-    let subject = Subject::new(&given, &Environment::read())?;
-    let settings = subject.settings(options.seed, options.timeout.0);
-    let record = options.record.as_deref();
-    let mut recorded = record
-        .map(|path| Recorded::open(path, &subject.id, &settings))
-        .transpose()?;
-    let arms = Arm::all()
-        .into_iter()
-        .filter(|arm| match options.arms.as_slice() {
-            [] => arm.is_default,
-            names => names.iter().any(|name| name == arm.name),
-        })
-        .map(|arm| match subject.entry.self_closing {
-            Some(true) => arm.self_closing(),
-            _ => arm,
-        });
+    let mut subject = Subject::new(&given, &Environment::read())?;
     options.html.as_deref().map(page::check).transpose()?;
-    let mut probe = Probe::new(subject.model.clone())
-        .arms(arms)
-        .tasks(tasks.clone())
-        .repeat(if options.quick { 1 } else { options.repeat })
-        .concurrent(options.concurrency.get())
-        .time(options.timeout.0)
-        .seed(options.seed);
-    if options.quick {
-        probe = probe.budget(QUICK);
-    }
-    if let Some(recorded) = &mut recorded {
-        let earlier = std::mem::take(&mut recorded.attempts);
-        if !earlier.is_empty() {
-            let recorded = human::count(earlier.len(), "recorded attempt");
-            print_note(&format!("continuing after {recorded}"));
-        }
-        probe = probe.finished(earlier);
-    }
     block_on(async {
         let mut interrupts = Interrupts::new()?;
+        let arms = tokio::select! {
+            arms = chosen_arms(options, &mut subject) => arms?,
+            interrupt = interrupts.next() => {
+                print_note(NO_RESULTS);
+                return Ok(Status::Interrupted(interrupt.status()));
+            }
+        };
+        let settings = subject.settings(options.seed, options.timeout.0);
+        let record = options.record.as_deref();
+        let mut recorded = record
+            .map(|path| Recorded::open(path, &subject.id, &settings))
+            .transpose()?;
+        let mut probe = Probe::new(subject.model.clone())
+            .arms(arms)
+            .tasks(tasks.clone())
+            .repeat(if options.quick { 1 } else { options.repeat })
+            .concurrent(options.concurrency.get())
+            .time(options.timeout.0)
+            .seed(options.seed);
+        if options.quick {
+            probe = probe.budget(QUICK);
+        }
+        if let Some(recorded) = &mut recorded {
+            let earlier = std::mem::take(&mut recorded.attempts);
+            if !earlier.is_empty() {
+                let recorded = human::count(earlier.len(), "recorded attempt");
+                print_note(&format!("continuing after {recorded}"));
+            }
+            probe = probe.finished(earlier);
+        }
         let mut probing = probe.begin();
         if let Some(plan) = plan(&probing, options, &subject.id) {
             print_note(&plan);
@@ -220,6 +220,37 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         };
         finished.print(interrupt, &mut output)
     })
+}
+
+/// The arms of the options. By default those with a grammar are among them if the server accepts one.
+async fn chosen_arms(options: &ProbeOptions, subject: &mut Subject) -> Result<Vec<Arm>, Failure> {
+    let names = &options.arms;
+    let is_chosen = |arm: &Arm| match names.as_slice() {
+        [] => arm.is_default || arm.has_grammar(),
+        names => names.iter().any(|name| name == arm.name),
+    };
+    let arms = Arm::all().into_iter().filter(is_chosen);
+    let mut arms: Vec<Arm> = arms
+        .map(|arm| match subject.entry.self_closing {
+            Some(true) => arm.self_closing(),
+            _ => arm,
+        })
+        .collect();
+    if let Some(arm) = arms.iter().find(|arm| arm.has_grammar())
+        && let Some(reason) = subject.accept_grammars().await?
+    {
+        let name = arm.name;
+        if !names.is_empty() {
+            return Err(Failure::Configuration(format!(
+                "the arm `{name}` cannot be tried: {reason}"
+            )));
+        }
+        if !subject.is_reference() {
+            print_note(&format!("without the arm {name}: {reason}"));
+        }
+        arms.retain(|arm| !arm.has_grammar());
+    }
+    Ok(arms)
 }
 
 /// The tasks of these names or kinds.
@@ -377,7 +408,7 @@ impl Finished<'_> {
         match (interrupt, error) {
             (Some(interrupt), _) => {
                 if !has_results {
-                    print_note("no attempt has ended, so there are no results");
+                    print_note(NO_RESULTS);
                 }
                 Ok(Status::Interrupted(interrupt.status()))
             }

@@ -34,6 +34,8 @@ pub(crate) struct Chosen {
 pub(crate) struct Ready {
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Client>,
+    /// The same client, if its server may accept a grammar.
+    pub(crate) grammar_client: Option<OpenAi>,
     pub(crate) dialect: Dialect,
     pub(crate) is_keyed: bool,
 }
@@ -134,9 +136,10 @@ impl Chosen {
             entry,
             is_from_options,
         } = self;
-        let ready = |name: String, model| Ready {
+        let ready = |name: String, model, grammar_client| Ready {
             name,
             model,
+            grammar_client,
             dialect: entry.conversation(),
             is_keyed: entry.keyed == Some(true),
         };
@@ -151,7 +154,7 @@ impl Chosen {
             let (file, text) = tools_file::read(file)?;
             let replay = Replay::read(&text)
                 .map_err(|error| Failure::Configuration(format!("{file}: {error}")))?;
-            return Ok(ready(name.clone(), Arc::new(replay)));
+            return Ok(ready(name.clone(), Arc::new(replay), None));
         }
         let url = entry
             .url
@@ -184,14 +187,16 @@ impl Chosen {
                     client = client.field(name.clone(), Json::new(value));
                 }
                 client.check().map_err(invalid)?;
-                Arc::new(client)
+                client
             }};
         }
-        let client: Arc<dyn Client> = match entry.kind.unwrap_or_default() {
-            Api::OpenAi => client!(OpenAi::new(url, id).constrain(constrain)),
-            Api::Anthropic => client!(Anthropic::at(url, id)),
-        };
-        Ok(ready(shown, client))
+        Ok(match entry.kind.unwrap_or_default() {
+            Api::OpenAi => {
+                let client = client!(OpenAi::new(url, id).constrain(constrain));
+                ready(shown, Arc::new(client.clone()), Some(client))
+            }
+            Api::Anthropic => ready(shown, Arc::new(client!(Anthropic::at(url, id))), None),
+        })
     }
 
     /// Returns the key of the model: from its settings, or from the usual variable for its server.

@@ -31,7 +31,7 @@ const END: &str = "
 
 `ask`, `chat` and `serve` use the best syntax of a model that is in this table by exactly this name, unless you set `syntax` or
 markers in a configuration or by an option. A result becomes a default only if it is complete, has at least three repetitions, and no
-other syntax is as good.
+other syntax is as good. Figures with a grammar do not count for it, because not every server accepts one.
 
 ";
 
@@ -61,7 +61,7 @@ fn cell(text: &str) -> String {
 
 /// Returns the page for these results, each with the name of its file.
 pub(super) fn page(results: &[(String, SharedResult)]) -> String {
-    let arms = ["native", "json", "block", "emoji"];
+    let arms = ["native", "json", "block", "emoji", "block-grammar"];
     let mut page = BEGIN.to_owned();
     if results
         .iter()
@@ -69,7 +69,7 @@ pub(super) fn page(results: &[(String, SharedResult)]) -> String {
     {
         page.push_str(ONLY_SCRIPTED);
     }
-    page.push_str("\n| model | native | json | block | emoji | verdict | settings |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    page.push_str("\n| model | native | json | block | emoji | block-grammar | verdict | settings |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (file, result) in results {
         let _ = write!(page, "| [{}](../results/{file}) |", cell(&result.model));
         for name in arms {
@@ -96,6 +96,9 @@ pub(super) fn page(results: &[(String, SharedResult)]) -> String {
         }
         if result.tasks != task_version() {
             settings.push_str(", older tasks");
+        }
+        if let Some(engine) = &result.settings.engine {
+            let _ = write!(settings, ", grammars of {}", cell(engine));
         }
         if let Some(note) = &result.note {
             let _ = write!(settings, "; {}", cell(note));

@@ -1,5 +1,6 @@
 //! `plaincall probe` against reference models, recorded replies and a scripted server.
 
+mod grammars;
 mod printed;
 
 use std::fs;
@@ -36,6 +37,11 @@ fn probe(scene: &Scene, arguments: &[&str]) -> Ended {
 
 fn answer(text: &str) -> Script {
     Script::stream(&[text], "stop")
+}
+
+/// A list with one model of this owner.
+fn models(owner: &str) -> Script {
+    Script::json(200, &json!({"data": [{"id": "m", "owned_by": owner}]}))
 }
 
 /// Native calls of a record and a city, in two pieces.
@@ -75,6 +81,7 @@ fn in_emoji() -> Script {
 #[test]
 fn each_arm_is_asked_in_its_own_form() {
     let scripts = vec![
+        models("library"),
         natively(),
         answer(ANSWER),
         in_json(),
@@ -128,9 +135,12 @@ fn each_arm_is_asked_in_its_own_form() {
         .seen()
         .requests
         .iter()
+        .skip(1)
         .map(|asked| serde_json::from_slice(&asked.body).unwrap())
         .collect();
     assert_eq!(requests.len(), 8);
+    let note = "note: without the arm block-grammar: the server's list of models names no engine";
+    assert!(ended.stderr.starts_with(note), "{}", ended.stderr);
     for (number, request) in requests.iter().enumerate() {
         assert_eq!(
             (&request["seed"], &request["temperature"]),
@@ -164,10 +174,10 @@ fn each_arm_is_asked_in_its_own_form() {
     };
     assert_eq!(question(&requests[0]), question(&requests[2]));
     assert!(question(&requests[4]).contains(&question(&requests[0])));
-    // A note, and a line for each attempt, with an estimate.
+    // Two notes, and a line for each attempt, with an estimate.
     let lines: Vec<&str> = ended.stderr.lines().collect();
-    assert_eq!(lines.len(), 5, "{}", ended.stderr);
-    for (line, start) in [(0, "note: comparing"), (1, "1/4 native look-up: correct")] {
+    assert_eq!(lines.len(), 6, "{}", ended.stderr);
+    for (line, start) in [(1, "note: comparing"), (2, "1/4 native look-up: correct")] {
         assert!(lines[line].starts_with(start), "{}", ended.stderr);
     }
 }
@@ -272,19 +282,26 @@ fn a_result_to_share_has_no_secrets() {
 
 #[test]
 fn an_interrupt_before_the_first_attempt_ends_is_explained() {
-    let stalled = serving(vec![Script::nothing(Then::Stall)]);
-    let url = stalled.server.url();
-    let scene = Scene::new("");
-    let child = scene.plaincall(&["probe", &url, "m"]).spawn().unwrap();
-    wait_until("it is asked", || stalled.server.seen().requests.len() == 1);
-    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    let ended: Ended = child.wait_with_output().unwrap().into();
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""));
-    let notes = "note: comparing ways to call tools with m, in 480 attempts; ";
-    assert!(ended.stderr.starts_with(notes), "{}", ended.stderr);
-    let last = "\nnote: no attempt has ended, so there are no results\n";
-    assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
+    let begun = "note: comparing ways to call tools with m, in 600 attempts; ";
+    let stall = || Script::nothing(Then::Stall);
+    // Also before the list of models comes.
+    for (scripts, begin) in [(vec![models("vllm"), stall()], begun), (vec![stall()], "")] {
+        let count = scripts.len();
+        let stalled = serving(scripts);
+        let url = stalled.server.url();
+        let scene = Scene::new("");
+        let child = scene.plaincall(&["probe", &url, "m"]).spawn().unwrap();
+        wait_until("it is asked", || {
+            stalled.server.seen().requests.len() == count
+        });
+        let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        let ended: Ended = child.wait_with_output().unwrap().into();
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""));
+        assert!(ended.stderr.starts_with(begin), "{}", ended.stderr);
+        let last = "note: no attempt has ended, so there are no results\n";
+        assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -444,7 +461,7 @@ fn a_server_that_refuses() {
     let times = ended.stderr.matches("is it running?").count();
     assert_eq!(times, 1, "{}", ended.stderr);
     let refused = Script::json(401, &json!({"error": {"message": "no"}}));
-    let first = serving(vec![refused.clone(), refused]);
+    let first = serving(vec![refused.clone(), refused.clone(), refused]);
     let ended = probe(&scene, &[&first.server.url(), "m"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
     assert!(

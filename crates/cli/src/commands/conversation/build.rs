@@ -105,6 +105,7 @@ async fn build_with(
         model,
         dialect,
         is_keyed,
+        ..
     } = chosen.ready(environment)?;
     let system = configuration.system()?;
     let user = TerminalUser::at_terminal();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_config::settings::{Api, FilePath, Model, Syntax};
+use plaincall_config::settings::{Api, Constrain, FilePath, Model, Syntax};
 use plaincall_probe::{Arm, ArmReport, Report, Verdict};
 
 use crate::commands::probe::subject::Subject;
@@ -140,6 +140,13 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
             .self_closing
             .filter(|is_on| *is_on && arm.is_emoji()),
         keyed: arm.is_keyed().then_some(true),
+        constrain: arm.has_grammar().then(|| {
+            let configured = subject.entry.constrain.unwrap_or_default();
+            match configured {
+                Constrain::Never => Constrain::Auto,
+                configured => configured,
+            }
+        }),
         unclosed: report
             .forgets_end_markers()
             .then_some(plaincall::call::Unclosed::Run),
@@ -318,6 +325,8 @@ mod tests {
                 table: None,
                 entry: Model::named(name).unwrap(),
                 api: "openai",
+                grammar_client: None,
+                engine: None,
             };
             let dialect = Model {
                 syntax: Some(Syntax::Emoji),

@@ -4,14 +4,15 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::Model as Client;
+use plaincall::call::grammar::{Constrain, Engine};
+use plaincall_agent::{Model as Client, ModelErrorKind, OpenAi};
 use plaincall_config::Node;
 use plaincall_config::settings::{Api, Model};
 use plaincall_probe::{Reference, Settings};
 
 use crate::environment::Environment;
 use crate::options::FileOptions;
-use crate::settings::{Chosen, Configuration};
+use crate::settings::{Chosen, Configuration, Ready};
 use crate::status::Failure;
 
 /// The prefix of a reference model's name.
@@ -37,6 +38,10 @@ pub(super) struct Subject {
     pub(super) table: Option<(String, Model)>,
     pub(super) entry: Model,
     pub(super) api: &'static str,
+    /// The client of a server that may accept a grammar.
+    pub(super) grammar_client: Option<OpenAi>,
+    /// The engine that constrains the arms with a grammar.
+    pub(super) engine: Option<Engine>,
 }
 
 impl Subject {
@@ -81,7 +86,11 @@ impl Subject {
             (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
             (None, _) => (chosen.id().to_owned(), "openai"),
         };
-        let model = chosen.ready(environment)?.model;
+        let Ready {
+            model,
+            grammar_client,
+            ..
+        } = chosen.ready(environment)?;
         if let Some(variable) = chosen.url_key(environment) {
             chosen.entry.key_env = Some(variable.to_owned());
         }
@@ -91,12 +100,55 @@ impl Subject {
             table,
             entry: chosen.entry,
             api,
+            grammar_client,
+            engine: None,
         })
     }
 
     /// Returns whether it is a scripted model, which a configuration cannot select.
     pub(super) fn is_reference(&self) -> bool {
         self.api == "reference"
+    }
+
+    /// Lets the model constrain replies with a grammar. Returns why it cannot.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot be reached.
+    pub(super) async fn accept_grammars(&mut self) -> Result<Option<String>, Failure> {
+        if self.model.constrains() != Constrain::Never && self.is_reference() {
+            return Ok(None);
+        }
+        let because = |reason: &str| Ok(Some(reason.to_owned()));
+        let Some(client) = self.grammar_client.take() else {
+            return because("only servers with the API `openai` accept grammars");
+        };
+        // Another setting is for conversations.
+        let constrain = Constrain::from(self.entry.constrain.unwrap_or_default());
+        let client = match constrain {
+            Constrain::For(_) => client,
+            _ => client.constrain(Constrain::Always),
+        };
+        if client.constrains() == Constrain::Never {
+            return because("a request field in `extra` constrains the replies already");
+        }
+        let engine = match client.engine().await {
+            Ok(engine) => engine,
+            Err(error) => {
+                use ModelErrorKind::{Connect, NotRunning};
+                if matches!(error.kind, Connect | NotRunning) {
+                    return Err(Failure::Runtime(error.message));
+                }
+                return Ok(Some(error.message));
+            }
+        };
+        let Some(engine) = engine else {
+            return because(
+                "the server's list of models names no engine that accepts a grammar; if it is one, set `constrain` in the table of the model to its name",
+            );
+        };
+        self.model = Arc::new(client.constrain(Constrain::For(engine)));
+        self.engine = Some(engine);
+        Ok(None)
     }
 
     fn reference(name: &str, self_closing: Option<bool>) -> Result<Self, Failure> {
@@ -118,6 +170,8 @@ impl Subject {
                 ..Model::default()
             },
             api: "reference",
+            grammar_client: None,
+            engine: None,
         })
     }
 
@@ -129,6 +183,7 @@ impl Subject {
         settings.max_tokens = self.entry.max_tokens.map(NonZeroU32::get);
         settings.seed = seed;
         settings.self_closing = self.entry.self_closing == Some(true);
+        settings.engine = self.engine.map(|engine| engine.name().to_owned());
         settings.timeout_seconds = timeout.as_secs();
         settings.request_fields = self.entry.extra.keys().cloned().collect();
         settings
