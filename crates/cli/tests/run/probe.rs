@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use crate::run::scene::{Ended, Scene, call, wait_until};
 
 /// A server that answers with these scripts until it is dropped.
-struct Serving {
-    server: ModelServer,
+pub(super) struct Serving {
+    pub(super) server: ModelServer,
     _runtime: tokio::runtime::Runtime,
 }
 
-fn serving(scripts: Vec<Script>) -> Serving {
+pub(super) fn serving(scripts: Vec<Script>) -> Serving {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -40,7 +40,7 @@ fn answer(text: &str) -> Script {
 }
 
 /// A list with one model of this owner.
-fn models(owner: &str) -> Script {
+pub(super) fn models(owner: &str) -> Script {
     Script::json(200, &json!({"data": [{"id": "m", "owned_by": owner}]}))
 }
 

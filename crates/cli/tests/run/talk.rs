@@ -2,6 +2,7 @@
 
 mod answers;
 mod configuration;
+mod constrained;
 mod conversations;
 mod sessions;
 mod subagents;

@@ -1,0 +1,143 @@
+//! Conversations with a model server that constrains replies.
+
+use std::fs;
+
+use plaincall_testkit::model_server::{Asked, Script};
+use serde_json::Value;
+
+use super::configuration::user;
+use super::{at_home, scene};
+use crate::run::probe::{models, serving};
+use crate::run::scene::{Ended, Scene, call};
+
+fn reply(text: &str) -> Script {
+    Script::stream(&[text], "stop")
+}
+
+/// Asks questions at a server with these scripts. Returns how the last one ended, and the bodies of the requests.
+fn ask(
+    scene: &Scene,
+    settings: &str,
+    scripts: Vec<Script>,
+    questions: &[&[&str]],
+) -> (Ended, Vec<Value>) {
+    let serving = serving(scripts);
+    let url = serving.server.url();
+    user(
+        scene,
+        &format!("tools = ['~/../tools.toml']\n[models.m]\nurl = '{url}'\n{settings}"),
+    );
+    let mut last = None;
+    for options in questions {
+        let all = [&["ask", "Go.", "--model", "m"], *options].concat();
+        last = Some(at_home(scene, &all));
+    }
+    let requests = serving.server.seen().requests;
+    let asked = requests.iter().filter(|asked| !asked.body.is_empty());
+    (last.unwrap(), asked.map(Asked::json).collect())
+}
+
+fn grammar(body: &Value) -> &str {
+    body["grammar"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_setting_or_an_option_adds_a_grammar() {
+    let read = || reply(&call("read", &[("name", "apples")]));
+    for (settings, options, is_constrained) in [
+        ("", &[][..], false),
+        ("", &["--constrain", "llama.cpp"], true),
+        ("constrain = 'llama.cpp'\n", &[], true),
+        (
+            "constrain = 'llama.cpp'\n",
+            &["--constrain", "never"],
+            false,
+        ),
+    ] {
+        let scripts = vec![read(), reply("Done.")];
+        let (ended, bodies) = ask(&scene(&[]), settings, scripts, &[options]);
+        assert_eq!(
+            (ended.status, &*ended.stdout),
+            (Some(0), "Done.\n"),
+            "{ended:?}"
+        );
+        for body in &bodies {
+            let has_tool = grammar(body).contains("read");
+            assert_eq!(has_tool, is_constrained, "{settings} {options:?}");
+        }
+        assert_eq!(bodies.len(), 2);
+    }
+    let scripts = vec![models("llamacpp"), reply("Done.")];
+    let (ended, bodies) = ask(&scene(&[]), "", scripts, &[&["--constrain", "auto"]]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(!grammar(&bodies[0]).is_empty());
+}
+
+#[test]
+fn a_session_keeps_its_key_but_not_its_setting() {
+    let session = ["--session", "kept", "--keyed", "--constrain", "llama.cpp"];
+    let resumed = ["--session", "kept"];
+    let constrained = ["--session", "kept", "--constrain", "llama.cpp"];
+    let scripts = vec![reply("One."), reply("Two."), reply("Three.")];
+    let questions = [&session[..], &resumed, &constrained];
+    let (ended, bodies) = ask(&scene(&[]), "", scripts, &questions);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(!grammar(&bodies[0]).is_empty() && grammar(&bodies[1]).is_empty());
+    assert_eq!(grammar(&bodies[0]), grammar(&bodies[2]));
+}
+
+#[test]
+fn what_cannot_be_constrained_is_explained() {
+    let tools =
+        "[tools.fixed]\nparameters = { name = { enum = ['!!!GADGET_END'] } }\nshell = 'true'\n";
+    let scene = scene(&[]);
+    fs::write(scene.path("tools.toml"), tools).unwrap();
+    let reason = "no call of `fixed` can be part of a grammar: ";
+    let (ended, bodies) = ask(
+        &scene,
+        "",
+        vec![models("vllm"), reply("Done.")],
+        &[&["--constrain", "auto"]],
+    );
+    assert_eq!(
+        (ended.status, &*ended.stdout),
+        (Some(0), "Done.\n"),
+        "{ended:?}"
+    );
+    let note = format!("note: replies are not constrained: {reason}");
+    assert!(ended.stderr.starts_with(&note), "{ended:?}");
+    assert!(bodies[0].get("response_format").is_none());
+
+    let demanded =
+        "`constrain` requires a server with the API `openai`; set it to `auto` or `never`";
+    for (settings, expected) in [
+        (
+            "constrain = 'vllm'\n",
+            format!("replies cannot be constrained: {reason}"),
+        ),
+        (
+            "kind = 'anthropic'\nconstrain = 'always'\n",
+            format!("the model `m`: {demanded}"),
+        ),
+    ] {
+        let (ended, bodies) = ask(&scene, settings, Vec::new(), &[&[]]);
+        assert_eq!((ended.status, bodies.len()), (Some(2), 0), "{ended:?}");
+        let error = format!("error: {expected}");
+        assert!(ended.stderr.starts_with(&error), "{ended:?}");
+    }
+    // Without tools there is nothing to constrain.
+    let options = ["--constrain", "always", "--no-tools"];
+    let (ended, bodies) = ask(&scene, "", vec![reply("Done.")], &[&options]);
+    assert_eq!(
+        (ended.status, grammar(&bodies[0])),
+        (Some(0), ""),
+        "{ended:?}"
+    );
+
+    let scene = super::scene(&[]);
+    let options = ["--constrain", "always"];
+    let (ended, bodies) = ask(&scene, "", vec![models("library")], &[&options]);
+    assert_eq!((ended.status, bodies.len()), (Some(1), 0), "{ended:?}");
+    let error = "names no engine that accepts a grammar; set `constrain` to the engine";
+    assert!(ended.stderr.contains(error), "{ended:?}");
+}
