@@ -59,19 +59,26 @@ impl Settings {
 
     async fn make_grammar(self: &Arc<Self>, dialect: Dialect) -> Made {
         let settings = Arc::clone(self);
-        let making = spawn_blocking(move || {
+        without_blocking(move || {
             let tools = settings.tools.iter().map(Tool::spec);
             let made = grammar(tools, &dialect, &GrammarOptions::new().ids()).map(Arc::new);
             settings.known_grammar.keep(dialect, made.clone());
             made
-        });
-        match making.await {
-            Ok(made) => made,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The runtime shuts down, which ends this task too.
-                Err(_) => pending().await,
-            },
-        }
+        })
+        .await
+    }
+}
+
+/// Does work that takes milliseconds on a thread for such work.
+pub(crate) async fn without_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime shuts down, which ends this task too.
+            Err(_) => pending().await,
+        },
     }
 }

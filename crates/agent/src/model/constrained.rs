@@ -14,6 +14,7 @@ use super::answer::{Answered, failed};
 use super::client::Client;
 use super::server_error::Asked;
 use super::{ModelError, ModelErrorKind, ModelRequest, OpenAi};
+use crate::grammar::without_blocking;
 
 /// The path of the list of models.
 const LIST: &str = "/models";
@@ -39,9 +40,48 @@ pub(super) struct Constrained {
 struct GrammarSupport {
     engine: OnceCell<Option<Engine>>,
     rejected: Mutex<Option<Instant>>,
+    printed: Mutex<Option<Printed>>,
+}
+
+/// The grammar of the last request, and its fields.
+#[derive(Debug)]
+struct Printed {
+    grammar: Arc<Grammar>,
+    engine: Engine,
+    fields: Arc<Fields>,
 }
 
 impl GrammarSupport {
+    /// Returns the fields for a grammar if the last request had it too.
+    fn known_fields(&self, engine: Engine, grammar: &Arc<Grammar>) -> Option<Arc<Fields>> {
+        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = printed.as_ref()?;
+        let is_same = Arc::ptr_eq(&printed.grammar, grammar) && printed.engine == engine;
+        is_same.then(|| Arc::clone(&printed.fields))
+    }
+
+    /// Returns the fields for a grammar.
+    async fn fields(self: &Arc<Self>, engine: Engine, grammar: &Arc<Grammar>) -> Arc<Fields> {
+        if let Some(known) = self.known_fields(engine, grammar) {
+            return known;
+        }
+        let (server, grammar) = (Arc::clone(self), Arc::clone(grammar));
+        without_blocking(move || {
+            let fields = Arc::new(engine.request_fields(&grammar));
+            let mut printed = server
+                .printed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *printed = Some(Printed {
+                grammar,
+                engine,
+                fields: Arc::clone(&fields),
+            });
+            fields
+        })
+        .await
+    }
+
     /// Returns whether the server has rejected a grammar recently.
     fn is_paused(&self) -> bool {
         let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +152,7 @@ impl OpenAi {
     }
 
     /// The fields with which a reply is constrained, if it is.
-    async fn fields(&self, grammar: &Grammar) -> Result<Option<Fields>, ModelError> {
+    async fn fields(&self, grammar: &Arc<Grammar>) -> Result<Option<Arc<Fields>>, ModelError> {
         let support = &self.1.server;
         let engine = match self.constraint() {
             Constrain::For(engine) => Some(engine),
@@ -129,7 +169,10 @@ impl OpenAi {
             },
             Constrain::Auto | Constrain::Never => None,
         };
-        Ok(engine.map(|engine| engine.request_fields(grammar)))
+        let Some(engine) = engine else {
+            return Ok(None);
+        };
+        Ok(Some(support.fields(engine, grammar).await))
     }
 
     /// Sends a request, and reads the beginning of the response. If the server rejects a grammar, the request is sent again
@@ -139,13 +182,13 @@ impl OpenAi {
         request: ModelRequest,
         asked: &Asked<'_>,
     ) -> Result<Answered, ModelError> {
-        let grammar = request.grammar.as_deref();
+        let grammar = request.grammar.as_ref();
         let grammar = grammar.filter(|_| request.native.is_none());
         let fields = match grammar {
             Some(grammar) => self.fields(grammar).await?,
             None => None,
         };
-        let answer = self.0.post(self.body(&request, fields.as_ref()), asked);
+        let answer = self.0.post(self.body(&request, fields.as_deref()), asked);
         let mut answer = answer.await?;
         if fields.is_some()
             && self.1.constrain == Constrain::Auto
