@@ -79,7 +79,7 @@ fn start(grammar: &Grammar) -> String {
             } else {
                 format!("[ \\t\\r\\n]*{open}")
             };
-            let think = format!("think[lazy]: /{open}(?s:.*){close}/\n");
+            let think = format!("think[lazy]: /{open}[^\\x{{0}}]*{close}/\n");
             (
                 if reasoning.is_open {
                     "think "
