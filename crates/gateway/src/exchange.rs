@@ -1,7 +1,7 @@
 //! The conversion of the model server's event stream.
 
 use plaincall_wire::SurrogateJoiner;
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, RepeatedChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
 use crate::api::chat::streamed::StreamedResponse;
@@ -18,6 +18,7 @@ pub struct Exchange<E = StreamedResponse> {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
+    repeated: RepeatedChunk,
     pub(crate) reply: Reply<E>,
     /// The result, once the stream has reported its end.
     end: Option<Result<(), GatewayError>>,
@@ -30,6 +31,7 @@ impl<E: Encoder> Exchange<E> {
             limits,
             decoder: Decoder::new().limits(limits),
             joiner: SurrogateJoiner::default(),
+            repeated: RepeatedChunk::default(),
             reply,
             end: None,
         }
@@ -42,7 +44,7 @@ impl<E: Encoder> Exchange<E> {
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
-                Ok(event) => step(&event, &mut self.joiner, &mut self.reply),
+                Ok(event) => step(&event, &mut self.joiner, &mut self.repeated, &mut self.reply),
                 Err(error) => Some(Err(GatewayError::upstream(error.to_string()))),
             };
             if step.is_some() {
@@ -67,7 +69,7 @@ impl<E: Encoder> Exchange<E> {
             && error.is_none()
             && let Ok(Some(event)) = rest
         {
-            self.end = step(&event, &mut self.joiner, &mut self.reply);
+            self.end = step(&event, &mut self.joiner, &mut self.repeated, &mut self.reply);
         }
         self.joiner = SurrogateJoiner::default();
         let truncated = || GatewayError::upstream("the model server's answer is incomplete");
@@ -121,6 +123,7 @@ impl<E: Encoder> Exchange<E> {
 fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,
+    repeated: &mut RepeatedChunk,
     reply: &mut Reply<impl Encoder>,
 ) -> Option<Result<(), GatewayError>> {
     if event.name.as_deref() == Some("error") {
@@ -130,8 +133,15 @@ fn step(
     if event.data.trim_ascii().is_empty() {
         return None;
     }
-    match ChatCompletionChunk::read(&joiner.join(&event.data)) {
-        Ok(Some(chunk)) => (reply.push(chunk) == Flow::Stop).then_some(Ok(())),
+    if let Some(text) = repeated.text(&event.data).filter(|_| !joiner.is_waiting()) {
+        return (reply.push_text(text) == Flow::Stop).then_some(Ok(()));
+    }
+    let data = joiner.join(&event.data);
+    match ChatCompletionChunk::read(&data) {
+        Ok(Some(chunk)) => {
+            repeated.remember(&data, &chunk);
+            (reply.push(chunk) == Flow::Stop).then_some(Ok(()))
+        }
         Ok(None) => Some(Ok(())),
         Err(error) => Some(Err(GatewayError::unreadable(&error))),
     }

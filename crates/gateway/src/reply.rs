@@ -191,13 +191,7 @@ impl<O: ResponseSink> Reply<O> {
                 // Other fields of this chunk are sent with the usage.
                 self.out.carry(&chunk);
             }
-            self.round.late += 1;
-            let is_limit = self.round.late >= MAX_LATE;
-            return if is_limit {
-                Flow::Stop
-            } else {
-                Flow::UsageOnly
-            };
+            return self.late();
         }
         for choice in chunk.choices.iter_mut().flatten() {
             // They contain the model's text with its markers.
@@ -224,13 +218,7 @@ impl<O: ResponseSink> Reply<O> {
             let content = choice.content();
             let arguments = choice.calls().iter().map(|call| call.arguments().len());
             let others = choice.thought().len() + arguments.sum::<usize>();
-            self.round.length += content.len() + others;
-            if self.round.length > MAX_TEXT {
-                let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
-                return self.fail(GatewayError::upstream(message));
-            }
-            if let Some(before) = self.read(&content) {
-                self.end_before(before);
+            if self.read_content(&content, others) == Flow::Stop {
                 return Flow::Stop;
             }
             if is_native && self.native_calls(choice.calls()) == Flow::Stop {
@@ -240,10 +228,52 @@ impl<O: ResponseSink> Reply<O> {
                 self.finish(Some(reason));
             }
         }
+        self.flow()
+    }
+
+    /// Handles a chunk that has only this text, after an equal one with another text ([`push`](Self::push)).
+    pub(crate) fn push_text(&mut self, text: &str) -> Flow {
+        if self.is_settled() {
+            return self.late();
+        }
+        match self.read_content(text, 0) {
+            Flow::Stop => Flow::Stop,
+            _ => self.flow(),
+        }
+    }
+
+    /// Returns whether the caller should continue reading after a chunk.
+    fn flow(&self) -> Flow {
         if self.is_settled() {
             Flow::UsageOnly
         } else {
             Flow::Continue
+        }
+    }
+
+    /// Counts a chunk after the end of the reply.
+    fn late(&mut self) -> Flow {
+        self.round.late += 1;
+        if self.round.late >= MAX_LATE {
+            Flow::Stop
+        } else {
+            Flow::UsageOnly
+        }
+    }
+
+    /// Reads a piece of the model's text, with the length of what comes with it. Returns [`Flow::Stop`] if the reply has ended.
+    fn read_content(&mut self, text: &str, others: usize) -> Flow {
+        self.round.length += text.len() + others;
+        if self.round.length > MAX_TEXT {
+            let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
+            return self.fail(GatewayError::upstream(message));
+        }
+        match self.read(text) {
+            Some(before) => {
+                self.end_before(before);
+                Flow::Stop
+            }
+            None => Flow::Continue,
         }
     }
 

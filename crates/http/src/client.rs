@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::connect::{Connector, connector};
 use crate::error::{HttpError, HttpErrorKind};
-use crate::response::{HttpResponse, Waits, within};
+use crate::response::{HttpResponse, Waits};
 
 /// How long idle connections are kept. Many servers close theirs after five seconds, and a request sent at that moment is
 /// lost.
@@ -149,8 +149,9 @@ impl HttpClient {
     ) -> Result<HttpResponse, HttpError> {
         let asked = Instant::now();
         let first = waits.first.min(waits.whole);
-        let what = "has not started to respond";
-        let response = within(first, what, None, first, self.request(request)).await??;
+        let response = tokio::time::timeout(first, self.request(request)).await;
+        let late = |_| HttpError::late("has not started to respond", first);
+        let response = response.map_err(late)??;
         Ok(HttpResponse::begun(response, waits, asked))
     }
 

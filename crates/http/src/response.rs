@@ -1,7 +1,9 @@
 //! Responses.
 
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::response::Parts;
@@ -9,7 +11,7 @@ use http::{HeaderMap, Response, header};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body, Bytes, Frame};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::error::HttpError;
 
@@ -63,6 +65,9 @@ pub struct HttpResponse {
     body: UnsyncBoxBody<Bytes, BoxError>,
     waits: Waits,
     deadline: Option<Instant>,
+    /// Elapses no later than the timeout of the current chunk. It is moved only then: a timer for each chunk of a stream takes as
+    /// long as reading it.
+    timer: Option<Pin<Box<Sleep>>>,
     /// How much of the body may follow, in bytes.
     left: usize,
 }
@@ -87,6 +92,7 @@ impl HttpResponse {
             waits,
             // A time that no clock shows has no end.
             deadline: asked.checked_add(waits.whole),
+            timer: None,
             left: LONGEST,
         }
     }
@@ -124,13 +130,8 @@ impl HttpResponse {
     /// Returns an error on a timeout, if the connection fails, or if the body is too large.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
-            let frame = within(
-                self.waits.idle,
-                "stopped sending data",
-                self.deadline,
-                self.waits.whole,
-                self.body.frame(),
-            );
+            let latest = self.latest();
+            let frame = poll_fn(|context| self.poll_frame(latest, context));
             let Some(frame) = frame.await? else {
                 return Ok(None);
             };
@@ -142,6 +143,46 @@ impl HttpResponse {
             let left = self.left.checked_sub(piece.len());
             self.left = left.ok_or_else(|| HttpError::too_long(LONGEST))?;
             return Ok(Some(piece));
+        }
+    }
+
+    /// Returns the time by which the next chunk must have arrived, and whether it is that of the total timeout.
+    fn latest(&self) -> Option<(Instant, bool)> {
+        // A time that no clock shows has no end.
+        let idle = Instant::now().checked_add(self.waits.idle);
+        match (idle, self.deadline) {
+            (Some(idle), Some(deadline)) if idle <= deadline => Some((idle, false)),
+            (_, Some(deadline)) => Some((deadline, true)),
+            (idle, None) => idle.map(|idle| (idle, false)),
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        latest: Option<(Instant, bool)>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Result<Frame<Bytes>, BoxError>>, HttpError>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(Ok(frame));
+        }
+        let Some((latest, is_whole)) = latest else {
+            return Poll::Pending;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(latest)));
+        while timer.as_mut().poll(context).is_ready() {
+            if timer.deadline() >= latest {
+                return Poll::Ready(Err(self.late(is_whole)));
+            }
+            timer.as_mut().reset(latest);
+        }
+        Poll::Pending
+    }
+
+    fn late(&self, is_whole: bool) -> HttpError {
+        if is_whole {
+            HttpError::late("has not finished its response", self.waits.whole)
+        } else {
+            HttpError::late("stopped sending data", self.waits.idle)
         }
     }
 
@@ -173,28 +214,4 @@ impl HttpResponse {
         begun.truncate(ERROR_BYTES);
         begun
     }
-}
-
-/// Waits at most this long, and not beyond the total deadline.
-pub(crate) async fn within<F: Future>(
-    wait: Duration,
-    what: &str,
-    deadline: Option<Instant>,
-    whole: Duration,
-    future: F,
-) -> Result<F::Output, HttpError> {
-    let latest = Instant::now().checked_add(wait);
-    let (at, is_whole) = match (latest, deadline) {
-        (Some(latest), Some(deadline)) if deadline < latest => (deadline, true),
-        (None, Some(deadline)) => (deadline, true),
-        (Some(latest), _) => (latest, false),
-        (None, None) => return Ok(future.await),
-    };
-    tokio::time::timeout_at(at, future).await.map_err(|_| {
-        if is_whole {
-            HttpError::late("has not finished its response", whole)
-        } else {
-            HttpError::late(what, wait)
-        }
-    })
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`ChatCompletionRequest`]: the request.
 //! - [`ChatCompletion`]: the complete response.
-//! - [`ChatCompletionChunk`]: a chunk of a streamed response, for reading; [`ChunkWriter`] writes chunks.
+//! - [`ChatCompletionChunk`]: a chunk of a streamed response, for reading; [`ChunkWriter`] writes chunks;
+//!   [`RepeatedChunk`] recognizes those that differ only in their text.
 //! - [`ModelList`], [`ErrorBody`], [`read_error`].
 //! - [`is_natural_end`]: interprets finish reasons.
 
@@ -13,6 +14,7 @@ mod error;
 mod finish;
 mod message;
 mod models;
+mod repeated_chunk;
 mod request;
 mod response;
 mod tools;
@@ -24,6 +26,7 @@ pub use error::{ErrorBody, ErrorObject, read_error};
 pub use finish::{api_finish_reason, is_length_limited, is_natural_end};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList, ModelRequest};
+pub use repeated_chunk::RepeatedChunk;
 pub use request::{ChatCompletionRequest, ResponseFormat, StreamOptions};
 pub use response::{ChatCompletion, Choice, Usage};
 pub use tools::{

@@ -32,6 +32,11 @@ struct Half {
 }
 
 impl SurrogateJoiner {
+    /// Returns whether a surrogate is waiting.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     /// Returns the JSON of the next event, completed with a waiting surrogate.
     pub fn join<'j>(&mut self, json: &'j str) -> Cow<'j, str> {
         rewrite(json, Some(&mut self.waiting))

@@ -118,17 +118,29 @@ fn close(before: u8, [open, close]: [u8; 2], out: &mut Vec<u8>) {
 
 /// Appends the string between the quotes.
 fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
-    let mut rest = bytes;
-    while let Some(place) = first_special(rest) {
-        let (plain, special) = rest.split_at(place);
-        out.extend_from_slice(plain);
-        let Some((byte, after)) = special.split_first() else {
-            return;
-        };
-        escape(*byte, out);
-        rest = after;
+    let mut from = 0;
+    let mut pass = |out: &mut Vec<u8>, at: usize| {
+        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+        if let Some(byte) = bytes.get(at) {
+            escape(*byte, out);
+        }
+        from = at + 1;
+    };
+    let words = bytes.chunks_exact(8);
+    let tail = words.remainder();
+    for (index, word) in words.enumerate() {
+        let mut found = word.first_chunk().map_or(0, |word| specials(*word));
+        while found != 0 {
+            pass(out, index * 8 + found.trailing_zeros() as usize / 8);
+            found &= found - 1;
+        }
     }
-    out.extend_from_slice(rest);
+    for (index, byte) in tail.iter().enumerate() {
+        if is_special(*byte) {
+            pass(out, bytes.len() - tail.len() + index);
+        }
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
 }
 
 /// Returns whether a byte must be escaped.
@@ -136,30 +148,15 @@ fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Returns the position of the first byte that must be escaped.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    let words = bytes.chunks_exact(8);
-    let tail = words.remainder();
-    for (index, word) in words.enumerate() {
-        let place = word.first_chunk().and_then(|word| first_special_of(*word));
-        if let Some(place) = place {
-            return Some(index * 8 + place);
-        }
-    }
-    let place = tail.iter().position(|byte| is_special(*byte));
-    place.map(|place| bytes.len() - tail.len() + place)
-}
-
-/// Returns the position of the first of eight bytes that must be escaped.
-fn first_special_of(word: [u8; 8]) -> Option<usize> {
+/// Returns the high bit of each of eight bytes that must be escaped.
+fn specials(word: [u8; 8]) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     let word = u64::from_le_bytes(word);
-    // The high bit of the lowest byte below `least` is set; higher ones may be too, but none if there is no such byte.
-    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word;
+    // The sum of two numbers below 128 does not reach the next byte.
+    let below = |word: u64, least: u64| !((word & !HIGH) + ONES * (0x80 - least)) & !word & HIGH;
     let is_same = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    let found = (below(word, 0x20) | is_same(b'"') | is_same(b'\\')) & HIGH;
-    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    below(word, 0x20) | is_same(b'"') | is_same(b'\\')
 }
 
 fn escape(byte: u8, out: &mut Vec<u8>) {
@@ -183,17 +180,17 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_special_of, is_special};
+    use super::{is_special, specials};
 
     #[test]
     fn eight_bytes_are_looked_at_as_one_is() {
         for byte in 0..=u8::MAX {
             for place in 0..8 {
-                for other in [b'x', 0x20, 0x7F, 0x80, 0xFF, b'!', b'#', b'[', b']'] {
+                for other in [b'x', 0x20, 0x7F, 0x80, 0xFF, b'!', b'#', b'[', b']', b'"', 0] {
                     let mut word = [other; 8];
                     word[place] = byte;
-                    let first = word.iter().position(|byte| is_special(*byte));
-                    assert_eq!(first_special_of(word), first, "{word:?}");
+                    let expected = word.map(|byte| if is_special(byte) { 0x80 } else { 0 });
+                    assert_eq!(specials(word).to_le_bytes(), expected, "{word:?}");
                 }
             }
         }
