@@ -44,7 +44,12 @@ impl<E: Encoder> Exchange<E> {
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
-                Ok(event) => step(&event, &mut self.joiner, &mut self.repeated, &mut self.reply),
+                Ok(event) => step(
+                    &event,
+                    &mut self.joiner,
+                    &mut self.repeated,
+                    &mut self.reply,
+                ),
                 Err(error) => Some(Err(GatewayError::upstream(error.to_string()))),
             };
             if step.is_some() {
@@ -69,7 +74,12 @@ impl<E: Encoder> Exchange<E> {
             && error.is_none()
             && let Ok(Some(event)) = rest
         {
-            self.end = step(&event, &mut self.joiner, &mut self.repeated, &mut self.reply);
+            self.end = step(
+                &event,
+                &mut self.joiner,
+                &mut self.repeated,
+                &mut self.reply,
+            );
         }
         self.joiner = SurrogateJoiner::default();
         let truncated = || GatewayError::upstream("the model server's answer is incomplete");

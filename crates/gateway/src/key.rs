@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 #[cfg(feature = "server")]
+use std::hash::{BuildHasher as _, RandomState};
+#[cfg(feature = "server")]
 use std::io;
 #[cfg(feature = "server")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,11 +131,12 @@ impl CallIds {
     }
 }
 
-/// Generates unique seeds and words for the requests of this process, from one random secret.
+/// Generates seeds and ids for the requests of this process, from one random secret.
 #[cfg(feature = "server")]
 #[derive(Debug)]
 pub(crate) struct Fresh {
     secret: Secret,
+    ids: RandomState,
     given: AtomicU64,
 }
 
@@ -142,6 +145,7 @@ impl Fresh {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             secret: Secret::random()?,
+            ids: RandomState::new(),
             given: AtomicU64::new(0),
         })
     }
@@ -151,9 +155,11 @@ impl Fresh {
         self.secret.derive(&[b"seed", &self.number()])
     }
 
-    /// Returns a new word.
-    pub(crate) fn word(&self) -> String {
-        self.secret.word(&[b"word", &self.number()])
+    /// Returns a new request id. It is unique, but not a secret.
+    pub(crate) fn request_id(&self) -> String {
+        let number = self.number();
+        let [high, low] = [0, 1].map(|half| self.ids.hash_one((half, number)));
+        format!("req_{high:016x}{low:016x}")
     }
 
     fn number(&self) -> [u8; 8] {

@@ -168,7 +168,9 @@ impl HttpResponse {
         let Some((latest, is_whole)) = latest else {
             return Poll::Pending;
         };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(latest)));
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(latest)));
         while timer.as_mut().poll(context).is_ready() {
             if timer.deadline() >= latest {
                 return Poll::Ready(Err(self.late(is_whole)));

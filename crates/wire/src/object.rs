@@ -93,9 +93,9 @@ macro_rules! object {
                             FieldSlot::Field(name, value) => object.field(name, value),
                             $( FieldSlot::Named(index) if index == Named::$field as u8 => {
                                 if !self.$field.is_absent() {
-                                    object.field($key, &self.$field);
+                                    object.known_field(concat!("\"", $key, "\":"), &self.$field);
                                 } else if self.unknown.was_null(index) {
-                                    object.field($key, &());
+                                    object.known_field(concat!("\"", $key, "\":"), &());
                                 }
                             } )*
                             FieldSlot::Named(_) => {}

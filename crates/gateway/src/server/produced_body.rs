@@ -24,8 +24,9 @@ pub(super) const PIECE: usize = 4 << 10;
 pub(super) struct ProducedBody {
     producer: Producer,
     slot: Arc<Mutex<Slot>>,
+    idle_timeout: Duration,
     /// Drops the producer if the client stops reading.
-    watch: AbortHandle,
+    watch: Option<AbortHandle>,
     /// Whether `hyper` had the opportunity to send what was produced before an error.
     is_flushed: bool,
 }
@@ -46,9 +47,22 @@ struct Slot {
 pub(super) struct BodySender(Arc<Mutex<Slot>>);
 
 impl ProducedBody {
-    /// Creates a body from its producer. A client that reads nothing for `idle_timeout` counts as disconnected. The body is
-    /// complete only after [`BodySender::complete`]; otherwise it ends with an error.
+    /// Creates a body from its producer, and watches its client from now on.
     pub(super) fn new<F>(idle_timeout: Duration, producer: impl FnOnce(BodySender) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut body = Self::unstarted(idle_timeout, producer);
+        body.watch();
+        body
+    }
+
+    /// Creates a body from its producer, which [`started`](Self::started) must run. A client that reads nothing for `idle_timeout` counts as disconnected. The body is
+    /// complete only after [`BodySender::complete`]; otherwise it ends with an error.
+    pub(super) fn unstarted<F>(
+        idle_timeout: Duration,
+        producer: impl FnOnce(BodySender) -> F,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -60,17 +74,17 @@ impl ProducedBody {
         // A panic of a model in this process ends only its response.
         let producer = AssertUnwindSafe(producer(sender)).catch_unwind();
         let producer: Producer = Arc::new(Mutex::new(Some(Box::pin(producer.map(drop)))));
-        let watch = watch(idle_timeout, Arc::clone(&producer), Arc::clone(&slot));
         Self {
             producer,
             slot,
-            watch: tokio::spawn(watch).abort_handle(),
+            idle_timeout,
+            watch: None,
             is_flushed: false,
         }
     }
 
     /// Runs the producer until `is_started` completes, or the producer ends.
-    pub(super) async fn started<T>(&self, is_started: impl Future<Output = T>) -> T {
+    pub(super) async fn started<T>(&mut self, is_started: impl Future<Output = T>) -> T {
         lock(&self.slot).unread_since = None;
         let mut is_started = std::pin::pin!(is_started);
         let started = poll_fn(|context| {
@@ -82,7 +96,17 @@ impl ProducedBody {
         });
         let started = started.await;
         lock(&self.slot).unread_since = Some(Instant::now());
+        self.watch();
         started
+    }
+
+    /// Starts the watch when the client can read. Before that, a new task would delay the request to the model server: it takes the
+    /// place of the connection's task, which another thread must then run.
+    fn watch(&mut self) {
+        self.watch.get_or_insert_with(|| {
+            let (producer, slot) = (Arc::clone(&self.producer), Arc::clone(&self.slot));
+            tokio::spawn(watch(self.idle_timeout, producer, slot)).abort_handle()
+        });
     }
 
     /// Polls the producer, and drops it when it has ended. Returns whether it has.
@@ -99,7 +123,9 @@ impl ProducedBody {
 
 impl Drop for ProducedBody {
     fn drop(&mut self) {
-        self.watch.abort();
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
     }
 }
 

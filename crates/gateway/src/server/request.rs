@@ -165,7 +165,7 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     if let Some(id) = given.filter(is_plain) {
         return id.to_owned();
     }
-    format!("req_{}", shared.process.fresh.word())
+    shared.process.fresh.request_id()
 }
 
 fn finished(shared: &Shared, mut response: Response, id: &str) -> Response {

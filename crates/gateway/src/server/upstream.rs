@@ -3,14 +3,13 @@
 mod health;
 mod http_server;
 mod routes;
+mod stopped;
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
@@ -28,6 +27,7 @@ use crate::server::upstream::health::Health;
 pub(super) use crate::server::upstream::health::UpstreamCounts;
 use crate::server::upstream::http_server::HttpServer;
 pub(super) use crate::server::upstream::routes::{Routes, unknown_model};
+use crate::server::upstream::stopped::Stopped;
 
 /// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
@@ -182,7 +182,7 @@ pub(super) struct Answer {
     /// Bytes that were received but not returned.
     rest: Bytes,
     /// Completes when active requests are cancelled. One future for all pieces, since each one has to register.
-    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    stopped: Stopped,
 }
 
 impl Connection {
@@ -346,7 +346,7 @@ impl Connection {
         let request = tokio::time::timeout(wait, self.head(method, base, path, headers, body));
         let response = tokio::select! {
             response = request => response,
-            () = stopped(self.is_stopped.clone()) => return Err(GatewayError::shutting_down()),
+            () = Stopped::new(&self.is_stopped) => return Err(GatewayError::shutting_down()),
         };
         let response = response.map_err(|_| {
             let seconds = wait.as_secs();
@@ -363,7 +363,7 @@ impl Connection {
             headers: for_client(response.headers()),
             response,
             rest: Bytes::new(),
-            stopped: Box::pin(stopped(self.is_stopped.clone()).fuse()),
+            stopped: Stopped::new(&self.is_stopped),
         };
         if (200..300).contains(&status) {
             return match answer.page().await? {
@@ -526,12 +526,6 @@ fn no_api(page: &str) -> GatewayError {
     ))
     .log(words)
     .without_retry()
-}
-
-/// Completes when active requests are cancelled.
-async fn stopped(mut is_stopped: watch::Receiver<bool>) {
-    // The sender lives as long as any request.
-    let _ = is_stopped.wait_for(|is_stopped| *is_stopped).await;
 }
 
 /// Converts an HTTP error.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
 use serde_json::Value;
 
@@ -102,7 +102,8 @@ fn without_parameters(json: &str) -> String {
 
 /// Returns the JSON texts that contain escapes, without them.
 fn unescaped<'r>(texts: &[Cow<'r, str>]) -> Vec<Cow<'r, str>> {
-    let escaped = texts.iter().filter(|text| text.contains('\\'));
+    let escaped = texts.iter();
+    let escaped = escaped.filter(|text| memchr(b'\\', text.as_bytes()).is_some());
     let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());
     let plain = values.map(|value| Cow::Owned(value.to_string()));
     plain.collect()

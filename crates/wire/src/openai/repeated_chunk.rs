@@ -97,7 +97,9 @@ fn only_text<'c>(chunk: &'c ChatCompletionChunk<'_>) -> Option<&'c str> {
         return None;
     };
     let has_unknown = [unknown, of_choice, of_delta].map(|fields| fields.iter().next().is_some());
-    let is_ended = finish_reason.as_deref().is_some_and(|reason| !reason.is_empty());
+    let is_ended = finish_reason
+        .as_deref()
+        .is_some_and(|reason| !reason.is_empty());
     let is_error = object.as_deref() == Some("error");
     (!has_unknown.contains(&true) && !is_ended && !is_error).then_some(text)
 }

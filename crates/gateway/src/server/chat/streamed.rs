@@ -181,7 +181,7 @@ pub(super) async fn stream(run: Run) -> Response {
     let id = run.guard.report.request_id.clone();
     let (head, is_started) = oneshot::channel();
     let idle = run.shared.config.timeouts.idle;
-    let body = ProducedBody::new(idle, |sender| fill(run, head, sender));
+    let mut body = ProducedBody::unstarted(idle, |sender| fill(run, head, sender));
     match body.started(is_started).await {
         Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
         Ok(Err(error)) => response::error(api, &error, &id),
