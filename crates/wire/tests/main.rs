@@ -8,6 +8,7 @@ mod json_text;
 mod pages;
 mod payloads;
 mod read_errors;
+mod repeated_chunk;
 mod round_trip;
 mod sse;
 mod streams;
