@@ -94,6 +94,13 @@ async fn read_one(
         if looked == 0 && !all.starts_with(b"HTTP/1.1 200") {
             return Err(String::from_utf8_lossy(&all).into_owned());
         }
+        if looked == 0 {
+            // The id of the request in the head may have as many digits as a time.
+            let Some(head) = find(&all, b"\r\n\r\n") else {
+                continue;
+            };
+            looked = head;
+        }
         while let Some((kind, stamp, end)) = next_stamp(&all, looked) {
             if stamps == 0 {
                 found.first.push(begun.elapsed().as_secs_f64() * 1e6);
