@@ -1,0 +1,63 @@
+"""Tool calls for any text model.
+
+A model without native tool calls writes calls as text. This package finds them while the text arrives, validates them
+against your tools, and writes what the model needs to know. It runs no model and keeps no state.
+
+- `parse` and `Parser` convert a text to events and calls. `Dialect` selects the syntax.
+- `Toolbox` has your tools: it writes the system prompt, reads replies, and writes results and repair messages.
+- `plaincall.execute` calls the tools of a reply in dependency order.
+- `plaincall.http` and `plaincall.httpx` add native tool calls to the clients of OpenAI and Anthropic, without a server;
+  `plaincall.asgi` adds them to a model server in Python.
+
+Spans are byte offsets into the UTF-8 text.
+"""
+
+from plaincall._events import Event, aevents, events
+from plaincall._plaincall import (
+    Call,
+    CallEnd,
+    CallStart,
+    DefinitionError,
+    Diagnostic,
+    Dialect,
+    DialectError,
+    Document,
+    Grammar,
+    GrammarError,
+    Ignored,
+    Parser,
+    Reader,
+    Reasoning,
+    RenderError,
+    Text,
+    ValueDelta,
+    ValueEnd,
+    ValueStart,
+    parse,
+)
+
+__all__ = [
+    "Call",
+    "CallEnd",
+    "CallStart",
+    "DefinitionError",
+    "Diagnostic",
+    "Dialect",
+    "DialectError",
+    "Document",
+    "Event",
+    "Grammar",
+    "GrammarError",
+    "Ignored",
+    "Parser",
+    "Reader",
+    "Reasoning",
+    "RenderError",
+    "Text",
+    "ValueDelta",
+    "ValueEnd",
+    "ValueStart",
+    "aevents",
+    "events",
+    "parse",
+]
