@@ -5,7 +5,7 @@ against your tools, and writes what the model needs to know. It runs no model an
 
 - `parse` and `Parser` convert a text to events and calls. `Dialect` selects the syntax.
 - `Toolbox` has your tools: it writes the system prompt, reads replies, and writes results and repair messages.
-- `plaincall.execute` calls the tools of a reply in dependency order.
+- `execute` calls the tools of a reply in dependency order.
 - `plaincall.http` and `plaincall.httpx` add native tool calls to the clients of OpenAI and Anthropic, without a server;
   `plaincall.asgi` adds them to a model server in Python.
 
@@ -35,6 +35,8 @@ from plaincall._plaincall import (
     ValueStart,
     parse,
 )
+from plaincall._execute import execute
+from plaincall.tools import Result, Tool, Toolbox, tool
 
 __all__ = [
     "Call",
@@ -53,11 +55,16 @@ __all__ = [
     "Reader",
     "Reasoning",
     "RenderError",
+    "Result",
     "Text",
+    "Tool",
+    "Toolbox",
     "ValueDelta",
     "ValueEnd",
     "ValueStart",
     "aevents",
     "events",
+    "execute",
     "parse",
+    "tool",
 ]

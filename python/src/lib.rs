@@ -8,6 +8,7 @@
     reason = "pyo3 passes extracted arguments by value"
 )]
 
+mod adapter;
 mod call;
 mod dialect;
 mod document;
@@ -17,6 +18,7 @@ mod grammar;
 mod input;
 mod json;
 mod parser;
+mod plan;
 mod reader;
 mod settings;
 mod toolbox;
@@ -25,6 +27,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _plaincall {
+    #[pymodule_export]
+    use crate::adapter::{Adapter, Asked, Refusal};
     #[pymodule_export]
     use crate::call::Call;
     #[pymodule_export]
@@ -41,6 +45,8 @@ mod _plaincall {
     use crate::grammar::Grammar;
     #[pymodule_export]
     use crate::parser::Parser;
+    #[pymodule_export]
+    use crate::plan::Plan;
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

@@ -14,7 +14,7 @@ use plaincall_call::{
     Effect, Limits, ModelText, PromptTextBuilder, ReplyCheck, ReplyReader, Untrusted,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::PyDict;
 
 use crate::dialect::Dialect;
 use crate::document::{Document, Parsed};
@@ -87,10 +87,19 @@ impl ToolSet {
         })
     }
 
-    /// The names of the tools, in order.
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|tool| tool.name.clone()).collect()
+    /// Returns the tools by name, in order: the description, the JSON Schema of the arguments and the effect.
+    fn tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tools = PyDict::new(py);
+        for tool in self.tools.iter() {
+            let schema = tool.to_schema().to_string();
+            let effect = match tool.effect {
+                Effect::Read => "read",
+                Effect::Idempotent => "idempotent",
+                Effect::Write => "write",
+            };
+            tools.set_item(&tool.name, (&tool.description, schema, effect))?;
+        }
+        Ok(tools)
     }
 
     /// The dialect.
