@@ -12,6 +12,9 @@ against your tools, and writes what the model needs to know. It runs no model an
 Spans are byte offsets into the UTF-8 text.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from plaincall._events import Event, aevents, events
 from plaincall._plaincall import (
     Call,
@@ -38,6 +41,19 @@ from plaincall._plaincall import (
 from plaincall._execute import execute
 from plaincall.tools import Result, Tool, Toolbox, tool
 
+if TYPE_CHECKING:
+    from plaincall import asgi, http, httpx
+
+_MODULES = ("asgi", "http", "httpx")
+
+
+def __getattr__(name: str) -> object:
+    """Imports the modules that need another package when they are first used."""
+    if name in _MODULES:
+        return importlib.import_module(f"plaincall.{name}")
+    raise AttributeError(f"module 'plaincall' has no attribute '{name}'")
+
+
 __all__ = [
     "Call",
     "CallEnd",
@@ -63,8 +79,11 @@ __all__ = [
     "ValueEnd",
     "ValueStart",
     "aevents",
+    "asgi",
     "events",
     "execute",
+    "http",
+    "httpx",
     "parse",
     "tool",
 ]

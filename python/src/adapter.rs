@@ -240,7 +240,10 @@ impl Asked {
         let (end, bytes) = py.detach(|| {
             let mut asked = self.asked();
             let end = asked.end(error);
-            (end, asked.take())
+            let bytes = asked.take();
+            // Before any output, the error is the response, not an event.
+            let is_response = matches!(end, AskEnd::Refused(_)) && !asked.has_begun();
+            (end, if is_response { Vec::new() } else { bytes })
         });
         let bytes = PyBytes::new(py, &bytes);
         let next = match end {
