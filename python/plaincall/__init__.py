@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from plaincall._events import Event, aevents, events
+from plaincall._execute import execute
 from plaincall._plaincall import (
     Call,
     CallEnd,
@@ -38,7 +39,6 @@ from plaincall._plaincall import (
     ValueStart,
     parse,
 )
-from plaincall._execute import execute
 from plaincall.tools import Result, Tool, Toolbox, tool
 
 if TYPE_CHECKING:

@@ -19,9 +19,7 @@ from plaincall._plaincall import (
     ValueStart,
 )
 
-Event: TypeAlias = (
-    Text | Reasoning | CallStart | ValueStart | ValueDelta | ValueEnd | CallEnd | Ignored | Diagnostic
-)
+Event: TypeAlias = Text | Reasoning | CallStart | ValueStart | ValueDelta | ValueEnd | CallEnd | Ignored | Diagnostic
 """Any event of the parser."""
 
 

@@ -107,16 +107,13 @@ async def _run(tools: Toolbox, call: Call, timeout: float | None) -> Result:
     function = tool.function
     try:
         named = dict(tool.read(call.arguments or {}))
-        if inspect.iscoroutinefunction(function):
-            working = function(**named)
-        else:
-            working = asyncio.to_thread(function, **named)
+        working = function(**named) if inspect.iscoroutinefunction(function) else asyncio.to_thread(function, **named)
         value = await asyncio.wait_for(working, timeout)
         # A function may return something to wait for.
         if inspect.isawaitable(value):
             value = await asyncio.wait_for(value, timeout)
         return Result(call.id, call.name, output=_output(value), status="ok", value=value)
-    except asyncio.TimeoutError:  # noqa: UP041  In Python 3.10, it is not the built-in one.
+    except asyncio.TimeoutError:
         return failed("timed out" if timeout is None else f"timed out after {timeout:g} seconds")
     except Exception as error:
         return failed(f"{type(error).__name__}: {error}")

@@ -67,13 +67,15 @@ def new_adapter(settings: Settings) -> Adapter:
     return Adapter(secret, **others)  # type: ignore[arg-type]
 
 
-def translate(adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]) -> None | bytes | Asked | Refusal:
+def translate(adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]) -> bytes | Asked | Refusal | None:
     """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged, without their content."""
     caller = headers.get("authorization") or headers.get("x-api-key") or ""
     asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))
     if isinstance(asked, Asked):
         for at, is_dropped, reason in asked.changed_tools:
-            _LOG.warning("the tool at %s of the request was %s: %s", at, "dropped" if is_dropped else "loosened", reason)
+            _LOG.warning(
+                "the tool at %s of the request was %s: %s", at, "dropped" if is_dropped else "loosened", reason
+            )
     return asked
 
 

@@ -6,7 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from plaincall._gateway import EVENT_STREAM, JSON, STOP, Settings, client_headers, new_adapter, translate, upstream_headers
+from plaincall._gateway import (
+    EVENT_STREAM,
+    JSON,
+    STOP,
+    Settings,
+    client_headers,
+    new_adapter,
+    translate,
+    upstream_headers,
+)
 from plaincall._plaincall import Asked, Refusal
 
 if TYPE_CHECKING:
@@ -95,9 +104,9 @@ class _Exchange:
             self.error: list[bytes] = []
             self.input = _Input(asked.body, receive)
             upstream = [*upstream_headers(headers, True), _length(asked.body)]
-            changed = {"headers": _encoded(upstream)}
+            changed: Scope = {"headers": _encoded(upstream)}
             if scope["path"] != asked.path:
-                changed |= {"path": asked.path, "raw_path": asked.path.encode(), "query_string": b""}
+                changed.update(path=asked.path, raw_path=asked.path.encode(), query_string=b"")
             await self.app({**scope, **changed}, self.input, self._take)
             if not self.has_ended:
                 await self._end(*asked.end("the model server's answer is incomplete"))

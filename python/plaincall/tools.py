@@ -148,7 +148,9 @@ def _schema(hint: Any) -> Json | None:
         return {"type": "array" if hint is list else "object"}
     if origin is typing.Annotated:
         schema, (first, *others) = _schema(arguments[0]), arguments[1:]
-        return {**schema, "description": first} if schema is not None and isinstance(first, str) and not others else None
+        return (
+            {**schema, "description": first} if schema is not None and isinstance(first, str) and not others else None
+        )
     if origin is Literal:
         return {"enum": list(arguments)} if all(_is_json(one) for one in arguments) else None
     inner = [_schema(argument) for argument in arguments]
@@ -164,7 +166,7 @@ def _schema(hint: Any) -> Json | None:
 
 
 def _is_json(value: Any) -> bool:
-    return value is None or isinstance(value, (str, int, float)) and type(value) in _SCALARS
+    return value is None or (isinstance(value, (str, int, float)) and type(value) in _SCALARS)
 
 
 def _with_pydantic(
@@ -183,7 +185,7 @@ def _with_pydantic(
         if parameter.name in descriptions:
             hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
         fields[parameter.name] = (hint, ... if parameter.default is parameter.empty else parameter.default)
-    config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+    config = pydantic.ConfigDict(extra="forbid")
     try:
         model = pydantic.create_model(name, __config__=config, **fields)
         schema = model.model_json_schema()
@@ -290,7 +292,9 @@ class Toolbox(Mapping[str, Tool]):
             one_call=one_call, without_dependencies=without_dependencies, description_length=description_length
         )
 
-    def parse(self, text: str | bytes, *, stop: Literal["natural", "end_of_file", "length", "broken"] = "broken") -> Document:
+    def parse(
+        self, text: str | bytes, *, stop: Literal["natural", "end_of_file", "length", "broken"] = "broken"
+    ) -> Document:
         """Reads a complete reply, and validates its calls. Invalid calls are data; nothing is raised for text.
 
         `stop` states how the reply ended: `"natural"` after a finish reason like `stop`, `"length"` after a length limit. A call
@@ -313,13 +317,19 @@ class Toolbox(Mapping[str, Tool]):
         """Writes an earlier turn of the model as text: its content, and its calls in the format of the OpenAI API.
 
         Text that the model wrote in this dialect needs no change; use this for turns of other programs.
+
+        Raises `ValueError` for an invalid `Call`.
         """
         parts: list[tuple[str, tuple[str | None, list[str], str] | None]] = []
         if content:
             parts.append((content, None))
         for call in tool_calls:
             if isinstance(call, Call):
-                arguments = json.dumps(call.arguments) if call.arguments is not None else ""
+                if call.arguments is None:
+                    raise ValueError(
+                        f"the call `{call.id}` is invalid; pass the text of the reply to the model instead"
+                    )
+                arguments = json.dumps(call.arguments)
                 parts.append((call.name, (call.id, list(call.dependencies), arguments)))
                 continue
             function = call["function"]

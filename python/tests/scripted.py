@@ -10,17 +10,21 @@ from typing import Any
 import httpx
 import httpx2
 
-WEATHER = {
+WEATHER: Any = {
     "type": "function",
     "function": {
         "name": "get_weather",
         "description": "Gets the weather.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+        },
     },
 }
 CALL = "I look.\n!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\n2\n!!!GADGET_END\n"
 INVALID = "!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\ntwo\n!!!GADGET_END\n"
-QUESTION = [{"role": "user", "content": "The weather in Paris?"}]
+QUESTION: Any = [{"role": "user", "content": "The weather in Paris?"}]
 
 
 def pieces_of(text: str, size: int = 7) -> list[str]:
@@ -35,7 +39,9 @@ def stream_of(text: str, finish: str = "stop") -> Iterator[bytes]:
     """Yields the events of a streamed reply."""
     head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     for piece in pieces_of(text):
-        yield event({**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": piece}, "finish_reason": None}]})
+        yield event(
+            {**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": piece}, "finish_reason": None}]}
+        )
     yield event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     yield b"data: [DONE]\n\n"
 
@@ -64,7 +70,7 @@ class Model:
     def answer(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str, Iterator[bytes]]:
         request = json.loads(body)
         assert path.endswith("/chat/completions"), path
-        assert self.native or "tools" not in request and "functions" not in request
+        assert self.native or ("tools" not in request and "functions" not in request)
         self.requests.append(request)
         self.paths.append(path)
         self.headers.append(headers)
@@ -94,7 +100,9 @@ class Model:
             def handle_request(self, request: Any) -> Any:
                 headers = dict(request.headers)
                 status, content_type, pieces = model.answer(request.url.path, headers, request.read())
-                return http.Response(status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces))
+                return http.Response(
+                    status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces)
+                )
 
         return Inner()
 
@@ -118,7 +126,9 @@ class Model:
             async def handle_async_request(self, request: Any) -> Any:
                 headers = dict(request.headers)
                 status, content_type, pieces = model.answer(request.url.path, headers, await request.aread())
-                return http.Response(status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces))
+                return http.Response(
+                    status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces)
+                )
 
         return Inner()
 
@@ -133,7 +143,9 @@ class Model:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         assert headers["content-length"] == str(len(body))
         status, content_type, pieces = self.answer(scope["path"], headers, body)
-        await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", content_type.encode())]})
+        await send(
+            {"type": "http.response.start", "status": status, "headers": [(b"content-type", content_type.encode())]}
+        )
         gone = asyncio.ensure_future(receive())
         try:
             for piece in pieces:

@@ -32,7 +32,9 @@ def merged(events: Iterable[pc.Event]) -> list[tuple[Any, ...]]:
             else:
                 merged.append((type(event), event.start, event.end, event.text))
         else:
-            merged.append((type(event), event.start, event.end, *(getattr(event, name) for name in names), event.source))
+            merged.append(
+                (type(event), event.start, event.end, *(getattr(event, name) for name in names), event.source)
+            )
     return merged
 
 
@@ -195,7 +197,8 @@ def test_events_are_those_of_the_command(case: dict[str, Any], command: str) -> 
 
     def run(*more: str) -> str:
         arguments = [command, "parse", *options, *more]
-        return subprocess.run(arguments, input=text.encode(), capture_output=True, check=True).stdout.decode()
+        output: bytes = subprocess.run(arguments, input=text.encode(), capture_output=True, check=True).stdout
+        return output.decode()
 
     events = [json.loads(line) for line in run("--events").splitlines()]
     assert in_lines(read([text], dialect)) == events
@@ -214,7 +217,21 @@ def test_transcripts(text: str) -> None:
 
 
 PIECES = st.sampled_from(
-    ["!!!GADGET_START:", "!!!GADGET_END", "!!!ARG:", "🛠️[", "🛠️[/end]", "]", "\n", "\r\n", " ", "\\", "a:b", "<think>", "</think>"]
+    [
+        "!!!GADGET_START:",
+        "!!!GADGET_END",
+        "!!!ARG:",
+        "🛠️[",
+        "🛠️[/end]",
+        "]",
+        "\n",
+        "\r\n",
+        " ",
+        "\\",
+        "a:b",
+        "<think>",
+        "</think>",
+    ]
 )
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=20).map("".join)
 DIALECTS = st.sampled_from(

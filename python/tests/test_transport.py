@@ -32,12 +32,16 @@ def async_client(library: str, model: Model, **settings: Any) -> Any:
     return http.AsyncClient(transport=TRANSPORTS[library].AsyncTransport(model.async_transport(http), **settings))
 
 
-def openai_client(model: Model, **settings: Any) -> openai.OpenAI:
-    return openai.OpenAI(base_url=BASE, api_key="k", http_client=sync_client("httpx2", model, **settings), max_retries=0)
+def openai_client(model: Model, **settings: Any) -> Any:
+    return openai.OpenAI(
+        base_url=BASE, api_key="k", http_client=sync_client("httpx2", model, **settings), max_retries=0
+    )
 
 
-def openai_async_client(model: Model, **settings: Any) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=BASE, api_key="k", http_client=async_client("httpx2", model, **settings), max_retries=0)
+def openai_async_client(model: Model, **settings: Any) -> Any:
+    return openai.AsyncOpenAI(
+        base_url=BASE, api_key="k", http_client=async_client("httpx2", model, **settings), max_retries=0
+    )
 
 
 def chat(model: Model, **settings: Any) -> Any:
@@ -75,21 +79,28 @@ def test_openai(arguments: str) -> None:
 @pytest.mark.parametrize("arguments", ["checked", "stream"])
 def test_openai_streamed(arguments: str) -> None:
     model = Model(CALL)
-    stream = openai_client(model, arguments=arguments).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)
+    stream = openai_client(model, arguments=arguments).chat.completions.create(
+        model="m", messages=QUESTION, tools=[WEATHER], stream=True
+    )
     first = next(stream)
     # The first piece is passed on before the reply has ended.
     assert model.sent < len(CALL) / 7
     text, name, call, finish = joined([first, *stream])
-    assert (text.strip(), name, json.loads(call), finish) == ("I look.", "get_weather", {"city": "Paris", "days": 2}, "tool_calls")
+    assert (text.strip(), name, json.loads(call), finish) == (
+        "I look.",
+        "get_weather",
+        {"city": "Paris", "days": 2},
+        "tool_calls",
+    )
     assert model.closed == 1
 
 
 async def test_openai_async() -> None:
     model = Model(CALL, CALL)
     client = openai_async_client(model)
-    reply = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])  # type: ignore[call-overload]
+    reply = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
     assert reply.choices[0].message.tool_calls[0].function.name == "get_weather"
-    stream = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)  # type: ignore[call-overload]
+    stream = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)
     _, name, call, finish = joined([chunk async for chunk in stream])
     assert (name, json.loads(call), finish) == ("get_weather", {"city": "Paris", "days": 2}, "tool_calls")
     assert model.closed == 2
@@ -164,11 +175,11 @@ def test_responses() -> None:
     model = Model(CALL, CALL)
     client = openai_client(model)
     tool = {"type": "function", "strict": False, **WEATHER["function"]}
-    reply = client.responses.create(model="m", input="The weather in Paris?", tools=[tool])  # type: ignore[call-overload]
+    reply = client.responses.create(model="m", input="The weather in Paris?", tools=[tool])
     call = next(item for item in reply.output if item.type == "function_call")
     assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Paris", "days": 2})
     assert model.paths == ["/v1/chat/completions"]
-    events = list(client.responses.create(model="m", input="The weather in Paris?", tools=[tool], stream=True))  # type: ignore[call-overload]
+    events = list(client.responses.create(model="m", input="The weather in Paris?", tools=[tool], stream=True))
     assert events[-1].type == "response.completed"
     assert any(event.type == "response.function_call_arguments.done" for event in events)
 
@@ -189,20 +200,22 @@ def test_other_requests_of_the_responses_api_are_rejected() -> None:
 
 def test_anthropic() -> None:
     model = Model(CALL, CALL)
-    client = anthropic.Anthropic(base_url="http://model.test", api_key="k", http_client=sync_client("httpx2", model), max_retries=0)
-    tool = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}  # type: ignore[index]
-    reply = client.messages.create(model="m", max_tokens=99, messages=QUESTION, tools=[tool])  # type: ignore[call-overload]
+    client = anthropic.Anthropic(
+        base_url="http://model.test", api_key="k", http_client=sync_client("httpx2", model), max_retries=0
+    )
+    tool: Any = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+    reply = client.messages.create(model="m", max_tokens=99, messages=QUESTION, tools=[tool])
     call = next(block for block in reply.content if block.type == "tool_use")
     assert (call.name, call.input, reply.stop_reason) == ("get_weather", {"city": "Paris", "days": 2}, "tool_use")
     assert model.paths == ["/v1/chat/completions"]
     assert model.headers[0]["authorization"] == "Bearer k"
-    with client.messages.stream(model="m", max_tokens=99, messages=QUESTION, tools=[tool]) as stream:  # type: ignore[list-item, arg-type]
+    with client.messages.stream(model="m", max_tokens=99, messages=QUESTION, tools=[tool]) as stream:
         assert stream.get_final_message().stop_reason == "tool_use"
 
 
 def test_a_request_without_tools_is_unchanged() -> None:
     model = Model(CALL)
-    reply = openai_client(model).chat.completions.create(model="m", messages=QUESTION)  # type: ignore[arg-type]
+    reply = openai_client(model).chat.completions.create(model="m", messages=QUESTION)
     assert reply.choices[0].message.content == CALL
     assert model.requests[0]["messages"] == QUESTION
 
@@ -210,8 +223,8 @@ def test_a_request_without_tools_is_unchanged() -> None:
 def test_another_model_name() -> None:
     model = Model("Hi.", CALL)
     client = openai_client(model, upstream_model="other")
-    client.chat.completions.create(model="m", messages=QUESTION)  # type: ignore[arg-type]
-    client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])  # type: ignore[arg-type, list-item]
+    client.chat.completions.create(model="m", messages=QUESTION)
+    client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
     assert [request["model"] for request in model.requests] == ["other", "other"]
 
 
@@ -238,7 +251,7 @@ def test_an_error_of_the_model_server(stream: bool) -> None:
     body = json.dumps({"error": {"message": "too many requests", "type": "rate_limit_error"}}).encode()
     model = Model((429, body))
     with pytest.raises(openai.RateLimitError, match="too many requests"):
-        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=stream)  # type: ignore[call-overload]
+        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=stream)
     assert model.closed == 1
 
 
@@ -258,7 +271,7 @@ def test_an_answer_that_is_not_json() -> None:
 
 def test_a_server_that_does_not_stream() -> None:
     model = Model((200, completion_of(CALL)))
-    stream = openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)  # type: ignore[call-overload]
+    stream = openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)
     assert joined(list(stream))[1] == "get_weather"
 
 
@@ -285,7 +298,7 @@ def test_the_log_names_changed_tools_and_no_secret(caplog: pytest.LogCaptureFixt
     tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
     model = Model("Hi.")
     with caplog.at_level(logging.DEBUG, logger="plaincall"):
-        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[tool, WEATHER])  # type: ignore[arg-type, list-item]
+        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[tool, WEATHER])
     assert "/tools/0" in caplog.text
     assert "Bearer" not in caplog.text and '"k"' not in caplog.text
 
