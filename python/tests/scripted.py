@@ -7,9 +7,6 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import httpx
-import httpx2
-
 WEATHER: Any = {
     "type": "function",
     "function": {
@@ -159,6 +156,3 @@ class Model:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             gone.cancel()
-
-
-LIBRARIES = {"httpx": httpx, "httpx2": httpx2}

@@ -12,12 +12,13 @@ import httpx
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, LIBRARIES, QUESTION, WEATHER, Model, completion_of
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of
 
 import plaincall.http
 import plaincall.httpx
 from plaincall._gateway import Settings
 
+LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
 TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http}
 BASE = "http://model.test/v1"
 
