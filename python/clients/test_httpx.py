@@ -11,6 +11,7 @@ import instructor
 import litellm
 import openai
 import pytest
+from examples import run_examples
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai import OpenAI as LlamaOpenAI
@@ -145,3 +146,7 @@ def test_a_client_that_disconnects() -> None:
     stream.close()
     assert model.closed == 1
     assert model.sent < 100
+
+
+def test_the_examples_of_the_page() -> None:
+    assert run_examples("docs/python-clients.md", "python httpx") >= 1

@@ -12,6 +12,7 @@ import openai
 import pytest
 from agents import Agent as SdkAgent
 from agents import ModelSettings, Runner, function_tool, set_default_openai_client, set_tracing_disabled
+from examples import run_examples
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 from langchain_openai import ChatOpenAI
@@ -167,3 +168,7 @@ def test_a_run_that_is_cancelled_closes_the_answer() -> None:
     asyncio.run(run())
     assert model.closed == 1
     assert model.sent < 3000
+
+
+def test_the_examples_of_the_page() -> None:
+    assert run_examples("docs/python-clients.md", "python") >= 6

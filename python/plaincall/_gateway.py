@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from plaincall._plaincall import Adapter, Asked, Dialect, Refusal
+from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse
 
 _LOG = logging.getLogger("plaincall")
 
@@ -67,7 +67,9 @@ def new_adapter(settings: Settings) -> Adapter:
     return Adapter(secret, **others)  # type: ignore[arg-type]
 
 
-def translate(adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]) -> bytes | Asked | Refusal | None:
+def translate(
+    adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]
+) -> bytes | Asked | ErrorResponse | None:
     """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged, without their content."""
     caller = headers.get("authorization") or headers.get("x-api-key") or ""
     asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))

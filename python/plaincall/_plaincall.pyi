@@ -16,6 +16,7 @@ __all__ = [
     "Dialect",
     "DialectError",
     "Document",
+    "ErrorResponse",
     "Grammar",
     "GrammarError",
     "Ignored",
@@ -23,7 +24,6 @@ __all__ = [
     "Plan",
     "Reader",
     "Reasoning",
-    "Refusal",
     "RenderError",
     "Text",
     "ToolSet",
@@ -501,7 +501,9 @@ class Adapter:
     ) -> Adapter: ...
     @staticmethod
     def translates(method: str, path: str) -> bool: ...
-    def ask(self, path: str, body: bytes, caller: str, seed: bytes, now: int) -> bytes | Asked | Refusal | None: ...
+    def ask(
+        self, path: str, body: bytes, caller: str, seed: bytes, now: int
+    ) -> bytes | Asked | ErrorResponse | None: ...
 
 @final
 class Asked:
@@ -517,11 +519,11 @@ class Asked:
     def body(self) -> bytes: ...
     def begin_answer(self, content_type: str) -> None: ...
     def feed(self, chunk: bytes) -> tuple[bytes, int]: ...
-    def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | Refusal | None]: ...
-    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | Refusal | None]: ...
+    def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
 
 @final
-class Refusal:
+class ErrorResponse:
     """A rejected request, as the response that the client gets."""
 
     @property

@@ -17,7 +17,7 @@ from plaincall._gateway import (
     translate,
     upstream_headers,
 )
-from plaincall._plaincall import Asked, Refusal
+from plaincall._plaincall import Asked, ErrorResponse
 
 
 class Translation:
@@ -39,8 +39,8 @@ class Translation:
             return request
         if isinstance(asked, bytes):
             return self._request(request, request.url, asked, is_translated=False)
-        if isinstance(asked, Refusal):
-            return self.refused(request, asked)
+        if isinstance(asked, ErrorResponse):
+            return self.error_response(request, asked)
         return asked
 
     def next_request(self, request: Any, asked: Asked) -> Any:
@@ -54,8 +54,8 @@ class Translation:
         headers = upstream_headers(request.headers.multi_items(), is_translated)
         return self.http.Request(request.method, url, headers=headers, content=body, extensions=request.extensions)
 
-    def refused(self, request: Any, refusal: Refusal) -> Any:
-        return self.http.Response(refusal.status, headers=refusal.headers, content=refusal.body, request=request)
+    def error_response(self, request: Any, error: ErrorResponse) -> Any:
+        return self.http.Response(error.status, headers=error.headers, content=error.body, request=request)
 
     def response(self, request: Any, upstream: Any, asked: Asked, body: Any) -> Any:
         """Returns the response to the client: bytes, or a stream."""
@@ -87,7 +87,7 @@ class Exchange:
         self.asked = asked
         self.upstream: Any = None
 
-    def pieces(self) -> Iterator[bytes | Refusal]:
+    def pieces(self) -> Iterator[bytes | ErrorResponse]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
         asked = self.asked
         more: object = True
@@ -111,7 +111,7 @@ class Exchange:
                 upstream.close()
             if piece:
                 yield piece
-        if isinstance(more, Refusal):
+        if isinstance(more, ErrorResponse):
             yield more
 
 
@@ -124,7 +124,7 @@ class AsyncExchange:
         self.asked = asked
         self.upstream: Any = None
 
-    async def pieces(self) -> AsyncIterator[bytes | Refusal]:
+    async def pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
         asked = self.asked
         more: object = True
@@ -148,7 +148,7 @@ class AsyncExchange:
                 await upstream.aclose()
             if piece:
                 yield piece
-        if isinstance(more, Refusal):
+        if isinstance(more, ErrorResponse):
             yield more
 
 
@@ -163,7 +163,7 @@ def stream_of(http: Any) -> Any:
             yield self.first
             for piece in self.pieces:
                 # The bytes before it have the error.
-                if not isinstance(piece, Refusal):
+                if not isinstance(piece, ErrorResponse):
                     yield piece
 
         def close(self) -> None:
@@ -183,7 +183,7 @@ def async_stream_of(http: Any) -> Any:
             yield self.first
             async for piece in self.pieces:
                 # The bytes before it have the error.
-                if not isinstance(piece, Refusal):
+                if not isinstance(piece, ErrorResponse):
                     yield piece
 
         async def aclose(self) -> None:
@@ -212,14 +212,14 @@ class SyncTranslation(Translation):
         exchange = Exchange(self, request, asked)
         pieces = exchange.pieces()
         first = next(pieces, b"")
-        if isinstance(first, Refusal):
-            return self.refused(request, first)
+        if isinstance(first, ErrorResponse):
+            return self.error_response(request, first)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         for piece in pieces:
-            if isinstance(piece, Refusal):
-                return self.refused(request, piece)
+            if isinstance(piece, ErrorResponse):
+                return self.error_response(request, piece)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
 
@@ -244,13 +244,13 @@ class AsyncTranslation(Translation):
         exchange = AsyncExchange(self, request, asked)
         pieces = exchange.pieces()
         first = await anext(pieces, b"")
-        if isinstance(first, Refusal):
-            return self.refused(request, first)
+        if isinstance(first, ErrorResponse):
+            return self.error_response(request, first)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         async for piece in pieces:
-            if isinstance(piece, Refusal):
-                return self.refused(request, piece)
+            if isinstance(piece, ErrorResponse):
+                return self.error_response(request, piece)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))

@@ -16,7 +16,7 @@ from plaincall._gateway import (
     translate,
     upstream_headers,
 )
-from plaincall._plaincall import Asked, Refusal
+from plaincall._plaincall import Asked, ErrorResponse
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -56,8 +56,8 @@ class Middleware:
             body = body if asked is None else asked
             scope = {**scope, "headers": _encoded([*upstream_headers(headers, False), _length(body)])}
             return await self.app(scope, _Input(body, receive), send)
-        if isinstance(asked, Refusal):
-            return await _refuse(send, asked)
+        if isinstance(asked, ErrorResponse):
+            return await _send_error(send, asked)
         return await _Exchange(self.app, asked, send).run(scope, headers, receive)
 
 
@@ -112,9 +112,9 @@ class _Exchange:
                 await self._end(*asked.end("the model server's answer is incomplete"))
             if self.next is not True:
                 break
-        if isinstance(self.next, Refusal):
+        if isinstance(self.next, ErrorResponse):
             if not self.started:
-                return await _refuse(self.send, self.next)
+                return await _send_error(self.send, self.next)
         elif not asked.is_streamed:
             await self._start()
             await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
@@ -180,10 +180,10 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(chunks)
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
-    headers = _encoded([*refusal.headers, _length(refusal.body)])
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body, "more_body": False})
+async def _send_error(send: Send, error: ErrorResponse) -> None:
+    headers = _encoded([*error.headers, _length(error.body)])
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": error.body, "more_body": False})
 
 
 def _length(body: bytes) -> tuple[str, str]:

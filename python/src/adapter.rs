@@ -46,7 +46,7 @@ pub(crate) struct Asked {
 
 /// A rejected request, as the response that the client gets.
 #[pyclass(frozen, get_all, module = "plaincall")]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     /// The HTTP status.
     status: u16,
     /// The headers, with the content type.
@@ -55,7 +55,7 @@ pub(crate) struct Refusal {
     body: Py<PyBytes>,
 }
 
-impl Refusal {
+impl ErrorResponse {
     fn new(py: Python<'_>, api: ClientApi, error: &GatewayError) -> PyResult<Py<Self>> {
         let mut headers = error.headers.clone();
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
@@ -179,7 +179,9 @@ impl Adapter {
             let message = format!("{path} is not supported: only {} is translated", api.path());
             let mut error = GatewayError::invalid_request(message, None);
             error.status = 404;
-            return Ok(Refusal::new(py, api, &error)?.into_bound(py).into_any());
+            return Ok(ErrorResponse::new(py, api, &error)?
+                .into_bound(py)
+                .into_any());
         };
         let host = Host::new(caller, Secret::new(seed), now);
         let asked = released(py, body.len(), || self.asked(api, body, host));
@@ -205,7 +207,9 @@ impl Adapter {
                 };
                 Ok(Bound::new(py, asked)?.into_any())
             }
-            Ask::Refused(error) => Ok(Refusal::new(py, api, &error)?.into_bound(py).into_any()),
+            Ask::Refused(error) => Ok(ErrorResponse::new(py, api, &error)?
+                .into_bound(py)
+                .into_any()),
             _ => Err(error::value(
                 "this request needs a newer version of plaincall",
             )),
@@ -249,7 +253,7 @@ impl Asked {
         let next = match end {
             AskEnd::Done => py.None().into_bound(py),
             AskEnd::Again => true.into_pyobject(py)?.to_owned().into_any(),
-            AskEnd::Refused(error) => Refusal::new(py, self.api, &error)?
+            AskEnd::Refused(error) => ErrorResponse::new(py, self.api, &error)?
                 .into_bound(py)
                 .into_any(),
             _ => {

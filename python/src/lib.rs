@@ -28,7 +28,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _plaincall {
     #[pymodule_export]
-    use crate::adapter::{Adapter, Asked, Refusal};
+    use crate::adapter::{Adapter, Asked, ErrorResponse};
     #[pymodule_export]
     use crate::call::Call;
     #[pymodule_export]
