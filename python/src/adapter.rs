@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 use crate::dialect::Dialect;
 use crate::error;
 use crate::grammar;
-use crate::input::released;
+use crate::lock::released;
 use crate::settings::unclosed_from;
 
 const APIS: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
@@ -241,14 +241,14 @@ type Ended<'py> = (Bound<'py, PyBytes>, Bound<'py, PyAny>);
 
 impl Asked {
     fn ended<'py>(&self, py: Python<'py>, error: Option<GatewayError>) -> PyResult<Ended<'py>> {
-        let (end, bytes) = py.detach(|| {
+        let (end, bytes) = {
             let mut asked = self.asked();
             let end = asked.end(error);
             let bytes = asked.take();
             // Before any output, the error is the response, not an event.
             let is_response = matches!(end, AskEnd::Refused(_)) && !asked.has_begun();
             (end, if is_response { Vec::new() } else { bytes })
-        });
+        };
         let bytes = PyBytes::new(py, &bytes);
         let next = match end {
             AskEnd::Done => py.None().into_bound(py),

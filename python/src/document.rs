@@ -12,7 +12,8 @@ use crate::call::{Call, Decided};
 use crate::dialect::Dialect;
 use crate::error;
 use crate::events::{Reasoning, Text, diagnostics, string};
-use crate::input::{bytes, released};
+use crate::input::bytes;
+use crate::lock::released;
 use crate::settings::stop_from;
 
 /// A complete text: its parts, its calls and its diagnostics (`spec/common.md` 11).

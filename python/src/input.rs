@@ -7,9 +7,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
-/// From this length on, in bytes, work on a text releases the global interpreter lock.
-pub(crate) const RELEASE_GIL: usize = 64 << 10;
-
 /// Returns the bytes of a `str` (as UTF-8), `bytes` or `bytearray`.
 ///
 /// A lone surrogate of a `str` is not a character. Its bytes are those of Python's error handler `surrogatepass`, which the
@@ -36,16 +33,4 @@ pub(crate) fn bytes<'p>(text: &'p Bound<'_, PyAny>) -> PyResult<Cow<'p, [u8]>> {
         "expected str or bytes, found {}",
         text.get_type().name()?
     )))
-}
-
-/// Runs `work`, without the global interpreter lock if the text is long.
-pub(crate) fn released<T: Send>(
-    py: Python<'_>,
-    length: usize,
-    work: impl FnOnce() -> T + Send,
-) -> T {
-    if length < RELEASE_GIL {
-        return work();
-    }
-    py.detach(work)
 }

@@ -1,7 +1,7 @@
 //! The extension module of the Python package `plaincall`: a thin layer over the Rust crates, without logic of its own.
 //!
 //! It starts no thread and no runtime, so forks, cancellation and the end of the interpreter need no special care. Texts of
-//! [`RELEASE_GIL`](input::RELEASE_GIL) bytes or more are parsed without the global interpreter lock.
+//! 64 KiB or more are parsed without the global interpreter lock (`lock.rs`).
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -17,6 +17,7 @@ mod events;
 mod grammar;
 mod input;
 mod json;
+mod lock;
 mod parser;
 mod plan;
 mod reader;
@@ -27,6 +28,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _plaincall {
+    use super::{Bound, PyModule, PyResult};
+
     #[pymodule_export]
     use crate::adapter::{Adapter, Asked, ErrorResponse};
     #[pymodule_export]
@@ -51,4 +54,9 @@ mod _plaincall {
     use crate::reader::Reader;
     #[pymodule_export]
     use crate::toolbox::ToolSet;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::lock::register(module)
+    }
 }

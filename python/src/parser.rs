@@ -7,7 +7,8 @@ use pyo3::types::PyList;
 use crate::dialect::Dialect;
 use crate::error;
 use crate::events::to_python;
-use crate::input::{bytes, released};
+use crate::input::bytes;
+use crate::lock::released;
 
 /// Finds calls in a text while it arrives.
 ///

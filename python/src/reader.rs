@@ -8,7 +8,8 @@ use pyo3::types::PyList;
 
 use crate::call::{Call, Decided};
 use crate::events::to_python;
-use crate::input::{bytes, released};
+use crate::input::bytes;
+use crate::lock::released;
 use crate::parser::finished;
 use crate::settings::stop_from;
 

@@ -21,8 +21,9 @@ use crate::document::{Document, Parsed};
 use crate::error;
 use crate::error::RenderError;
 use crate::grammar::{self, Grammar};
-use crate::input::{bytes, released};
+use crate::input::bytes;
 use crate::json;
+use crate::lock::released;
 use crate::reader::Reader;
 use crate::settings::{stop_from, unclosed_from};
 
@@ -255,7 +256,6 @@ impl ToolSet {
     #[pyo3(signature = (engine, *, choice="auto", only=None, one_call=false, ids=false))]
     fn grammar(
         &self,
-        py: Python<'_>,
         engine: &str,
         choice: &str,
         only: Option<String>,
@@ -269,7 +269,6 @@ impl ToolSet {
             one_call,
             ids,
         };
-        // A grammar of many tools takes milliseconds.
-        py.detach(|| grammar::new(&self.tools, &self.dialect, options))
+        grammar::new(&self.tools, &self.dialect, options)
     }
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from scripted import CALL, QUESTION, WEATHER, Model
 
 import plaincall as pc
@@ -136,15 +137,21 @@ def test_a_forked_process_works() -> None:
     assert isinstance(parser.finish()[-1], pc.CallEnd)
 
 
-def test_the_end_of_the_interpreter() -> None:
+@pytest.mark.parametrize("parsed", ["'y' * 100000", "'y' * (64 << 20)", "CALL * 3000"])
+def test_the_end_of_the_interpreter(parsed: str) -> None:
     program = (
-        "import plaincall as pc, threading, atexit\n"
-        "atexit.register(lambda: pc.parse('x'))\n"
+        "import plaincall as pc, threading, atexit, time\n"
+        f"CALL = {CALL!r}\n"
+        f"text = {parsed}\n"
+        "atexit.register(lambda: pc.parse(text[:200000]))\n"
         "parser = pc.Parser(); parser.feed('!!!GADGET_START:a\\n')\n"
-        "threading.Thread(target=lambda: [pc.parse('y' * 100000) for _ in range(200)], daemon=True).start()\n"
+        "work = lambda: [pc.parse(text) for _ in range(100000)]\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.02)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    for _ in range(5):
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_the_import_needs_no_other_package() -> None:
