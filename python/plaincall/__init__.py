@@ -29,6 +29,7 @@ from plaincall._plaincall import (
     Grammar,
     GrammarError,
     Ignored,
+    NearMiss,
     Parser,
     Reader,
     Reasoning,
@@ -37,6 +38,7 @@ from plaincall._plaincall import (
     ValueDelta,
     ValueEnd,
     ValueStart,
+    near_misses,
     parse,
 )
 from plaincall.tools import Result, Tool, Toolbox, tool
@@ -67,6 +69,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "Ignored",
+    "NearMiss",
     "Parser",
     "Reader",
     "Reasoning",
@@ -84,6 +87,7 @@ __all__ = [
     "execute",
     "http",
     "httpx",
+    "near_misses",
     "parse",
     "tool",
 ]

@@ -20,6 +20,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "Ignored",
+    "NearMiss",
     "Parser",
     "Plan",
     "Reader",
@@ -30,6 +31,7 @@ __all__ = [
     "ValueDelta",
     "ValueEnd",
     "ValueStart",
+    "near_misses",
     "parse",
 ]
 
@@ -532,6 +534,29 @@ class ErrorResponse:
     def headers(self) -> list[tuple[str, str]]: ...
     @property
     def body(self) -> bytes: ...
+
+@final
+class NearMiss:
+    """Text that looks like a marker or a call in another format, and is neither."""
+
+    @property
+    def source(self) -> str:
+        """The text."""
+    @property
+    def suggestion(self) -> str:
+        """The marker that was probably meant; empty for a call in another format."""
+    @property
+    def start(self) -> int:
+        """The start, in bytes of the text."""
+    @property
+    def end(self) -> int:
+        """The end, in bytes of the text."""
+
+def near_misses(text: str, dialect: Dialect | None = None) -> list[NearMiss]:
+    """Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
+
+    Raises `DialectError` for an invalid dialect.
+    """
 
 def parse(
     text: str | bytes | bytearray,

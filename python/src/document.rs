@@ -204,3 +204,51 @@ pub(crate) fn parse(
     });
     parsed.map_err(error::dialect)?.into_python(py, &text)
 }
+
+/// Text that looks like a marker or a call in another format, and is neither (`spec/common.md` 9).
+#[pyclass(frozen, get_all, module = "plaincall")]
+pub(crate) struct NearMiss {
+    /// The text.
+    source: String,
+    /// The marker that was probably meant.
+    suggestion: String,
+    /// The start, in bytes of the text.
+    start: usize,
+    /// The end, in bytes of the text.
+    end: usize,
+}
+
+#[pymethods]
+impl NearMiss {
+    fn __repr__(&self) -> String {
+        let Self {
+            source,
+            suggestion,
+            start,
+            end,
+        } = self;
+        format!("NearMiss(source={source:?}, suggestion={suggestion:?}, start={start}, end={end})")
+    }
+}
+
+/// Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
+#[pyfunction]
+#[pyo3(signature = (text, dialect=None))]
+pub(crate) fn near_misses(
+    py: Python<'_>,
+    text: &str,
+    dialect: Option<&Dialect>,
+) -> PyResult<Vec<NearMiss>> {
+    let dialect = Dialect::or_auto(dialect);
+    let found = released(py, text.len(), || {
+        plaincall_call::Document::parse(text, &dialect)?.near_misses(text, &dialect)
+    });
+    let found = found.map_err(error::dialect)?.into_iter();
+    let near = found.map(|miss| NearMiss {
+        source: text.get(miss.span.range()).unwrap_or_default().to_owned(),
+        suggestion: miss.suggestion,
+        start: miss.span.start,
+        end: miss.span.end,
+    });
+    Ok(near.collect())
+}

@@ -37,7 +37,7 @@ mod _plaincall {
     #[pymodule_export]
     use crate::dialect::Dialect;
     #[pymodule_export]
-    use crate::document::{Document, parse};
+    use crate::document::{Document, NearMiss, near_misses, parse};
     #[pymodule_export]
     use crate::error::{DefinitionError, DialectError, GrammarError, RenderError};
     #[pymodule_export]

@@ -307,3 +307,12 @@ def test_errors_of_dialects() -> None:
         pc.Dialect.block(reasoning=pc.Dialect.THINK, leading_reasoning=pc.Dialect.THINK)
     with pytest.raises(pc.DialectError):
         pc.Dialect.block(start="")
+
+
+@pytest.mark.parametrize("case", examples("near"))
+def test_near_misses_of_the_specification(case: dict[str, Any]) -> None:
+    found = pc.near_misses(case["input"], dialect_of(case["dialect"]))
+    written = [{"written": one.source, "suggestion": one.suggestion} for one in found]
+    data = case["input"].encode()
+    assert [one.source for one in found] == [data[one.start : one.end].decode() for one in found]
+    assert written == case["near"]
