@@ -60,7 +60,8 @@ cargo xtask TASK
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
   python        build the wheel of the Python package, and check it with its tests, type checkers and published clients:
-                [PROFILE] (default: release; needs x86-64 Linux, Python and a network)
+                [PROFILE] (default: release; needs x86-64 Linux, Python and a network); soak SECONDS instead uses it and checks
+                that nothing grows
   coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
         ["lint"] => repository_lints::check(&root()),
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
+        ["python", "soak", seconds] => python_package::soak(&root(), seconds),
         ["python"] => python_package::test(&root(), QUICK),
         ["python", profile] => python_package::test(&root(), profile),
         ["coding-agents"] => coding_agents::test(&root(), None),

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::dist::{self, new_folder};
-use crate::{cargo, command, python, step, target};
+use crate::{QUICK, cargo, command, python, step, target};
 
 /// The most time that everything after the builds and installations may take.
 const DEADLINE: Duration = Duration::from_mins(4);
@@ -82,6 +82,21 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         return Err(format!("the checks took longer than {DEADLINE:?}"));
     }
     Ok(())
+}
+
+/// Builds the wheel, and uses it for some seconds. Nothing may grow.
+///
+/// # Errors
+/// Returns an error if something cannot be built or installed, or grows.
+pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
+    let package = root.join("python");
+    let folder = new_folder(&target().join("python-package"))?;
+    let wheel = folder.join(dist::wheel(&package, QUICK, &folder)?);
+    let tests = package.join("tests");
+    let tools = install(&tests.join("requirements.txt"), "python-tests", &wheel)?;
+    let mut soak = Command::new(tools.join("python"));
+    soak.args(["-B", "test_process.py", seconds]);
+    step("soak of the Python package", soak.current_dir(tests))
 }
 
 /// Lints the extension module, which the build of the workspace skips.
