@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from conftest import dialect_of, examples
+from conftest import ROOT, dialect_of, examples
 from pydantic import BaseModel, Field
 
 import plaincall as pc
@@ -234,6 +234,52 @@ def test_a_reader_returns_calls_when_they_end() -> None:
         with pytest.raises(ValueError, match="finished"):
             reader.feed("x")
         reader.begin_reply()
+
+
+def texts() -> list[Any]:
+    """Returns texts with their dialects: the examples of the specification, and the transcripts."""
+    cases = [
+        pytest.param(case.values[0]["input"], dialect_of(case.values[0]["dialect"]), id=case.id)
+        for case in examples("read")
+    ]
+    files = sorted((ROOT / "examples/transcripts").glob("*.txt"))
+    return cases + [pytest.param(file.read_text("utf-8"), pc.Dialect.auto(), id=file.stem) for file in files]
+
+
+@pytest.mark.parametrize("text, dialect", texts())
+def test_every_entry_point_gives_the_same_calls(text: str, dialect: pc.Dialect) -> None:
+    def seen(calls: Any) -> list[tuple[Any, ...]]:
+        return [
+            (
+                one.index,
+                one.name,
+                one.id,
+                one.dependencies,
+                one.syntax,
+                one.termination,
+                one.raw_args,
+                one.body,
+                one.source,
+                one.start,
+                one.end,
+            )
+            for one in calls
+        ]
+
+    document = pc.parse(text, dialect)
+    expected = seen(document.calls)
+    data = text.encode()
+    tools = pc.Toolbox([add], dialect=dialect)
+    assert seen(pc.parse(data, dialect).calls) == expected
+    assert seen(tools.parse(text).calls) == expected
+    assert all(call.rejection is not None for call in tools.parse(text).calls if call.name != "add")
+    for at in range(0, len(data) + 1, max(1, len(data) // 60)):
+        reader = tools.reader()
+        items = reader.feed(data[:at]) + reader.feed(data[at:]) + reader.finish()
+        assert seen(item for item in items if isinstance(item, pc.Call)) == expected, at
+    typed = [call.arguments for call in document.calls if call.syntax == "block"]
+    parsed = [part["call"] for part in json.loads(document.to_json())["segments"] if part["type"] == "call"]
+    assert typed == [call.get("parameters") for call in parsed if "gadgetName" in call]
 
 
 def test_history_and_results() -> None:
