@@ -82,6 +82,7 @@ fn suffix(api: ClientApi) -> &'static str {
 
 /// Returns the API of a path below any base, and the base.
 fn api_of(path: &str) -> Option<(ClientApi, &str)> {
+    let path = path.trim_end_matches('/');
     APIS.into_iter()
         .find_map(|api| Some((api, path.strip_suffix(suffix(api))?)))
 }

@@ -214,6 +214,16 @@ def test_anthropic() -> None:
         assert stream.get_final_message().stop_reason == "tool_use"
 
 
+def test_paths_below_any_base() -> None:
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
+    model = Model(*[CALL] * 3)
+    with sync_client("httpx2", model) as client:
+        for path in ("/chat/completions", "/a/b/v2/chat/completions?version=1", "/v1/chat/completions/"):
+            reply = client.post(f"http://model.test{path}", json=request).json()
+            assert reply["choices"][0]["finish_reason"] == "tool_calls"
+    assert model.paths == ["/chat/completions", "/a/b/v2/chat/completions", "/v1/chat/completions"]
+
+
 def test_a_request_without_tools_is_unchanged() -> None:
     model = Model(CALL)
     reply = openai_client(model).chat.completions.create(model="m", messages=QUESTION)
