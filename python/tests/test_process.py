@@ -20,8 +20,8 @@ from scripted import CALL, QUESTION, WEATHER, Model
 import plaincall as pc
 import plaincall.http
 
-# Memory that may be added after the first rounds, in KiB.
-MOST_GROWTH = 3 << 10
+# Memory that may be added after the first rounds, in KiB. It varies by 3 MiB without growing.
+MOST_GROWTH = 8 << 10
 REQUEST = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
 
 
