@@ -76,7 +76,7 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
         return Err("`cargo xtask dist` builds on x86-64 Linux only".to_owned());
     }
     let staging = new_folder(&target().join("packages"))?;
-    let wheel = wheel(profile, &staging)?;
+    let wheel = wheel(&root(), profile, &staging)?;
     let unpacked = staging.join("wheel");
     let mut unzip = Command::new("python3");
     unzip.args(["-m", "zipfile", "--extract"]);
@@ -110,8 +110,11 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
     })
 }
 
-/// Builds the command and the wheel, and returns the name of the wheel.
-fn wheel(profile: &str, folder: &Path) -> Result<String, String> {
+/// Builds the Python package whose `pyproject.toml` is in `package`, and returns the name of its wheel in `folder`.
+///
+/// # Errors
+/// Returns an error if it cannot be built.
+pub(crate) fn wheel(package: &Path, profile: &str, folder: &Path) -> Result<String, String> {
     let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = [tools.clone()]
@@ -127,7 +130,7 @@ fn wheel(profile: &str, folder: &Path) -> Result<String, String> {
         .args(["--target", PLATFORM, "--compatibility", COMPATIBILITY])
         .arg("--out")
         .arg(folder)
-        .current_dir(root())
+        .current_dir(package)
         .env("PATH", paths)
         // The same bytes in every home directory, and at every time. 1980 is the first year of a zip file.
         .env(

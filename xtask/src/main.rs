@@ -31,6 +31,7 @@ mod passed;
 mod pictures;
 mod promises;
 mod python;
+mod python_package;
 mod readme;
 mod reasons;
 mod repository_lints;
@@ -54,10 +55,13 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
-                clients, coding agents, mcp, engines, soak, deployment and fuzz
+                clients, Python, coding agents, mcp, engines, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
+  python        build the wheel of the Python package, and check it with its tests, type checkers and published clients:
+                [PROFILE] (default: release; needs x86-64 Linux, Python and a network); soak SECONDS instead uses it and checks
+                that nothing grows
   coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
@@ -105,6 +109,9 @@ fn main() -> ExitCode {
         ["lint"] => repository_lints::check(&root()),
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
+        ["python", "soak", seconds] => python_package::soak(&root(), seconds),
+        ["python"] => python_package::test(&root(), QUICK),
+        ["python", profile] => python_package::test(&root(), profile),
         ["coding-agents"] => coding_agents::test(&root(), None),
         ["coding-agents", "--claude-code", program] => coding_agents::test(&root(), Some(program)),
         ["mcp"] => mcp::test(&root()),
@@ -207,7 +214,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 17] = [
+    let groups: [(&str, Group); 18] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -219,6 +226,7 @@ fn test_all() -> Result<(), String> {
         ("installed", || installed::test(QUICK)),
         ("browser", || browser::check(&root())),
         ("clients", || clients::test(&root())),
+        ("Python", || python_package::test(&root(), QUICK)),
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("engines", || engines::compare(&root())),

@@ -1,4 +1,4 @@
-//! The third-party notices of the binary: every dependency of the command, with its licence.
+//! The third-party notices of the binaries: the dependencies of the command and of the Python package, with their licences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{FILE} does not match the packages of the command: run `cargo xtask notices`"
+        "{FILE} does not match the dependencies of the command and of the Python package: run `cargo xtask notices`"
     ))
 }
 
@@ -92,9 +92,15 @@ fn notices() -> Result<String, String> {
     Ok(notices)
 }
 
-/// Returns the third-party packages of the command on all platforms, without macros and build dependencies.
+/// Returns the third-party packages of the command and of the Python package on all platforms, without macros and build dependencies.
 fn contained() -> Result<BTreeSet<Package>, String> {
-    let mut tree = cargo(&["tree", "--locked", "--package", "plaincall-cli"]);
+    let mut tree = cargo(&["tree", "--locked"]);
+    tree.args([
+        "--package",
+        "plaincall-cli",
+        "--package",
+        "plaincall-python",
+    ]);
     tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none"]);
     tree.args(["--format", "{p}"]);
     tree.args(TARGETS.iter().flat_map(|target| ["--target", target]));

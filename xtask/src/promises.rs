@@ -239,6 +239,13 @@ const PROMISES: &[Promise] = &[
         figure: &["random conversations", "random kills", "test result"],
     },
     Promise {
+        sentence: "In an hour of parsing, tools, repairs, calls and transports whose clients also disconnect, neither the memory \
+                   nor the objects of a Python process grow",
+        environment: &[],
+        command: "cargo xtask python soak 3600",
+        figure: &["python soak:"],
+    },
+    Promise {
         sentence: "The gateway has at least half of the throughput of a bare proxy, adds less than 0.3 ms to the \
                    first token, 0.1 ms to a delta and 0.2 ms to the end of an argument, takes less than 60 MB with \
                    100 streams and 32 connections, and serves 2,000 streams at once",

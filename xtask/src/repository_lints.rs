@@ -57,7 +57,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 10 more: a round, and the calls in a reply's text, in files of their own.
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
     // 390 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
-    ("gateway", 13_670),
+    // 10 more: what the byte API knows about a request and an error, for hosts in other languages.
+    ("gateway", 13_680),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.

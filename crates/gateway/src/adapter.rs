@@ -124,6 +124,8 @@ pub struct Asked {
     /// The request without a grammar, until the model server has begun to answer.
     unconstrained: Option<Bytes>,
     exchange: Exchange<Box<dyn Encoder + Send>>,
+    /// Whether the client asked for an event stream.
+    is_streamed: bool,
     /// Whether the model server's answer is an event stream.
     is_stream: bool,
     /// The answer, if it is not.
@@ -309,6 +311,7 @@ impl Adapter {
             constraint,
             unconstrained: None,
             exchange: Exchange::new(reply, self.stream_limits),
+            is_streamed: is_stream,
             is_stream,
             answer: Vec::new(),
             is_too_long: false,
@@ -390,6 +393,11 @@ impl Asked {
         } else {
             std::mem::take(&mut self.body)
         }
+    }
+
+    /// Returns whether the client asked for an event stream. Otherwise the response is one JSON object.
+    pub fn is_streamed(&self) -> bool {
+        self.is_streamed
     }
 
     /// Returns the tools that could not be offered unchanged, each with the JSON Pointer into the client's request.

@@ -68,9 +68,8 @@ impl GatewayError {
         self
     }
 
-    /// Returns whether clients should not retry.
-    #[cfg(feature = "server")]
-    pub(crate) fn is_final(&self) -> bool {
+    /// Returns whether clients should not retry, because it cannot help or would cost as much again.
+    pub fn is_final(&self) -> bool {
         self.is_final
     }
 

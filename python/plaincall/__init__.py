@@ -1,0 +1,93 @@
+"""Tool calls for any text model.
+
+A model without native tool calls writes calls as text. This package finds them while the text arrives, validates them
+against your tools, and writes what the model needs to know. It runs no model and keeps no state.
+
+- `parse` and `Parser` convert a text to events and calls. `Dialect` selects the syntax.
+- `Toolbox` has your tools: it writes the system prompt, reads replies, and writes results and repair messages.
+- `execute` calls the tools of a reply in dependency order.
+- `plaincall.http` and `plaincall.httpx` add native tool calls to the clients of OpenAI and Anthropic, without a server;
+  `plaincall.asgi` adds them to a model server in Python.
+
+Spans are byte offsets into the UTF-8 text.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from plaincall._events import Event, aevents, events
+from plaincall._execute import execute
+from plaincall._plaincall import (
+    Call,
+    CallEnd,
+    CallStart,
+    DefinitionError,
+    Diagnostic,
+    Dialect,
+    DialectError,
+    Document,
+    Grammar,
+    GrammarError,
+    Ignored,
+    NearMiss,
+    Parser,
+    Reader,
+    Reasoning,
+    RenderError,
+    Text,
+    ValueDelta,
+    ValueEnd,
+    ValueStart,
+    near_misses,
+    parse,
+)
+from plaincall.tools import Result, Tool, Toolbox, tool
+
+if TYPE_CHECKING:
+    from plaincall import asgi, http, httpx
+
+_MODULES = ("asgi", "http", "httpx")
+
+
+def __getattr__(name: str) -> object:
+    """Imports the modules that need another package when they are first used."""
+    if name in _MODULES:
+        return importlib.import_module(f"plaincall.{name}")
+    raise AttributeError(f"module 'plaincall' has no attribute '{name}'")
+
+
+__all__ = [
+    "Call",
+    "CallEnd",
+    "CallStart",
+    "DefinitionError",
+    "Diagnostic",
+    "Dialect",
+    "DialectError",
+    "Document",
+    "Event",
+    "Grammar",
+    "GrammarError",
+    "Ignored",
+    "NearMiss",
+    "Parser",
+    "Reader",
+    "Reasoning",
+    "RenderError",
+    "Result",
+    "Text",
+    "Tool",
+    "Toolbox",
+    "ValueDelta",
+    "ValueEnd",
+    "ValueStart",
+    "aevents",
+    "asgi",
+    "events",
+    "execute",
+    "http",
+    "httpx",
+    "near_misses",
+    "parse",
+    "tool",
+]

@@ -1,0 +1,101 @@
+"""What the transports and the middleware share: settings, and the translation of a request."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from typing import Literal, TypedDict
+
+from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse
+
+_LOG = logging.getLogger("plaincall")
+
+STOP = 2
+"""The flow of an answer that need not be read on."""
+USAGE_ONLY = 1
+"""The flow of an answer whose reply has ended: only the usage may follow."""
+MOST_USAGE = 64 << 10
+"""The maximum number of bytes that are read for the usage."""
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+
+
+class Settings(TypedDict, total=False):
+    """The settings of a model. The defaults work for unknown models."""
+
+    mode: Literal["text", "native"]
+    """`"text"` puts tools into the prompt, and the model writes calls as text. `"native"` passes tools on, and calls that arrive as
+    text in a known format become native ones. Default: `"text"`."""
+    dialect: Dialect
+    """The dialect, without reasoning markers. Escapes are added. Default: block."""
+    keyed: bool
+    """Whether markers contain a key, derived for each conversation from `secret` and the client's key. Default: `False`."""
+    reasoning: tuple[str, str] | None
+    """The markers around reasoning at the beginning of a reply. Default: `<think>` and `</think>`."""
+    in_reasoning: bool
+    """Whether a reply begins inside reasoning, because the model's template opens it. Default: `False`."""
+    arguments: Literal["checked", "stream"]
+    """`"checked"` sends a call when it is complete and valid, `"stream"` while the model writes it. Default: `"checked"`."""
+    unclosed: Literal["reject", "run"]
+    """How calls without an end marker are handled. Default: `"reject"`."""
+    repair_rounds: int
+    """The maximum number of hidden requests that ask the model to correct invalid calls. Default: 2."""
+    upstream_model: str
+    """The name of the model that is sent to the server. Default: the requested one."""
+    listed_tools: list[str]
+    """The names of the tools that the prompt lists; `*` matches any characters. Default: all."""
+    hidden_tools: list[str]
+    """The names of tools that are not listed. Default: none."""
+    description_length: int
+    """The maximum length of each description, in characters. Default: no limit."""
+    engine: str
+    """The engine of the server that gets a grammar of the tools: `vllm`, `sglang`, `llama.cpp`. Default: no grammar."""
+    secret: bytes
+    """32 random bytes, the same in all processes that serve one conversation. Default: new ones."""
+
+
+def new_adapter(settings: Settings) -> Adapter:
+    """Creates the adapter for these settings.
+
+    Raises `DialectError` or `ValueError` for invalid ones.
+    """
+    others = dict(settings)
+    secret = others.pop("secret", None) or os.urandom(32)
+    return Adapter(secret, **others)  # type: ignore[arg-type]
+
+
+def translate(
+    adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]
+) -> bytes | Asked | ErrorResponse | None:
+    """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged, without their content."""
+    caller = headers.get("authorization") or headers.get("x-api-key") or ""
+    asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))
+    if isinstance(asked, Asked):
+        for at, is_dropped, reason in asked.changed_tools:
+            _LOG.warning(
+                "the tool at %s of the request was %s: %s", at, "dropped" if is_dropped else "loosened", reason
+            )
+    return asked
+
+
+def upstream_headers(headers: list[tuple[str, str]], is_translated: bool) -> list[tuple[str, str]]:
+    """Returns the headers of the request to the model server, with another body."""
+    kept = [(name, value) for name, value in headers if name.lower() not in ("content-length", "transfer-encoding")]
+    if is_translated:
+        # Encoded answers could not be read.
+        kept = [(name, value) for name, value in kept if name.lower() != "accept-encoding"]
+        kept.append(("accept-encoding", "identity"))
+        key = next((value for name, value in kept if name.lower() == "x-api-key"), None)
+        if key is not None and not any(name.lower() == "authorization" for name, _ in kept):
+            kept.append(("authorization", f"Bearer {key}"))
+    return kept
+
+
+def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:
+    """Returns the model server's headers for the client, with another body."""
+    own = ("content-length", "content-type", "content-encoding", "transfer-encoding")
+    kept = [(name, value) for name, value in headers if name.lower() not in own]
+    return [*kept, ("content-type", content_type)]

@@ -1,0 +1,573 @@
+"""The extension module. Import its public names from `plaincall`."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, TypeAlias, final
+
+from plaincall._events import Event
+
+__all__ = [
+    "Adapter",
+    "Asked",
+    "Call",
+    "CallEnd",
+    "CallStart",
+    "DefinitionError",
+    "Diagnostic",
+    "Dialect",
+    "DialectError",
+    "Document",
+    "ErrorResponse",
+    "Grammar",
+    "GrammarError",
+    "Ignored",
+    "NearMiss",
+    "Parser",
+    "Plan",
+    "Reader",
+    "Reasoning",
+    "RenderError",
+    "Text",
+    "ToolSet",
+    "ValueDelta",
+    "ValueEnd",
+    "ValueStart",
+    "near_misses",
+    "parse",
+]
+
+_Syntax: TypeAlias = Literal["block", "emoji"]
+_Termination: TypeAlias = Literal["explicit", "next_call", "end_of_stream"]
+_Stop: TypeAlias = Literal["natural", "end_of_file", "length", "broken"]
+_Markers: TypeAlias = tuple[str, str]
+
+class DialectError(ValueError):
+    """The options of a dialect cannot be used together, or are not enough for the operation."""
+
+class DefinitionError(ValueError):
+    """A tool cannot be used. The message has a JSON Pointer into the definitions."""
+
+class RenderError(ValueError):
+    """The syntax cannot express a call, or it would be parsed differently."""
+
+class GrammarError(ValueError):
+    """There is no grammar for the tools."""
+
+@final
+class Text:
+    """Text outside calls. In a document, adjacent text is one object.
+
+    In an escaped dialect, `text` of a document has no escaping backslash, and `source` has it.
+    """
+
+    __match_args__ = ("text", "start", "end", "source")
+    @property
+    def text(self) -> str: ...
+    @property
+    def start(self) -> int:
+        """The start of its span, in bytes of the text."""
+    @property
+    def end(self) -> int:
+        """The end of its span, in bytes of the text."""
+    @property
+    def source(self) -> str:
+        """The exact text of the span."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Reasoning:
+    """Text between reasoning markers."""
+
+    __match_args__ = ("text", "start", "end", "source")
+    @property
+    def text(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class CallStart:
+    """The start of a call: its start marker and header."""
+
+    __match_args__ = ("name", "id", "dependencies", "syntax", "raw_args", "start", "end", "source")
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> str | None:
+        """The id, if the model wrote one."""
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """The ids that it depends on, as written."""
+    @property
+    def syntax(self) -> _Syntax: ...
+    @property
+    def raw_args(self) -> str | None:
+        """The text after the name of an emoji call; `None` in the block syntax."""
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ValueStart:
+    """The start of a value."""
+
+    __match_args__ = ("pointer", "start", "end", "source")
+    @property
+    def pointer(self) -> str | None:
+        """The pointer of the argument, as written; `None` for the body of an emoji call."""
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ValueDelta:
+    """A piece of a value, as written."""
+
+    __match_args__ = ("text", "start", "end", "source")
+    @property
+    def text(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ValueEnd:
+    """The end of a value. Its source is the line end that belongs to the syntax, or empty."""
+
+    __match_args__ = ("start", "end", "source")
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class CallEnd:
+    """The end of a call. Its source is the end marker, or empty."""
+
+    __match_args__ = ("termination", "start", "end", "source")
+    @property
+    def termination(self) -> _Termination: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Ignored:
+    """Bytes that are not text, reasoning, a marker or a value."""
+
+    __match_args__ = ("text", "start", "end", "source")
+    @property
+    def text(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Diagnostic:
+    """A problem in the text, or of a call. It covers no input, so its source is empty."""
+
+    __match_args__ = ("code", "severity", "message", "pointer", "start", "end", "source")
+    @property
+    def code(self) -> str:
+        """The stable code."""
+    @property
+    def severity(self) -> Literal["error", "warning"]: ...
+    @property
+    def message(self) -> str:
+        """One sentence."""
+    @property
+    def pointer(self) -> str | None:
+        """The pointer to the invalid argument."""
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Call:
+    """A call, with the decision of whether it may run.
+
+    An invalid call is data: it has `problems` and a `rejection`, and nothing is raised.
+    """
+
+    __match_args__ = ("name", "arguments", "id")
+    @property
+    def index(self) -> int:
+        """The index in order of appearance, from 0."""
+    @property
+    def name(self) -> str:
+        """The name of the tool, as written."""
+    @property
+    def id(self) -> str:
+        """The id, written or assigned."""
+    @property
+    def is_id_automatic(self) -> bool:
+        """Whether the id was assigned, not written."""
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """The ids of the calls that it depends on."""
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments, or `None` if they are invalid, or those of an emoji call without tools."""
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """The errors: of the text, and with tools those of the definition."""
+    @property
+    def rejection(self) -> str | None:
+        """Why the call must not run, as a sentence for the model; `None` if it may run."""
+    @property
+    def held(self) -> str | None:
+        """Text in a value that was probably meant to end the call earlier. Run such a call only if a person approves it."""
+    @property
+    def may_run(self) -> bool:
+        """Whether the call may run: it is complete and valid, and nothing in it was probably meant as its end."""
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All diagnostics of the text of the call, also warnings."""
+    @property
+    def syntax(self) -> _Syntax: ...
+    @property
+    def termination(self) -> _Termination:
+        """How the call ended."""
+    @property
+    def raw_args(self) -> str | None:
+        """The text after the name in the header of an emoji call; `None` in the block syntax."""
+    @property
+    def body(self) -> str | None:
+        """The body of an emoji call; `None` in the block syntax."""
+    @property
+    def start(self) -> int:
+        """The start, in bytes of the text."""
+    @property
+    def end(self) -> int:
+        """The end, in bytes of the text."""
+    @property
+    def source(self) -> str | None:
+        """The exact text, with markers; `None` if a value was over the limit and not kept."""
+
+@final
+class Dialect:
+    """The rules by which a text is read and written: the syntax, its markers and options.
+
+    Create one with `Dialect.block()`, `Dialect.emoji()` or `Dialect.auto()` (the syntax of the first call). Dialects are
+    immutable and can be shared.
+
+    `escaped` enables escapes: a backslash before the last character of a marker makes it content. `key` is part of every
+    marker. `reasoning` has the markers around reasoning, in which calls are ignored; those of `leading_reasoning` count at the
+    beginning of a text only. `in_reasoning` begins inside reasoning. `markers_anywhere` recognizes block markers anywhere in a
+    call. `strict` accepts only the canonical form of the emoji marker, and `self_closing` accepts ` /]` as the end of an emoji
+    call without a body.
+
+    Raises `DialectError` for options that cannot be used together.
+    """
+
+    THINK: ClassVar[tuple[str, str]] = ...
+    """The most common markers around reasoning."""
+    @staticmethod
+    def block(
+        *,
+        start: str | None = None,
+        end: str | None = None,
+        arg: str | None = None,
+        markers_anywhere: bool = False,
+        escaped: bool = False,
+        key: str | None = None,
+        reasoning: _Markers | None = None,
+        leading_reasoning: _Markers | None = None,
+        in_reasoning: bool = False,
+    ) -> Dialect:
+        """Returns a dialect of the block syntax."""
+    @staticmethod
+    def emoji(
+        *,
+        strict: bool = False,
+        self_closing: bool = False,
+        escaped: bool = False,
+        key: str | None = None,
+        reasoning: _Markers | None = None,
+        leading_reasoning: _Markers | None = None,
+        in_reasoning: bool = False,
+    ) -> Dialect:
+        """Returns a dialect of the emoji-bracket syntax."""
+    @staticmethod
+    def auto(
+        *,
+        start: str | None = None,
+        end: str | None = None,
+        arg: str | None = None,
+        markers_anywhere: bool = False,
+        strict: bool = False,
+        self_closing: bool = False,
+        escaped: bool = False,
+        key: str | None = None,
+        reasoning: _Markers | None = None,
+        leading_reasoning: _Markers | None = None,
+        in_reasoning: bool = False,
+    ) -> Dialect:
+        """Returns a dialect that takes the syntax of the first call."""
+    @property
+    def syntax(self) -> _Syntax | None:
+        """The syntax, or `None` in the automatic dialect."""
+    @property
+    def escaped(self) -> bool:
+        """Whether a backslash makes a marker content."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Document:
+    """A complete text: its parts, its calls and its diagnostics."""
+
+    @property
+    def syntax(self) -> _Syntax | None:
+        """The syntax of the dialect; in the automatic dialect that of the first call, or `None`."""
+    @property
+    def segments(self) -> tuple[Text | Reasoning | Call, ...]:
+        """The parts, in order. Their spans cover the text without gaps."""
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls, in order."""
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All diagnostics, ordered by the ends of their spans. With tools, also those of their definitions."""
+    @property
+    def text(self) -> str:
+        """The text outside calls and reasoning."""
+    def to_json(self) -> str:
+        """Returns the document as JSON, as `plaincall parse` prints it."""
+
+@final
+class Parser:
+    """Finds calls in a text while it arrives.
+
+    Feed it `str` or `bytes`; the bytes of a character may come in two chunks. The events are the same for every split, except
+    for where text is split. No text is an error. Default dialect: automatic.
+
+    Raises `DialectError` for an invalid dialect.
+    """
+
+    def __new__(cls, dialect: Dialect | None = None) -> Parser: ...
+    def feed(self, chunk: str | bytes | bytearray) -> list[Event]:
+        """Reads the next chunk, and returns its events.
+
+        Raises `ValueError` after `finish`.
+        """
+    def finish(self) -> list[Event]:
+        """Ends the text, and returns its last events.
+
+        Raises `ValueError` the second time.
+        """
+
+@final
+class Reader:
+    """Reads the replies of one conversation while the model writes. `Toolbox.reader` creates it.
+
+    `feed` returns the events of the parser, and a `Call` after the end of each call.
+    """
+
+    def feed(self, chunk: str | bytes | bytearray) -> list[Event | Call]:
+        """Reads the next chunk of the reply.
+
+        Raises `ValueError` after `finish`.
+        """
+    def finish(self, *, stop: _Stop = "broken") -> list[Event | Call]:
+        """Ends the reply, and returns its last events and calls. `stop` states how it ended, as in `parse`.
+
+        Raises `ValueError` the second time.
+        """
+    def begin_reply(self) -> None:
+        """Begins the next reply of the conversation: ids may be used again, numbering continues."""
+
+@final
+class Grammar:
+    """A grammar with which an inference engine keeps a model from writing invalid calls."""
+
+    @property
+    def text(self) -> str:
+        """The grammar in the notation of the engine."""
+    @property
+    def notes(self) -> list[str]:
+        """The keywords that the grammar does not enforce, one sentence each."""
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """The fields to add to a chat request: `extra_body` of the `openai` client."""
+
+@final
+class ToolSet:
+    """Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions."""
+
+    def __new__(
+        cls, definitions: str, effects: Sequence[tuple[str, str]], dialect: Dialect, *, unclosed: str = "reject"
+    ) -> ToolSet: ...
+    @property
+    def dialect(self) -> Dialect: ...
+    def tools(self) -> dict[str, tuple[str, str, str]]: ...
+    def prompt(
+        self, *, one_call: bool = False, without_dependencies: bool = False, description_length: int | None = None
+    ) -> str: ...
+    def parse(self, text: str | bytes | bytearray, *, stop: str = "broken") -> Document: ...
+    def reader(self) -> Reader: ...
+    def repair(self, document: Document) -> str | None: ...
+    def history(self, parts: Sequence[tuple[str, tuple[str | None, list[str], str] | None]]) -> str: ...
+    def results(
+        self,
+        given: Sequence[tuple[str, str, str | None, str | None, str | None]],
+        calls: Sequence[tuple[str, str]] | None = None,
+    ) -> str: ...
+    def render(self, name: str, arguments: str, id: str | None, dependencies: Sequence[str]) -> str: ...
+    def escape(self, text: str) -> str: ...
+    def grammar(
+        self, engine: str, *, choice: str = "auto", only: str | None = None, one_call: bool = False, ids: bool = False
+    ) -> Grammar: ...
+
+@final
+class Plan:
+    """Decides which call of a reply starts next, and which are skipped or rejected. `plaincall.execute` uses it."""
+
+    def __new__(cls, concurrent: int | None = None) -> Plan: ...
+    def add(self, id: str, dependencies: Sequence[str], rejection: str | None) -> None: ...
+    def end(self) -> None: ...
+    def next(self) -> tuple[Literal["ready", "start", "skipped", "rejected"], int, str | None] | None: ...
+    def admit(self, call: int) -> None: ...
+    def deny(self, call: int, reason: str) -> None: ...
+    def finish(self, call: int, succeeded: bool) -> None: ...
+
+@final
+class Adapter:
+    """Translates requests with tools to plain text, and replies back. It does no I/O."""
+
+    def __new__(
+        cls,
+        secret: bytes,
+        *,
+        mode: str = "text",
+        dialect: Dialect | None = None,
+        keyed: bool = False,
+        reasoning: _Markers | None = ...,
+        in_reasoning: bool = False,
+        arguments: str = "checked",
+        unclosed: str = "reject",
+        repair_rounds: int = 2,
+        upstream_model: str | None = None,
+        listed_tools: Sequence[str] | None = None,
+        hidden_tools: Sequence[str] = ...,
+        description_length: int | None = None,
+        engine: str | None = None,
+    ) -> Adapter: ...
+    @staticmethod
+    def translates(method: str, path: str) -> bool: ...
+    def ask(
+        self, path: str, body: bytes, caller: str, seed: bytes, now: int
+    ) -> bytes | Asked | ErrorResponse | None: ...
+
+@final
+class Asked:
+    """A translated request whose answer is being read."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def is_streamed(self) -> bool: ...
+    @property
+    def changed_tools(self) -> list[tuple[str, bool, str]]: ...
+    @property
+    def body(self) -> bytes: ...
+    def begin_answer(self, content_type: str) -> None: ...
+    def feed(self, chunk: bytes) -> tuple[bytes, int]: ...
+    def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+
+@final
+class ErrorResponse:
+    """A rejected request, as the response that the client gets."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    @property
+    def body(self) -> bytes: ...
+
+@final
+class NearMiss:
+    """Text that looks like a marker or a call in another format, and is neither."""
+
+    @property
+    def source(self) -> str:
+        """The text."""
+    @property
+    def suggestion(self) -> str:
+        """The marker that was probably meant; empty for a call in another format."""
+    @property
+    def start(self) -> int:
+        """The start, in bytes of the text."""
+    @property
+    def end(self) -> int:
+        """The end, in bytes of the text."""
+
+def near_misses(text: str, dialect: Dialect | None = None) -> list[NearMiss]:
+    """Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
+
+    Raises `DialectError` for an invalid dialect.
+    """
+
+def parse(
+    text: str | bytes | bytearray,
+    dialect: Dialect | None = None,
+    *,
+    stop: _Stop = "broken",
+) -> Document:
+    """Finds the calls in a complete text. No text is an error.
+
+    `stop` states how the text ended, which decides whether a call without an end marker may run: `"natural"` (the text is
+    complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). Default dialect: automatic.
+
+    Raises `DialectError` for an invalid dialect.
+    """

@@ -1,0 +1,256 @@
+"""Transports for httpx and httpx2, which have the same interface."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from plaincall._gateway import (
+    EVENT_STREAM,
+    JSON,
+    MOST_USAGE,
+    STOP,
+    USAGE_ONLY,
+    Settings,
+    client_headers,
+    new_adapter,
+    translate,
+    upstream_headers,
+)
+from plaincall._plaincall import Asked, ErrorResponse
+
+
+class Translation:
+    """Translates the requests of one transport. `http` is the module, httpx or httpx2."""
+
+    def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
+        self.http = http
+        self.inner = inner
+        self.adapter = new_adapter(settings)
+
+    def applies(self, request: Any) -> bool:
+        """Returns whether the request may be translated. All others keep their streams."""
+        return self.adapter.translates(request.method, request.url.path)
+
+    def ask(self, request: Any) -> Any:
+        """Translates a request that was read: returns another request, a response, or what is asked."""
+        asked = translate(self.adapter, request.url.path, request.content, request.headers)
+        if asked is None:
+            return request
+        if isinstance(asked, bytes):
+            return self._request(request, request.url, asked, is_translated=False)
+        if isinstance(asked, ErrorResponse):
+            return self.error_response(request, asked)
+        return asked
+
+    def next_request(self, request: Any, asked: Asked) -> Any:
+        """Returns the next request to the model server."""
+        url = request.url
+        if url.path != asked.path:
+            url = url.copy_with(path=asked.path, query=None)
+        return self._request(request, url, asked.body, is_translated=True)
+
+    def _request(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
+        headers = upstream_headers(request.headers.multi_items(), is_translated)
+        return self.http.Request(request.method, url, headers=headers, content=body, extensions=request.extensions)
+
+    def error_response(self, request: Any, error: ErrorResponse) -> Any:
+        return self.http.Response(error.status, headers=error.headers, content=error.body, request=request)
+
+    def response(self, request: Any, upstream: Any, asked: Asked, body: Any) -> Any:
+        """Returns the response to the client: bytes, or a stream."""
+        content_type = EVENT_STREAM if asked.is_streamed else JSON
+        headers = client_headers(upstream.headers.multi_items(), content_type)
+        content = {"stream": body} if asked.is_streamed else {"content": body}
+        return self.http.Response(200, headers=headers, request=request, extensions=upstream.extensions, **content)
+
+
+class Usage:
+    """Limits what is read after the end of a reply."""
+
+    def __init__(self) -> None:
+        self.left = MOST_USAGE
+
+    def is_over(self, flow: int, length: int) -> bool:
+        """Returns whether to stop reading."""
+        if flow == USAGE_ONLY:
+            self.left -= length
+        return flow == STOP or self.left <= 0
+
+
+class Exchange:
+    """Sends a translated request, and repair rounds, and yields the bytes for the client."""
+
+    def __init__(self, translation: Translation, request: Any, asked: Asked) -> None:
+        self.translation = translation
+        self.request = request
+        self.asked = asked
+        self.upstream: Any = None
+
+    def pieces(self) -> Iterator[bytes | ErrorResponse]:
+        """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
+        asked = self.asked
+        more: object = True
+        while more is True:
+            request = self.translation.next_request(self.request, asked)
+            self.upstream = upstream = self.translation.inner.handle_request(request)
+            try:
+                if upstream.is_success:
+                    asked.begin_answer(upstream.headers.get("content-type", ""))
+                    usage = Usage()
+                    for chunk in upstream.iter_bytes():
+                        piece, flow = asked.feed(chunk)
+                        if piece:
+                            yield piece
+                        if usage.is_over(flow, len(chunk)):
+                            break
+                    piece, more = asked.end()
+                else:
+                    piece, more = asked.fail(upstream.status_code, upstream.read())
+            finally:
+                upstream.close()
+            if piece:
+                yield piece
+        if isinstance(more, ErrorResponse):
+            yield more
+
+
+class AsyncExchange:
+    """The same with coroutines."""
+
+    def __init__(self, translation: Translation, request: Any, asked: Asked) -> None:
+        self.translation = translation
+        self.request = request
+        self.asked = asked
+        self.upstream: Any = None
+
+    async def pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
+        """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
+        asked = self.asked
+        more: object = True
+        while more is True:
+            request = self.translation.next_request(self.request, asked)
+            self.upstream = upstream = await self.translation.inner.handle_async_request(request)
+            try:
+                if upstream.is_success:
+                    asked.begin_answer(upstream.headers.get("content-type", ""))
+                    usage = Usage()
+                    async for chunk in upstream.aiter_bytes():
+                        piece, flow = asked.feed(chunk)
+                        if piece:
+                            yield piece
+                        if usage.is_over(flow, len(chunk)):
+                            break
+                    piece, more = asked.end()
+                else:
+                    piece, more = asked.fail(upstream.status_code, await upstream.aread())
+            finally:
+                await upstream.aclose()
+            if piece:
+                yield piece
+        if isinstance(more, ErrorResponse):
+            yield more
+
+
+def stream_of(http: Any) -> Any:
+    """Returns the class of a response's stream."""
+
+    class Stream(http.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, first: bytes, pieces: Any) -> None:
+            self.first, self.pieces = first, pieces
+
+        def __iter__(self) -> Iterator[bytes]:
+            yield self.first
+            for piece in self.pieces:
+                # The bytes before it have the error.
+                if not isinstance(piece, ErrorResponse):
+                    yield piece
+
+        def close(self) -> None:
+            self.pieces.close()
+
+    return Stream
+
+
+def async_stream_of(http: Any) -> Any:
+    """Returns the class of an asynchronous response's stream."""
+
+    class AsyncStream(http.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, first: bytes, pieces: Any) -> None:
+            self.first, self.pieces = first, pieces
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield self.first
+            async for piece in self.pieces:
+                # The bytes before it have the error.
+                if not isinstance(piece, ErrorResponse):
+                    yield piece
+
+        async def aclose(self) -> None:
+            await self.pieces.aclose()
+
+    return AsyncStream
+
+
+class SyncTranslation(Translation):
+    """Translates requests, and sends them."""
+
+    def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
+        super().__init__(http, inner, settings)
+        self.stream = stream_of(http)
+
+    def handle(self, request: Any) -> Any:
+        """Returns the response to a client's request."""
+        if not self.applies(request):
+            return self.inner.handle_request(request)
+        request.read()
+        asked = self.ask(request)
+        if isinstance(asked, self.http.Request):
+            return self.inner.handle_request(asked)
+        if not isinstance(asked, Asked):
+            return asked
+        exchange = Exchange(self, request, asked)
+        pieces = exchange.pieces()
+        first = next(pieces, b"")
+        if isinstance(first, ErrorResponse):
+            return self.error_response(request, first)
+        if asked.is_streamed:
+            return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
+        body = [first]
+        for piece in pieces:
+            if isinstance(piece, ErrorResponse):
+                return self.error_response(request, piece)
+            body.append(piece)
+        return self.response(request, exchange.upstream, asked, b"".join(body))
+
+
+class AsyncTranslation(Translation):
+    """Translates requests, and sends them with coroutines."""
+
+    def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
+        super().__init__(http, inner, settings)
+        self.stream = async_stream_of(http)
+
+    async def handle(self, request: Any) -> Any:
+        """Returns the response to a client's request."""
+        if not self.applies(request):
+            return await self.inner.handle_async_request(request)
+        await request.aread()
+        asked = self.ask(request)
+        if isinstance(asked, self.http.Request):
+            return await self.inner.handle_async_request(asked)
+        if not isinstance(asked, Asked):
+            return asked
+        exchange = AsyncExchange(self, request, asked)
+        pieces = exchange.pieces()
+        first = await anext(pieces, b"")
+        if isinstance(first, ErrorResponse):
+            return self.error_response(request, first)
+        if asked.is_streamed:
+            return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
+        body = [first]
+        async for piece in pieces:
+            if isinstance(piece, ErrorResponse):
+                return self.error_response(request, piece)
+            body.append(piece)
+        return self.response(request, exchange.upstream, asked, b"".join(body))

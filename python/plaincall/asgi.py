@@ -1,0 +1,198 @@
+"""Native tool calls in a model server in Python: `vllm serve MODEL --middleware plaincall.asgi.Middleware`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from plaincall._gateway import (
+    EVENT_STREAM,
+    JSON,
+    STOP,
+    Settings,
+    client_headers,
+    new_adapter,
+    translate,
+    upstream_headers,
+)
+from plaincall._plaincall import Asked, ErrorResponse
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+__all__ = ["Middleware", "Settings"]
+
+
+class Middleware:
+    """Translates requests with tools to plain text, and replies back while they arrive. It passes on all others.
+
+    The app needs `/chat/completions` only. To change settings where a server takes only a name, make a subclass. It needs
+    asyncio.
+
+    Raises `DialectError` or `ValueError` for invalid settings.
+    """
+
+    def __init__(self, app: App, **settings: Unpack[Settings]) -> None:
+        self.app = app
+        self._adapter = new_adapter(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles a request. Servers call it."""
+        if scope["type"] != "http" or not self._adapter.translates(scope["method"], scope["path"]):
+            return await self.app(scope, receive, send)
+        body = await _body(receive)
+        if body is None:
+            return None
+        headers = _decoded(scope["headers"])
+        asked = translate(self._adapter, scope["path"], body, {name.lower(): value for name, value in headers})
+        if asked is None or isinstance(asked, bytes):
+            body = body if asked is None else asked
+            scope = {**scope, "headers": _encoded([*upstream_headers(headers, False), _length(body)])}
+            return await self.app(scope, _Input(body, receive), send)
+        if isinstance(asked, ErrorResponse):
+            return await _send_error(send, asked)
+        return await _Exchange(self.app, asked, send).run(scope, headers, receive)
+
+
+class _Input:
+    """What the app receives: the body, then what the client does, and a disconnect once its answer is not needed any more."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self.body: bytes | None = body
+        self.receive = receive
+        self.stopped = asyncio.Event()
+
+    async def __call__(self) -> Message:
+        if self.body is not None:
+            body, self.body = self.body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        waiting = [asyncio.ensure_future(self.receive()), asyncio.ensure_future(self.stopped.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            received = waiting[0]
+            return await received if received.done() else {"type": "http.disconnect"}  # type: ignore[return-value]
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+class _Exchange:
+    """A translated request, and its repair rounds."""
+
+    def __init__(self, app: App, asked: Asked, send: Send) -> None:
+        self.app = app
+        self.asked = asked
+        self.send = send
+        self.started = False
+        # What a response that is not streamed consists of.
+        self.body: list[bytes] = []
+        self.next: object = None
+
+    async def run(self, scope: Scope, headers: list[tuple[str, str]], receive: Receive) -> None:
+        asked = self.asked
+        while True:
+            self.has_ended = False
+            self.status = 0
+            self.headers: list[tuple[str, str]] = []
+            self.error: list[bytes] = []
+            self.input = _Input(asked.body, receive)
+            upstream = [*upstream_headers(headers, True), _length(asked.body)]
+            changed: Scope = {"headers": _encoded(upstream)}
+            if scope["path"] != asked.path:
+                changed.update(path=asked.path, raw_path=asked.path.encode(), query_string=b"")
+            await self.app({**scope, **changed}, self.input, self._take)
+            if not self.has_ended:
+                await self._end(*asked.end("the model server's answer is incomplete"))
+            if self.next is not True:
+                break
+        if isinstance(self.next, ErrorResponse):
+            if not self.started:
+                return await _send_error(self.send, self.next)
+        elif not asked.is_streamed:
+            await self._start()
+            await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
+            return None
+        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _take(self, message: Message) -> None:
+        """Takes a message of the app."""
+        if self.has_ended:
+            return
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = _decoded(message.get("headers", []))
+            types = [value for name, value in self.headers if name.lower() == "content-type"]
+            if 200 <= self.status < 300:
+                self.asked.begin_answer(types[-1] if types else "")
+            return
+        if message["type"] != "http.response.body":
+            return
+        chunk, is_last = message.get("body", b""), not message.get("more_body", False)
+        if not 200 <= self.status < 300:
+            self.error.append(chunk)
+            if is_last:
+                await self._end(*self.asked.fail(self.status, b"".join(self.error)))
+            return
+        piece, flow = self.asked.feed(bytes(chunk))
+        await self._emit(piece)
+        if is_last or flow == STOP:
+            await self._end(*self.asked.end())
+
+    async def _end(self, piece: bytes, next: object) -> None:
+        self.has_ended = True
+        self.input.stopped.set()
+        self.next = next
+        await self._emit(piece)
+
+    async def _emit(self, piece: bytes) -> None:
+        if not piece:
+            return
+        if not self.asked.is_streamed:
+            self.body.append(piece)
+            return
+        await self._start()
+        await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def _start(self) -> None:
+        if self.started:
+            return
+        self.started = True
+        headers = client_headers(self.headers, EVENT_STREAM if self.asked.is_streamed else JSON)
+        await self.send({"type": "http.response.start", "status": 200, "headers": _encoded(headers)})
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """Returns the body of a request, or `None` if the client disconnects."""
+    chunks = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _send_error(send: Send, error: ErrorResponse) -> None:
+    headers = _encoded([*error.headers, _length(error.body)])
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": error.body, "more_body": False})
+
+
+def _length(body: bytes) -> tuple[str, str]:
+    return "content-length", str(len(body))
+
+
+def _decoded(headers: Any) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]

@@ -1,0 +1,254 @@
+//! A complete text with its calls.
+
+use std::sync::Arc;
+
+use plaincall_call::document::{DocumentBuilder, Segment};
+use plaincall_call::{CallError, Limits, ReplyCheck, Stop, ToolCall, ToolSet, Unclosed};
+use plaincall_syntax::{ByteParser, DialectError, Syntax};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::call::{Call, Decided};
+use crate::dialect::Dialect;
+use crate::error;
+use crate::events::{Reasoning, Text, diagnostics, string};
+use crate::input::bytes;
+use crate::lock::released;
+use crate::settings::stop_from;
+
+/// A complete text: its parts, its calls and its diagnostics (`spec/common.md` 11).
+#[pyclass(frozen, module = "plaincall")]
+pub(crate) struct Document {
+    /// The syntax of the dialect; in the automatic dialect that of the first call, or `None`.
+    #[pyo3(get)]
+    syntax: Option<&'static str>,
+    /// `Text`, `Reasoning` and `Call` objects, in order. Their spans cover the text without gaps.
+    #[pyo3(get)]
+    segments: Py<PyTuple>,
+    /// The calls, in order.
+    #[pyo3(get)]
+    calls: Py<PyTuple>,
+    /// All diagnostics, ordered by the ends of their spans. With tools, also those of their definitions.
+    #[pyo3(get)]
+    diagnostics: Py<PyTuple>,
+    pub(crate) parsed: Parsed,
+}
+
+/// A parsed text, before it becomes Python objects.
+pub(crate) struct Parsed {
+    pub(crate) document: plaincall_call::Document,
+    tools: Option<Arc<ToolSet>>,
+    /// A decision for each call.
+    decided: Vec<Decided>,
+    /// The text, if there is no call: a repair message may be about it.
+    pub(crate) source: String,
+}
+
+impl Parsed {
+    /// Parses a text and decides about its calls. This needs no Python.
+    pub(crate) fn new(
+        text: &[u8],
+        dialect: &plaincall_syntax::Dialect,
+        mut check: ReplyCheck,
+        tools: Option<Arc<ToolSet>>,
+        stop: Stop,
+    ) -> Result<Self, DialectError> {
+        let mut parser = ByteParser::new(dialect)?;
+        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+        parser.feed(text).for_each(|event| builder.push(&event));
+        parser.finish().for_each(|event| builder.push(&event));
+        let document = builder.finish();
+        let decide = |call: &ToolCall| match &tools {
+            Some(tools) => {
+                let bound = check.bind(call, &**tools, stop);
+                Decided::with_tools(call, tools, bound)
+            }
+            None => Decided::without_tools(call, check.may_run(call, None, stop)),
+        };
+        let decided: Vec<Decided> = document.calls().map(decide).collect();
+        let source = if decided.is_empty() && tools.is_some() {
+            String::from_utf8_lossy(text).into_owned()
+        } else {
+            String::new()
+        };
+        Ok(Self {
+            document,
+            tools,
+            decided,
+            source,
+        })
+    }
+
+    /// Returns the rejected calls with the reasons.
+    pub(crate) fn rejected(&self) -> impl Iterator<Item = (&ToolCall, &CallError)> {
+        let calls = self.document.calls().zip(&self.decided);
+        calls.filter_map(|(call, decided)| Some((call, decided.rejection.as_ref()?)))
+    }
+
+    pub(crate) fn into_python(self, py: Python<'_>, text: &[u8]) -> PyResult<Document> {
+        let mut calls = Vec::with_capacity(self.decided.len());
+        let mut segments = Vec::with_capacity(self.document.segments.len());
+        let mut decided = self.decided.iter();
+        for segment in &self.document.segments {
+            let (start, end) = (segment.span().start, segment.span().end);
+            let source = || {
+                let source = text.get(start..end).unwrap_or_default();
+                string(py, &String::from_utf8_lossy(source))
+            };
+            segments.push(match segment {
+                Segment::Text { text, .. } => {
+                    let (text, source) = (string(py, text), source());
+                    Py::new(
+                        py,
+                        Text {
+                            text,
+                            start,
+                            end,
+                            source,
+                        },
+                    )?
+                    .into_any()
+                }
+                Segment::Reasoning { text, .. } => {
+                    let (text, source) = (string(py, text), source());
+                    Py::new(
+                        py,
+                        Reasoning {
+                            text,
+                            start,
+                            end,
+                            source,
+                        },
+                    )?
+                    .into_any()
+                }
+                Segment::Call(call) => {
+                    let Some(decided) = decided.next() else { break };
+                    let call = Py::new(py, Call::new(py, call, decided)?)?;
+                    calls.push(call.clone_ref(py));
+                    call.into_any()
+                }
+                _ => continue,
+            });
+        }
+        let found = match &self.tools {
+            Some(tools) => {
+                let bound = self.document.bind(tools);
+                diagnostics(py, bound.diagnostics())?
+            }
+            None => diagnostics(py, &self.document.diagnostics)?,
+        };
+        Ok(Document {
+            syntax: self.document.syntax.map(Syntax::name),
+            segments: PyTuple::new(py, segments)?.unbind(),
+            calls: PyTuple::new(py, calls)?.unbind(),
+            diagnostics: found,
+            parsed: self,
+        })
+    }
+}
+
+#[pymethods]
+impl Document {
+    /// The text outside calls and reasoning.
+    #[getter]
+    fn text(&self) -> String {
+        let segments = self.parsed.document.segments.iter();
+        let texts = segments.map(|segment| match segment {
+            Segment::Text { text, .. } => text.as_str(),
+            _ => "",
+        });
+        texts.collect()
+    }
+
+    /// Returns the document as JSON, as `plaincall parse` prints it.
+    fn to_json(&self) -> PyResult<String> {
+        let Parsed {
+            document, tools, ..
+        } = &self.parsed;
+        let json = match tools {
+            Some(tools) => serde_json::to_string(&document.bind(tools)),
+            None => serde_json::to_string(document),
+        };
+        json.map_err(error::value)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let calls = self.calls.bind(py).repr()?;
+        let diagnostics = self.diagnostics.bind(py).len();
+        Ok(format!(
+            "Document(calls={}, {diagnostics} diagnostics)",
+            calls.to_string_lossy()
+        ))
+    }
+}
+
+/// Finds the calls in a complete text: `str` or `bytes`. No text is an error.
+///
+/// `stop` states how the text ended, which decides whether a call without an end marker may run: `"natural"` (the text is
+/// complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). Default dialect: automatic.
+#[pyfunction]
+#[pyo3(signature = (text, dialect=None, *, stop="broken"))]
+pub(crate) fn parse(
+    py: Python<'_>,
+    text: &Bound<'_, PyAny>,
+    dialect: Option<&Dialect>,
+    stop: &str,
+) -> PyResult<Document> {
+    let stop = stop_from(stop)?;
+    let dialect = Dialect::or_auto(dialect);
+    let text = bytes(text)?;
+    let parsed = released(py, text.len(), || {
+        let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+        Parsed::new(&text, &dialect, check, None, stop)
+    });
+    parsed.map_err(error::dialect)?.into_python(py, &text)
+}
+
+/// Text that looks like a marker or a call in another format, and is neither (`spec/common.md` 9).
+#[pyclass(frozen, get_all, module = "plaincall")]
+pub(crate) struct NearMiss {
+    /// The text.
+    source: String,
+    /// The marker that was probably meant.
+    suggestion: String,
+    /// The start, in bytes of the text.
+    start: usize,
+    /// The end, in bytes of the text.
+    end: usize,
+}
+
+#[pymethods]
+impl NearMiss {
+    fn __repr__(&self) -> String {
+        let Self {
+            source,
+            suggestion,
+            start,
+            end,
+        } = self;
+        format!("NearMiss(source={source:?}, suggestion={suggestion:?}, start={start}, end={end})")
+    }
+}
+
+/// Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
+#[pyfunction]
+#[pyo3(signature = (text, dialect=None))]
+pub(crate) fn near_misses(
+    py: Python<'_>,
+    text: &str,
+    dialect: Option<&Dialect>,
+) -> PyResult<Vec<NearMiss>> {
+    let dialect = Dialect::or_auto(dialect);
+    let found = released(py, text.len(), || {
+        plaincall_call::Document::parse(text, &dialect)?.near_misses(text, &dialect)
+    });
+    let found = found.map_err(error::dialect)?.into_iter();
+    let near = found.map(|miss| NearMiss {
+        source: text.get(miss.span.range()).unwrap_or_default().to_owned(),
+        suggestion: miss.suggestion,
+        start: miss.span.start,
+        end: miss.span.end,
+    });
+    Ok(near.collect())
+}

@@ -1,0 +1,62 @@
+//! The extension module of the Python package `plaincall`: a thin layer over the Rust crates, without logic of its own.
+//!
+//! It starts no thread and no runtime, so forks, cancellation and the end of the interpreter need no special care. Texts of
+//! 64 KiB or more are parsed without the global interpreter lock (`lock.rs`).
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "pyo3 passes extracted arguments by value"
+)]
+
+mod adapter;
+mod call;
+mod dialect;
+mod document;
+mod error;
+mod events;
+mod grammar;
+mod input;
+mod json;
+mod lock;
+mod parser;
+mod plan;
+mod reader;
+mod settings;
+mod toolbox;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _plaincall {
+    use super::{Bound, PyModule, PyResult};
+
+    #[pymodule_export]
+    use crate::adapter::{Adapter, Asked, ErrorResponse};
+    #[pymodule_export]
+    use crate::call::Call;
+    #[pymodule_export]
+    use crate::dialect::Dialect;
+    #[pymodule_export]
+    use crate::document::{Document, NearMiss, near_misses, parse};
+    #[pymodule_export]
+    use crate::error::{DefinitionError, DialectError, GrammarError, RenderError};
+    #[pymodule_export]
+    use crate::events::{
+        CallEnd, CallStart, Diagnostic, Ignored, Reasoning, Text, ValueDelta, ValueEnd, ValueStart,
+    };
+    #[pymodule_export]
+    use crate::grammar::Grammar;
+    #[pymodule_export]
+    use crate::parser::Parser;
+    #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::reader::Reader;
+    #[pymodule_export]
+    use crate::toolbox::ToolSet;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::lock::register(module)
+    }
+}

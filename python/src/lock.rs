@@ -1,0 +1,81 @@
+//! Work without the global interpreter lock, and what it needs at the end of the interpreter.
+//!
+//! Before Python 3.14, a thread that takes the lock back after the interpreter has begun to end is stopped in the middle of its
+//! functions, which native code does not survive. So the interpreter waits for such work before it ends, and from then on no work
+//! releases the lock. Only daemon threads can be affected.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use pyo3::prelude::*;
+
+/// From this length on, in bytes, work on a text releases the global interpreter lock.
+const LONG: usize = 64 << 10;
+
+/// The number of threads that work without the lock, in the process with this id: a forked process has none of them.
+static WORKING: AtomicUsize = AtomicUsize::new(0);
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Whether the interpreter ends.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// The interpreter waits at most a minute, in steps of this many seconds.
+const STEP: f64 = 0.001;
+const STEPS: usize = 60_000;
+
+/// Counts a thread while it works.
+struct Working;
+
+impl Working {
+    fn begin() -> Self {
+        let process = std::process::id();
+        if PROCESS.swap(process, Ordering::SeqCst) != process {
+            WORKING.store(0, Ordering::SeqCst);
+        }
+        WORKING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        WORKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs `work`, without the global interpreter lock if the text is long.
+pub(crate) fn released<T: Send>(
+    py: Python<'_>,
+    length: usize,
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    // Both are read and written with the lock.
+    if length < LONG || IS_ENDING.load(Ordering::SeqCst) {
+        return work();
+    }
+    let _working = Working::begin();
+    py.detach(work)
+}
+
+/// Lets no further work release the lock, and waits for the threads that have.
+#[pyfunction]
+fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    if PROCESS.load(Ordering::SeqCst) != std::process::id() {
+        return Ok(());
+    }
+    let time = py.import("time")?;
+    for _ in 0..STEPS {
+        if WORKING.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+        // It releases the lock.
+        time.call_method1("sleep", (STEP,))?;
+    }
+    Ok(())
+}
+
+/// Registers what happens at the end of the interpreter.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let wait = wrap_pyfunction!(wait_at_exit, module)?;
+    let atexit = module.py().import("atexit")?;
+    atexit.call_method1("register", (wait,)).map(drop)
+}

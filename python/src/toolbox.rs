@@ -1,0 +1,274 @@
+//! Tools in one dialect: prompts, replies, repair messages, history and results.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use plaincall_call::definitions::read_tool_definitions;
+use plaincall_call::history::{
+    CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results,
+};
+use plaincall_call::prompt::{PromptOptions, prompt};
+use plaincall_call::render::{JsonCall, render_call};
+use plaincall_call::repair::{repair, repair_reply};
+use plaincall_call::{
+    Effect, Limits, ModelText, PromptTextBuilder, ReplyCheck, ReplyReader, Untrusted,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::dialect::Dialect;
+use crate::document::{Document, Parsed};
+use crate::error;
+use crate::error::RenderError;
+use crate::grammar::{self, Grammar};
+use crate::input::bytes;
+use crate::json;
+use crate::lock::released;
+use crate::reader::Reader;
+use crate::settings::{stop_from, unclosed_from};
+
+/// Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions.
+#[pyclass(frozen, module = "plaincall")]
+pub(crate) struct ToolSet {
+    tools: Arc<plaincall_call::ToolSet>,
+    dialect: plaincall_syntax::Dialect,
+    /// For cloning.
+    check: ReplyCheck,
+}
+
+/// A part of an earlier turn: `(text, None)`, or `(name, (id, dependencies, arguments as JSON))`.
+type Part = (String, Option<(Option<String>, Vec<String>, String)>);
+
+/// A result: `(name, id, status, output, error)`.
+type ToolResult = (
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
+
+#[pymethods]
+impl ToolSet {
+    /// Reads definitions of tools from JSON. `effects` has the effect of each tool for which it is known.
+    ///
+    /// Raises `DefinitionError` with all problems, each with a JSON Pointer to its place.
+    #[new]
+    #[pyo3(signature = (definitions, effects, dialect, *, unclosed="reject"))]
+    fn new(
+        definitions: &str,
+        effects: Vec<(String, String)>,
+        dialect: &Dialect,
+        unclosed: &str,
+    ) -> PyResult<Self> {
+        let mut specs = read_tool_definitions(definitions).map_err(error::definition)?;
+        for (name, effect) in effects {
+            let effect = match &*effect {
+                "read" => Effect::Read,
+                "idempotent" => Effect::Idempotent,
+                "write" => Effect::Write,
+                other => {
+                    return Err(error::one_of(
+                        "effect",
+                        other,
+                        &["read", "idempotent", "write"],
+                    ));
+                }
+            };
+            for tool in specs.iter_mut().filter(|tool| tool.name == name) {
+                tool.effect = effect;
+            }
+        }
+        let tools = plaincall_call::ToolSet::new(specs).map_err(error::definition)?;
+        let check = ReplyCheck::new(&dialect.inner, unclosed_from(unclosed)?);
+        Ok(Self {
+            tools: Arc::new(tools),
+            dialect: dialect.inner.clone(),
+            check: check.map_err(error::dialect)?,
+        })
+    }
+
+    /// Returns the tools by name, in order: the description, the JSON Schema of the arguments and the effect.
+    fn tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tools = PyDict::new(py);
+        for tool in self.tools.iter() {
+            let schema = tool.to_schema().to_string();
+            let effect = match tool.effect {
+                Effect::Read => "read",
+                Effect::Idempotent => "idempotent",
+                Effect::Write => "write",
+            };
+            tools.set_item(&tool.name, (&tool.description, schema, effect))?;
+        }
+        Ok(tools)
+    }
+
+    /// The dialect.
+    #[getter]
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            inner: self.dialect.clone(),
+        }
+    }
+
+    /// Returns the system prompt that teaches a model to call the tools.
+    ///
+    /// Raises `DialectError` for the automatic dialect: a prompt teaches one syntax.
+    #[pyo3(signature = (*, one_call=false, without_dependencies=false, description_length=None))]
+    fn prompt(
+        &self,
+        one_call: bool,
+        without_dependencies: bool,
+        description_length: Option<NonZeroUsize>,
+    ) -> PyResult<String> {
+        let mut options = PromptOptions::new();
+        if one_call {
+            options = options.one_call();
+        }
+        if without_dependencies {
+            options = options.without_dependencies();
+        }
+        if let Some(most) = description_length {
+            options = options.description_length(most);
+        }
+        let prompt = prompt(self.tools.iter(), &self.dialect, &options);
+        Ok(prompt.map_err(error::dialect)?.text().to_owned())
+    }
+
+    /// Reads a complete reply, and validates its calls. `stop` states how it ended, as in `plaincall.parse`.
+    #[pyo3(signature = (text, *, stop="broken"))]
+    fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>, stop: &str) -> PyResult<Document> {
+        let stop = stop_from(stop)?;
+        let text = bytes(text)?;
+        let parsed = released(py, text.len(), || {
+            let tools = Some(Arc::clone(&self.tools));
+            Parsed::new(&text, &self.dialect, self.check.clone(), tools, stop)
+        });
+        parsed.map_err(error::dialect)?.into_python(py, &text)
+    }
+
+    /// Returns a reader of replies that still arrive.
+    fn reader(&self) -> PyResult<Reader> {
+        let tools = Arc::clone(&self.tools);
+        let (check, limits) = (self.check.clone(), Limits::for_running());
+        let reader = ReplyReader::new(&self.dialect, tools, check, limits);
+        Ok(Reader::new(reader.map_err(error::dialect)?))
+    }
+
+    /// Returns a message to the model about the rejected calls of a document, or `None` if there is none. If a reply has no
+    /// call, but text like one, the message is about that.
+    fn repair(&self, document: &Document) -> PyResult<Option<String>> {
+        let Parsed { document: read, .. } = &document.parsed;
+        let mut rejected = document.parsed.rejected().peekable();
+        let message = if rejected.peek().is_some() {
+            repair(rejected, &*self.tools, &self.dialect).map(Some)
+        } else if read.calls().next().is_none() {
+            let text = ModelText::new(document.parsed.source.as_str());
+            repair_reply(&text, &*self.tools, &self.dialect)
+        } else {
+            Ok(None)
+        };
+        let message = message.map_err(error::dialect)?;
+        Ok(message.map(|message| message.text().to_owned()))
+    }
+
+    /// Writes an earlier turn of the model.
+    fn history(&self, parts: Vec<Part>) -> PyResult<String> {
+        let parts = parts.into_iter().map(|(text, call)| {
+            let text = Untrusted::new(text);
+            let Some((id, dependencies, arguments)) = call else {
+                return TurnPart::Claimed(text);
+            };
+            let mut call = PastCall::from_text(text, Untrusted::new(arguments));
+            call = call.depends_on(dependencies.into_iter().map(Untrusted::new));
+            if let Some(id) = id {
+                call = call.id(Untrusted::new(id));
+            }
+            TurnPart::Called(call)
+        });
+        let parts: Vec<TurnPart<'_>> = parts.collect();
+        let text = history(&parts, &self.dialect, |name| self.tools.get(name));
+        Ok(text.map_err(error::dialect)?.into_text())
+    }
+
+    /// Writes the results of calls, in the order of `calls` (names and ids). Without `calls`, in their own.
+    #[pyo3(signature = (given, calls=None))]
+    fn results(
+        &self,
+        given: Vec<ToolResult>,
+        calls: Option<Vec<(String, String)>>,
+    ) -> PyResult<String> {
+        let mut messages = Vec::new();
+        for (name, id, status, output, error) in given {
+            let mut message = ResultMessage::new(Untrusted::new(name), Untrusted::new(id));
+            if let Some(name) = status {
+                let names = CallStatus::ALL.map(CallStatus::name);
+                let status = CallStatus::from_name(&name);
+                message =
+                    message.status(status.ok_or_else(|| error::one_of("status", &name, &names))?);
+            }
+            if let Some(output) = output {
+                message = message.output(Untrusted::new(output));
+            }
+            if let Some(error) = error {
+                message = message.error(Untrusted::new(error));
+            }
+            messages.push(message);
+        }
+        if let Some(calls) = calls {
+            let calls = calls.into_iter();
+            let calls = calls.map(|(name, id)| (Untrusted::new(name), Untrusted::new(id)));
+            messages = in_call_order(calls, messages);
+        }
+        let text = results(&messages, &self.dialect).map_err(error::dialect)?;
+        Ok(text.into_text())
+    }
+
+    /// Writes a call with JSON arguments in the syntax of the dialect.
+    ///
+    /// Raises `RenderError` if the syntax cannot express it.
+    fn render(
+        &self,
+        name: &str,
+        arguments: &str,
+        id: Option<&str>,
+        dependencies: Vec<String>,
+    ) -> PyResult<String> {
+        let arguments = json::object("arguments", arguments)?;
+        let mut call = JsonCall::new(name, &arguments);
+        call.id = id;
+        call.dependencies = dependencies.iter().map(String::as_str).collect();
+        let text = render_call(&call, self.tools.get(name), &self.dialect);
+        text.map_err(|error| RenderError::new_err(error.to_string()))
+    }
+
+    /// Escapes untrusted text, so that it contains no call.
+    fn escape(&self, text: &str) -> PyResult<String> {
+        let dialect = std::slice::from_ref(&self.dialect);
+        let mut built = PromptTextBuilder::new(dialect).map_err(error::dialect)?;
+        built.untrusted(&Untrusted::new(text));
+        Ok(built.finish().into_text())
+    }
+
+    /// Returns a grammar for constrained decoding.
+    ///
+    /// Raises `GrammarError` if the tools have none.
+    #[pyo3(signature = (engine, *, choice="auto", only=None, one_call=false, ids=false))]
+    fn grammar(
+        &self,
+        engine: &str,
+        choice: &str,
+        only: Option<String>,
+        one_call: bool,
+        ids: bool,
+    ) -> PyResult<Grammar> {
+        let options = grammar::Options {
+            engine,
+            choice,
+            only,
+            one_call,
+            ids,
+        };
+        grammar::new(&self.tools, &self.dialect, options)
+    }
+}

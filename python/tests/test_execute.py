@@ -1,0 +1,151 @@
+"""The asyncio helper."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+import plaincall as pc
+
+
+def call(tool: str, call_id: str, /, *dependencies: str, **arguments: Any) -> str:
+    header = ":".join([tool, call_id, ",".join(dependencies)]).rstrip(":")
+    values = "".join(f"!!!ARG:{key}\n{value}\n" for key, value in arguments.items())
+    return f"!!!GADGET_START:{header}\n{values}!!!GADGET_END\n"
+
+
+def toolbox() -> tuple[pc.Toolbox, list[str]]:
+    log: list[str] = []
+
+    async def work(name: str, seconds: float = 0.0) -> str:
+        log.append(f"start {name}")
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            log.append(f"cancelled {name}")
+            raise
+        log.append(f"end {name}")
+        return name
+
+    def fail(message: str) -> None:
+        raise RuntimeError(message)
+
+    def thread() -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    def late() -> Any:
+        return work("late")
+
+    return pc.Toolbox([work, fail, thread, late]), log
+
+
+async def run(text: str, **options: Any) -> tuple[list[tuple[str | None, str | None]], list[str]]:
+    tools, log = toolbox()
+    results = await pc.execute(tools, tools.parse(text, stop="natural").calls, **options)
+    return [(one.status, one.output if one.error is None else one.error) for one in results], log
+
+
+async def test_calls_run_when_their_dependencies_have_ended() -> None:
+    text = (
+        call("work", "c", "a", "b", name="c") + call("work", "a", name="a", seconds=0.02) + call("work", "b", name="b")
+    )
+    results, log = await run(text)
+    assert results == [("ok", "c"), ("ok", "a"), ("ok", "b")]
+    assert log[:2] == ["start a", "start b"] and log[-2:] == ["start c", "end c"]
+
+
+async def test_failures_are_results() -> None:
+    text = (
+        call("fail", "f", message="no")
+        + call("work", "g", "f", name="g")
+        + call("work", "h", "g", name="h")
+        + call("work", "i", "nothing", name="i")
+        + call("work", "j", "j", name="j")
+        + call("work", "k")
+        + call("other", "l")
+    )
+    results, log = await run(text)
+    assert [status for status, _ in results] == [
+        "error",
+        "skipped",
+        "skipped",
+        "rejected",
+        "rejected",
+        "rejected",
+        "rejected",
+    ]
+    messages = [str(message) for _, message in results]
+    assert messages[0] == "RuntimeError: no"
+    assert messages[1] == "not run: it depends on `f`, which failed"
+    assert messages[2] == "not run: it depends on `g`, which was skipped; the first failure was `f`"
+    assert "`nothing`" in messages[3] and "`j`" in messages[4] and "`name`" in messages[5] and "`other`" in messages[6]
+    assert log == []
+
+
+async def test_functions_run_in_threads() -> None:
+    results, _ = await run(call("thread", "t") + call("late", "l"))
+    assert results == [("ok", "false"), ("ok", "late")]
+
+
+async def test_at_most_so_many_calls_run_at_once() -> None:
+    text = "".join(call("work", f"c{index}", name=f"c{index}", seconds=0.01) for index in range(4))
+    _, log = await run(text, concurrency=1)
+    assert log == [f"{what} c{index}" for index in range(4) for what in ("start", "end")]
+
+
+async def test_a_time_limit() -> None:
+    results, log = await run(call("work", "a", name="a", seconds=60), timeout=0.02)
+    assert results == [("error", "timed out after 0.02 seconds")]
+    assert log == ["start a", "cancelled a"]
+
+
+async def test_approval() -> None:
+    async def approve(call: pc.Call) -> bool | str:
+        if call.id == "error":
+            raise RuntimeError("secret")
+        return True if call.id == "yes" else "not today" if call.id == "reason" else False
+
+    ids = ("yes", "no", "reason", "error")
+    text = "".join(call("work", id, name=id) for id in ids) + call("work", "after", "no", name="after")
+    results, log = await run(text, approve=approve)
+    assert results == [
+        ("ok", "yes"),
+        ("rejected", "this call was not approved"),
+        ("rejected", "not today"),
+        ("rejected", "the approval of this call failed: RuntimeError"),
+        ("skipped", "not run: it depends on `no`, which was rejected"),
+    ]
+    assert log == ["start yes", "end yes"]
+
+
+async def test_held_calls_need_an_approval() -> None:
+    text = "!!!GADGET_START:work\n!!!ARG:name\nx\n!!!GADGT_END\n!!!GADGET_END\n"
+    [(status, message)], _ = await run(text)
+    assert status == "rejected" and "may have been meant to end earlier" in str(message)
+    results, _ = await run(text, approve=lambda call: call.held is not None)
+    assert results[0][0] == "ok"
+
+
+async def test_cancelling_cancels_the_calls() -> None:
+    tools, log = toolbox()
+    calls = tools.parse(call("work", "a", name="a", seconds=60)).calls
+    task = asyncio.create_task(pc.execute(tools, calls))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log == ["start a", "cancelled a"]
+
+
+async def test_no_calls() -> None:
+    assert await run("Hello.") == ([], [])
+
+
+async def test_outputs() -> None:
+    tools = pc.Toolbox([pc.Tool("give", "", {"type": "object"}, function=lambda: {"ä": [1, None]})])
+    [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
+    assert (result.output, result.value) == ('{"ä": [1, null]}', {"ä": [1, None]})
+    assert "Output:" in tools.results([result])

@@ -1,0 +1,171 @@
+"""Memory, threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from scripted import CALL, QUESTION, WEATHER, Model
+
+import plaincall as pc
+import plaincall.http
+
+# Memory that may be added after the first rounds, in KiB. It varies by 3 MiB without growing.
+MOST_GROWTH = 8 << 10
+REQUEST = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+
+
+def resident() -> int:
+    """Returns the resident memory of this process in KiB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def one_round(tools: pc.Toolbox) -> None:
+    """Uses every part of the package once."""
+    text = "Text.\n" + CALL * 3
+    document = tools.parse(text)
+    list(pc.events([text[:20], text[20:]]))
+    reader = tools.reader()
+    reader.feed(text)
+    reader.finish()
+    tools.repair(tools.parse(text.replace("2\n", "two\n")))
+    tools.results(asyncio.run(pc.execute(tools, document.calls)))
+    repr(document)
+    hash(document.segments[0])
+    with contextlib.suppress(pc.RenderError):
+        tools.render("get_weather", {"a\n": 1})
+    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    with httpx2.Client(transport=transport) as client:
+        client.post("http://model.test/v1/chat/completions", json=REQUEST)
+    # A client that disconnects.
+    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    client = httpx2.Client(transport=transport)
+    with client, client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response:
+        next(response.iter_bytes())
+
+
+def soak(seconds: float) -> str:
+    """Uses the package for some seconds. Memory and objects must not grow. Returns the figures."""
+
+    def get_weather(city: str, days: int) -> str:
+        return "mild"
+
+    tools = pc.Toolbox([get_weather])
+    for _ in range(200):
+        one_round(tools)
+    gc.collect()
+    memory, objects, references = resident(), len(gc.get_objects()), sys.getrefcount(tools)
+    ends, rounds = time.monotonic() + seconds, 0
+    while time.monotonic() < ends:
+        one_round(tools)
+        rounds += 1
+    gc.collect()
+    assert sys.getrefcount(tools) == references
+    assert len(gc.get_objects()) < objects + 100
+    grown = resident() - memory
+    assert grown < MOST_GROWTH, (memory, grown)
+    return f"{rounds} rounds in {seconds:.0f} s: {memory} KiB of memory, {grown} KiB more at the end, no new reference"
+
+
+def test_nothing_grows() -> None:
+    soak(4)
+
+
+def test_references_are_counted() -> None:
+    text = "Hello " * 20
+    before = sys.getrefcount(text)
+    document = pc.parse(text)
+    events = pc.Parser().feed(text)
+    del document, events
+    assert sys.getrefcount(text) == before
+    dialect = pc.Dialect.block()
+    before = sys.getrefcount(dialect)
+    parser = pc.Parser(dialect)
+    del parser
+    assert sys.getrefcount(dialect) == before
+    first: Any = pc.Parser().feed(text)[0]
+    # One of the variable, one of the argument.
+    assert sys.getrefcount(first) == 2
+    assert first.text is first.source
+
+
+def test_long_texts_release_the_lock() -> None:
+    text = CALL * 200_000
+    dialect = pc.Dialect.block()
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    parser = pc.Parser(dialect)
+    try:
+        before = counted
+        # Nothing but text is returned, so that hardly any time needs the lock.
+        parser.feed("x" * (64 << 20))
+        assert counted > before
+    finally:
+        done.set()
+        thread.join()
+    assert len(pc.parse(text[: 1 << 20], dialect).calls) > 1000
+
+
+def test_a_forked_process_works() -> None:
+    parser = pc.Parser()
+    parser.feed("!!!GADGET_START:a\n!!!ARG:x\n1")
+    child = os.fork()
+    if child == 0:
+        ok = isinstance(parser.finish()[-1], pc.CallEnd) and len(pc.parse(CALL).calls) == 1
+        os._exit(0 if ok else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert isinstance(parser.finish()[-1], pc.CallEnd)
+
+
+@pytest.mark.parametrize("parsed", ["'y' * 100000", "'y' * (64 << 20)", "CALL * 3000"])
+def test_the_end_of_the_interpreter(parsed: str) -> None:
+    program = (
+        "import plaincall as pc, threading, atexit, time\n"
+        f"CALL = {CALL!r}\n"
+        f"text = {parsed}\n"
+        "atexit.register(lambda: pc.parse(text[:200000]))\n"
+        "parser = pc.Parser(); parser.feed('!!!GADGET_START:a\\n')\n"
+        "work = lambda: [pc.parse(text) for _ in range(100000)]\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.02)\n"
+    )
+    for _ in range(5):
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_the_import_needs_no_other_package() -> None:
+    program = (
+        "import sys, plaincall as pc\n"
+        "pc.Toolbox([{'name': 'a'}]).parse('!!!GADGET_START:a')\n"
+        "foreign = {'pydantic', 'griffe', 'httpx', 'httpx2', 'anyio'} & set(sys.modules)\n"
+        "assert not foreign, foreign\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+if __name__ == "__main__":
+    print("python soak:", soak(float(sys.argv[1])))

@@ -1,0 +1,345 @@
+"""The transports with published clients and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import anthropic
+import httpx
+import httpx2
+import openai
+import pytest
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of
+
+import plaincall.http
+import plaincall.httpx
+from plaincall._gateway import Settings
+
+LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
+TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http}
+BASE = "http://model.test/v1"
+
+
+def sync_client(library: str, model: Model, **settings: Any) -> Any:
+    http = LIBRARIES[library]
+    return http.Client(transport=TRANSPORTS[library].Transport(model.sync_transport(http), **settings))
+
+
+def async_client(library: str, model: Model, **settings: Any) -> Any:
+    http = LIBRARIES[library]
+    return http.AsyncClient(transport=TRANSPORTS[library].AsyncTransport(model.async_transport(http), **settings))
+
+
+def openai_client(model: Model, **settings: Any) -> Any:
+    return openai.OpenAI(
+        base_url=BASE, api_key="k", http_client=sync_client("httpx2", model, **settings), max_retries=0
+    )
+
+
+def openai_async_client(model: Model, **settings: Any) -> Any:
+    return openai.AsyncOpenAI(
+        base_url=BASE, api_key="k", http_client=async_client("httpx2", model, **settings), max_retries=0
+    )
+
+
+def chat(model: Model, **settings: Any) -> Any:
+    return openai_client(model, **settings).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+
+
+def joined(chunks: list[Any]) -> tuple[str, str, str, str | None]:
+    """Returns text, name, arguments and finish reason of a streamed reply."""
+    text, name, arguments, finish = "", "", "", None
+    for chunk in chunks:
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            finish = choice.finish_reason or finish
+            for call in choice.delta.tool_calls or []:
+                name += call.function.name or ""
+                arguments += call.function.arguments or ""
+    return text, name, arguments, finish
+
+
+@pytest.mark.parametrize("arguments", ["checked", "stream"])
+def test_openai(arguments: str) -> None:
+    model = Model(CALL)
+    reply = chat(model, arguments=arguments)
+    [call] = reply.choices[0].message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("get_weather", {"city": "Paris", "days": 2})
+    assert (reply.choices[0].finish_reason, reply.choices[0].message.content.strip()) == ("tool_calls", "I look.")
+    assert reply.usage.total_tokens == 12
+    assert reply._request_id == "r1"
+    assert model.closed == 1
+    assert "get_weather" in model.requests[0]["messages"][0]["content"]
+    assert model.headers[0]["authorization"] == "Bearer k"
+    assert model.headers[0]["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("arguments", ["checked", "stream"])
+def test_openai_streamed(arguments: str) -> None:
+    model = Model(CALL)
+    stream = openai_client(model, arguments=arguments).chat.completions.create(
+        model="m", messages=QUESTION, tools=[WEATHER], stream=True
+    )
+    first = next(stream)
+    # The first piece is passed on before the reply has ended.
+    assert model.sent < len(CALL) / 7
+    text, name, call, finish = joined([first, *stream])
+    assert (text.strip(), name, json.loads(call), finish) == (
+        "I look.",
+        "get_weather",
+        {"city": "Paris", "days": 2},
+        "tool_calls",
+    )
+    assert model.closed == 1
+
+
+async def test_openai_async() -> None:
+    model = Model(CALL, CALL)
+    client = openai_async_client(model)
+    reply = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+    assert reply.choices[0].message.tool_calls[0].function.name == "get_weather"
+    stream = await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)
+    _, name, call, finish = joined([chunk async for chunk in stream])
+    assert (name, json.loads(call), finish) == ("get_weather", {"city": "Paris", "days": 2}, "tool_calls")
+    assert model.closed == 2
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_repair_round(library: str, stream: bool) -> None:
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": stream}
+    model = Model(INVALID, CALL)
+    with sync_client(library, model) as client:
+        one = client.post(f"{BASE}/chat/completions", json=request)
+    other_model = Model(INVALID, CALL)
+    async with async_client(library, other_model) as client:
+        other = await client.post(f"{BASE}/chat/completions", json=request)
+    for response, asked in ((one, model), (other, other_model)):
+        assert response.status_code == 200
+        assert "Paris" in response.text and "two" not in response.text
+        first, second = asked.requests
+        assert second["messages"][: len(first["messages"])] == first["messages"]
+        assert "expected an integer, found `two`" in second["messages"][-1]["content"]
+        assert asked.closed == 2
+    assert one.headers["content-type"] == ("text/event-stream" if stream else "application/json")
+
+
+def test_without_a_repair_the_call_is_not_sent() -> None:
+    with pytest.raises(openai.InternalServerError):
+        model = Model(INVALID)
+        openai_client(model, repair_rounds=0).chat.completions.create(
+            model="m", messages=QUESTION, tools=[WEATHER], tool_choice="required"
+        )
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_a_client_that_disconnects(library: str) -> None:
+    model = Model(CALL * 50)
+    client = sync_client(library, model)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+    with client.stream("POST", f"{BASE}/chat/completions", json=request) as response:
+        chunks = response.iter_bytes()
+        next(chunks)
+        assert model.closed == 0
+    assert model.closed == 1
+    assert model.sent < 10
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+async def test_an_async_client_that_disconnects(library: str) -> None:
+    model = Model(CALL * 50, CALL * 50)
+    client = async_client(library, model)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+    async with client.stream("POST", f"{BASE}/chat/completions", json=request) as response:
+        chunks = response.aiter_bytes()
+        await anext(chunks)
+        assert model.closed == 0
+    assert model.closed == 1
+
+    async def cancelled() -> None:
+        async with client.stream("POST", f"{BASE}/chat/completions", json=request) as response:
+            async for _ in response.aiter_bytes():
+                await asyncio.sleep(60)
+
+    task = asyncio.create_task(cancelled())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert model.closed == 2
+
+
+def test_responses() -> None:
+    model = Model(CALL, CALL)
+    client = openai_client(model)
+    tool = {"type": "function", "strict": False, **WEATHER["function"]}
+    reply = client.responses.create(model="m", input="The weather in Paris?", tools=[tool])
+    call = next(item for item in reply.output if item.type == "function_call")
+    assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Paris", "days": 2})
+    assert model.paths == ["/v1/chat/completions"]
+    events = list(client.responses.create(model="m", input="The weather in Paris?", tools=[tool], stream=True))
+    assert events[-1].type == "response.completed"
+    assert any(event.type == "response.function_call_arguments.done" for event in events)
+
+
+def test_other_requests_of_the_responses_api_are_rejected() -> None:
+    model = Model()
+    with sync_client("httpx2", model) as client:
+        for path in ("responses/compact", "responses/input_tokens", "messages/count_tokens"):
+            response = client.post(f"{BASE}/{path}", json={"model": "m", "input": "x", "tools": [WEATHER]})
+            assert response.status_code == 404
+            assert "is not supported" in response.json()["error"]["message"]
+        response = client.post(f"{BASE}/responses", json={"model": "m", "input": 5, "tools": []})
+        assert response.status_code == 400
+        response = client.post(f"{BASE}/responses", content=b"not JSON")
+        assert response.status_code == 400
+    assert model.requests == []
+
+
+def test_anthropic() -> None:
+    model = Model(CALL, CALL)
+    client = anthropic.Anthropic(
+        base_url="http://model.test", api_key="k", http_client=sync_client("httpx2", model), max_retries=0
+    )
+    tool: Any = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+    reply = client.messages.create(model="m", max_tokens=99, messages=QUESTION, tools=[tool])
+    call = next(block for block in reply.content if block.type == "tool_use")
+    assert (call.name, call.input, reply.stop_reason) == ("get_weather", {"city": "Paris", "days": 2}, "tool_use")
+    assert model.paths == ["/v1/chat/completions"]
+    assert model.headers[0]["authorization"] == "Bearer k"
+    with client.messages.stream(model="m", max_tokens=99, messages=QUESTION, tools=[tool]) as stream:
+        assert stream.get_final_message().stop_reason == "tool_use"
+
+
+def test_paths_below_any_base() -> None:
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
+    model = Model(*[CALL] * 3)
+    with sync_client("httpx2", model) as client:
+        for path in ("/chat/completions", "/a/b/v2/chat/completions?version=1", "/v1/chat/completions/"):
+            reply = client.post(f"http://model.test{path}", json=request).json()
+            assert reply["choices"][0]["finish_reason"] == "tool_calls"
+    assert model.paths == ["/chat/completions", "/a/b/v2/chat/completions", "/v1/chat/completions"]
+
+
+def test_a_request_without_tools_is_unchanged() -> None:
+    model = Model(CALL)
+    reply = openai_client(model).chat.completions.create(model="m", messages=QUESTION)
+    assert reply.choices[0].message.content == CALL
+    assert model.requests[0]["messages"] == QUESTION
+
+
+def test_another_model_name() -> None:
+    model = Model("Hi.", CALL)
+    client = openai_client(model, upstream_model="other")
+    client.chat.completions.create(model="m", messages=QUESTION)
+    client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+    assert [request["model"] for request in model.requests] == ["other", "other"]
+
+
+def test_native_mode() -> None:
+    class Native(Model):
+        def answer(self, path: str, headers: dict[str, str], body: bytes) -> Any:
+            answer = super().answer(path, headers, body)
+            assert self.requests[-1]["tools"] == [WEATHER]
+            return answer
+
+    model = Native('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>', native=True)
+    [call] = chat(model, mode="native").choices[0].message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("get_weather", {"city": "Paris"})
+
+
+def test_a_grammar_for_the_engine() -> None:
+    model = Model(CALL)
+    chat(model, engine="vllm")
+    assert model.requests[0]["response_format"]["type"] == "structural_tag"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_of_the_model_server(stream: bool) -> None:
+    body = json.dumps({"error": {"message": "too many requests", "type": "rate_limit_error"}}).encode()
+    model = Model((429, body))
+    with pytest.raises(openai.RateLimitError, match="too many requests"):
+        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=stream)
+    assert model.closed == 1
+
+
+def test_an_error_in_a_repair_round() -> None:
+    body = json.dumps({"error": {"message": "out of memory"}}).encode()
+    model = Model(INVALID, (500, body))
+    with pytest.raises(openai.APIError, match="out of memory"):
+        chat(model)
+    assert model.closed == 2
+
+
+def test_an_answer_that_is_not_json() -> None:
+    with pytest.raises(openai.InternalServerError, match="cannot be parsed") as caught:
+        chat(Model((200, b"<html>")))
+    assert caught.value.status_code == 502
+
+
+def test_a_server_that_does_not_stream() -> None:
+    model = Model((200, completion_of(CALL)))
+    stream = openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=True)
+    assert joined(list(stream))[1] == "get_weather"
+
+
+def test_an_interrupted_stream() -> None:
+    model = Model((200, b""))
+    with pytest.raises(openai.APIError):
+        chat(model)
+
+
+def test_requests_of_other_paths_keep_their_streams() -> None:
+    class Inner(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            assert request.headers["accept-encoding"] != "identity"
+            return httpx2.Response(200, content=b"".join(request.stream))  # type: ignore[arg-type]
+
+    transport = plaincall.http.Transport(Inner())
+    with httpx2.Client(transport=transport) as client:
+        assert client.post(f"{BASE}/files", content=iter([b"a", b"b"])).content == b"ab"
+        assert client.get(f"{BASE}/responses/r1").status_code == 200
+
+
+def test_the_log_names_changed_tools_and_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    schema = {"type": "object", "properties": {"x": {"$ref": "https://secret.test/schema"}}}
+    tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
+    model = Model("Hi.")
+    with caplog.at_level(logging.DEBUG, logger="plaincall"):
+        openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[tool, WEATHER])
+    assert "/tools/0" in caplog.text
+    assert "Bearer" not in caplog.text and '"k"' not in caplog.text
+
+
+def test_invalid_settings() -> None:
+    with pytest.raises(ValueError, match="unknown mode `other`; possible values: `text`, `native`"):
+        plaincall.http.Transport(mode="other")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="syntax"):
+        plaincall.http.Transport(dialect=plaincall.Dialect.auto())
+    with pytest.raises(TypeError, match="modus"):
+        plaincall.http.Transport(modus="text")  # type: ignore[call-arg]
+
+
+def test_a_shared_secret_gives_the_same_markers() -> None:
+    settings: Settings = {"keyed": True, "secret": b"s" * 32}
+    prompts = []
+    for _ in range(2):
+        model = Model("Hi.")
+        chat(model, **settings)
+        prompts.append(model.requests[0]["messages"])
+    assert prompts[0] == prompts[1]
+
+
+def test_closing_the_client_closes_the_inner_transport() -> None:
+    class Inner(httpx.BaseTransport):
+        is_closed = False
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    inner = Inner()
+    httpx.Client(transport=plaincall.httpx.Transport(inner)).close()
+    assert inner.is_closed

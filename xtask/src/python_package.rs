@@ -1,0 +1,125 @@
+//! The Python package `plaincall`: its wheel, its types, its tests, and published clients that use it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::dist::{self, new_folder};
+use crate::{QUICK, cargo, command, python, step, target};
+
+/// The most time that everything after the builds and installations may take.
+const DEADLINE: Duration = Duration::from_mins(4);
+/// The client libraries whose clients have an environment each: they need different versions of the same packages.
+const CLIENTS: [&str; 2] = ["httpx2", "httpx"];
+
+/// Builds the wheel, and checks it in clean environments.
+///
+/// # Errors
+/// Returns an error if something cannot be built or installed, or a check fails.
+pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
+    if !dist::is_supported() {
+        println!("== Python package: SKIPPED, it needs x86-64 Linux");
+        return Ok(());
+    }
+    lint()?;
+    let package = root.join("python");
+    let folder = new_folder(&target().join("python-package"))?;
+    let wheel = folder.join(dist::wheel(&package, profile, &folder)?);
+    let plaincall = std::path::absolute(command("release")?.join("plaincall"));
+    let plaincall = plaincall.map_err(|error| error.to_string())?;
+    let tests = package.join("tests");
+    let tools = install(&tests.join("requirements.txt"), "python-tests", &wheel)?;
+    let clients = CLIENTS.map(|library| {
+        let list = package.join("clients").join(library).with_extension("txt");
+        install(&list, &format!("python-{library}"), &wheel)
+    });
+
+    let begun = Instant::now();
+    let run = |name: &str, program: PathBuf, arguments: &[&str], folder: &Path| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder);
+        // No compiled files in the sources.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        step(name, command.env("PLAINCALL", &plaincall))
+    };
+    let built = wheel.display().to_string();
+    let audit = ["--strict", "--assume-minimum-abi3", "3.10", &built];
+    run("abi3audit", tools.join("abi3audit"), &audit, &tests)?;
+    run(
+        "ruff",
+        tools.join("ruff"),
+        &["check", "--no-cache", "."],
+        &package,
+    )?;
+    let format = ["format", "--no-cache", "--check", "."];
+    run("ruff format", tools.join("ruff"), &format, &package)?;
+    let python = tools.join("python");
+    let interpreter = python.display().to_string();
+    let cache = target().join("python-types").display().to_string();
+    let types = ["plaincall", "tests", "--cache-dir", &cache];
+    run("mypy", tools.join("mypy"), &types, &package)?;
+    let types = ["--pythonpath", &interpreter, "plaincall", "tests"];
+    run("pyright", tools.join("pyright"), &types, &package)?;
+    // Below, Python must not find the sources, which have no extension module.
+    run(
+        "stubtest",
+        tools.join("stubtest"),
+        &["plaincall._plaincall"],
+        &tests,
+    )?;
+    let quiet = ["-p", "no:cacheprovider"];
+    run("tests of the package", tools.join("pytest"), &quiet, &tests)?;
+    for (library, installed) in CLIENTS.into_iter().zip(clients) {
+        let file = format!("test_{library}.py");
+        let arguments = ["-p", "no:cacheprovider", &file];
+        let name = format!("clients of {library}");
+        let pytest = installed?.join("pytest");
+        run(&name, pytest, &arguments, &package.join("clients"))?;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("== Python package: {seconds:.0} s");
+    if begun.elapsed() > DEADLINE {
+        return Err(format!("the checks took longer than {DEADLINE:?}"));
+    }
+    Ok(())
+}
+
+/// Builds the wheel, and uses it for some seconds. Nothing may grow.
+///
+/// # Errors
+/// Returns an error if something cannot be built or installed, or grows.
+pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
+    let package = root.join("python");
+    let folder = new_folder(&target().join("python-package"))?;
+    let wheel = folder.join(dist::wheel(&package, QUICK, &folder)?);
+    let tests = package.join("tests");
+    let tools = install(&tests.join("requirements.txt"), "python-tests", &wheel)?;
+    let mut soak = Command::new(tools.join("python"));
+    soak.args(["-B", "test_process.py", seconds]);
+    step("soak of the Python package", soak.current_dir(tests))
+}
+
+/// Lints the extension module, which the build of the workspace skips.
+fn lint() -> Result<(), String> {
+    let mut clippy = cargo(&["clippy", "--package", "plaincall-python", "--"]);
+    step(
+        "lints of the extension module",
+        clippy.args(["--deny", "warnings"]),
+    )
+}
+
+/// Installs packages and the wheel, and returns the folder of the programs.
+fn install(requirements: &Path, folder: &str, wheel: &Path) -> Result<PathBuf, String> {
+    let programs = python::install(requirements, &target().join(folder))?;
+    let mut pip = Command::new(programs.join("python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--force-reinstall",
+        "--no-deps",
+    ]);
+    step("wheel of the package", pip.arg("--no-index").arg(wheel))?;
+    Ok(programs)
+}
