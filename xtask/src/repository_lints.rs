@@ -58,7 +58,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
     // 390 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
     // 10 more: what the byte API knows about a request and an error, for hosts in other languages.
-    ("gateway", 13_680),
+    // 120 more: one registration and one timer for each stream, and chunks that need not be read.
+    ("gateway", 13_800),
     ("http", 850),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.
@@ -73,7 +74,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("syntax", 6_680),
     // 360 more: the types of the Responses API.
     // 400 more: requests, events, errors and models of Messages. 20 more: pieces of native calls.
-    ("wire", 4_120),
+    // 120 more: chunks that differ only in their text.
+    ("wire", 4_240),
 ];
 
 /// The allowed dependencies of each crate.
