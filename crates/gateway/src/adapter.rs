@@ -118,8 +118,6 @@ pub struct Asked {
     /// The prompt as bytes ([`take_prompt`](Self::take_prompt)).
     #[cfg(feature = "server")]
     prompt: Bytes,
-    #[cfg(feature = "server")]
-    may_repair: bool,
     constraint: Option<Constraint>,
     /// The request without a grammar, until the model server has begun to answer.
     unconstrained: Option<Bytes>,
@@ -289,8 +287,6 @@ impl Adapter {
         }
         .into();
         #[cfg(feature = "server")]
-        let may_repair = plan.may_repair();
-        #[cfg(feature = "server")]
         let prompt = if is_native {
             // Chat templates put the tools before the messages.
             let mut prompt = plaincall_wire::write_bytes(&upstream.tools);
@@ -306,8 +302,6 @@ impl Adapter {
             body,
             #[cfg(feature = "server")]
             prompt,
-            #[cfg(feature = "server")]
-            may_repair,
             constraint,
             unconstrained: None,
             exchange: Exchange::new(reply, self.stream_limits),
@@ -388,7 +382,7 @@ impl Asked {
     /// Takes the body of the next request to the model server. It is kept if a repair round may need it.
     #[cfg(feature = "server")]
     pub(crate) fn take_body(&mut self) -> Bytes {
-        if self.may_repair {
+        if self.exchange.reply.plans_repair() {
             self.body.clone()
         } else {
             std::mem::take(&mut self.body)

@@ -295,6 +295,12 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.untrusted.iter().next().is_some()
     }
 
+    /// Returns whether invalid calls are repaired, if no call has been sent before.
+    #[cfg(feature = "server")]
+    pub(crate) fn plans_repair(&self) -> bool {
+        self.plan.may_repair()
+    }
+
     #[cfg(feature = "server")]
     pub(crate) fn is_translated(&self) -> bool {
         self.plan.mode != ReplyMode::Native

@@ -11,6 +11,7 @@ mod address;
 mod client;
 mod connect;
 mod error;
+mod rejections;
 mod response;
 
 pub use address::check_address;
@@ -19,4 +20,5 @@ pub use connect::check_certificates;
 pub use error::{HttpError, HttpErrorKind, causes};
 pub use http;
 pub use hyper::body::Bytes;
+pub use rejections::Rejections;
 pub use response::{HttpResponse, Waits};

@@ -135,7 +135,6 @@ impl HttpResponse {
             let Some(frame) = frame.await? else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| HttpError::reading(&*error))?;
             // Trailers are not part of the body.
             let Ok(piece) = Frame::into_data(frame) else {
                 continue;
@@ -161,9 +160,10 @@ impl HttpResponse {
         &mut self,
         latest: Option<(Instant, bool)>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Result<Frame<Bytes>, BoxError>>, HttpError>> {
+    ) -> Poll<Result<Option<Frame<Bytes>>, HttpError>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            return Poll::Ready(Ok(frame));
+            let frame = frame.transpose();
+            return Poll::Ready(frame.map_err(|error| HttpError::reading(&*error)));
         }
         let Some((latest, is_whole)) = latest else {
             return Poll::Pending;

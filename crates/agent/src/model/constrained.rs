@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plaincall::call::grammar::{Constrain, Engine, Grammar};
-use plaincall_http::Waits;
+use plaincall_http::{Rejections, Waits};
 use plaincall_wire::openai::ModelList;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
-use tokio::time::Instant;
 
 use super::answer::{Answered, failed};
 use super::client::Client;
@@ -22,8 +21,6 @@ const LIST: &str = "/models";
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// The longest list of models, in bytes.
 const LIST_BYTES: usize = 4 << 20;
-/// How long no grammar is sent to a server that rejected one.
-const PAUSE: Duration = Duration::from_mins(10);
 
 /// The fields of a request that constrain its reply.
 pub(super) type Fields = Map<String, Value>;
@@ -39,7 +36,8 @@ pub(super) struct Constrained {
 #[derive(Debug, Default)]
 struct GrammarSupport {
     engine: OnceCell<Option<Engine>>,
-    rejected: Mutex<Option<Instant>>,
+    /// The models whose grammars it rejected.
+    rejected: Rejections,
     printed: Mutex<Option<Printed>>,
 }
 
@@ -80,17 +78,6 @@ impl GrammarSupport {
             fields
         })
         .await
-    }
-
-    /// Returns whether the server has rejected a grammar recently.
-    fn is_paused(&self) -> bool {
-        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        rejected.is_some_and(|rejected| rejected.elapsed() < PAUSE)
-    }
-
-    fn pause(&self) {
-        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        *rejected = Some(Instant::now());
     }
 }
 
@@ -157,16 +144,18 @@ impl OpenAi {
         let engine = match self.constraint() {
             Constrain::For(engine) => Some(engine),
             Constrain::Always => Some(self.engine().await?.ok_or_else(|| unknown(&self.0))?),
-            Constrain::Auto if !support.is_paused() => match self.engine().await {
-                Ok(engine) => engine,
-                Err(error) => {
-                    use ModelErrorKind::{Busy, Connect, NotRunning};
-                    if !matches!(error.kind, Busy | Connect | NotRunning) {
-                        support.pause();
+            Constrain::Auto if !support.rejected.contains(&self.0.model) => {
+                match self.engine().await {
+                    Ok(engine) => engine,
+                    Err(error) => {
+                        use ModelErrorKind::{Busy, Connect, NotRunning};
+                        if !matches!(error.kind, Busy | Connect | NotRunning) {
+                            support.rejected.add(&self.0.model);
+                        }
+                        None
                     }
-                    None
                 }
-            },
+            }
             Constrain::Auto | Constrain::Never => None,
         };
         let Some(engine) = engine else {
@@ -197,7 +186,7 @@ impl OpenAi {
             answer = self.0.post(self.body(&request, None), asked).await?;
             // The other request was the same but for the grammar.
             if answer.is_success() {
-                self.1.server.pause();
+                self.1.server.rejected.add(&self.0.model);
             }
         }
         drop(request);

@@ -1,10 +1,11 @@
 //! Requests with a grammar: which get one, and what happens if the model server rejects it (`spec/gateway.md` 12).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use plaincall_call::grammar::{Constrain, Engine, GrammarError};
+use plaincall_http::Rejections;
 use tokio::time::Instant;
 
 use crate::adapter::Asked;
@@ -15,9 +16,6 @@ use crate::server::report::RequestGuard;
 use crate::server::upstream::{Answer, Connection};
 use crate::server::{Shared, models};
 
-/// How long no grammar is sent to a server that rejected one.
-const PAUSE: Duration = Duration::from_mins(10);
-
 /// How long a list of models without an engine counts: the server may be starting.
 const UNKNOWN: Duration = Duration::from_secs(30);
 
@@ -26,7 +24,8 @@ const UNKNOWN: Duration = Duration::from_secs(30);
 pub(super) struct GrammarSupport {
     /// The lock is held while the list of models is requested, so that other requests wait for the same answer.
     detected: tokio::sync::Mutex<Option<Detected>>,
-    rejected: Mutex<Option<Instant>>,
+    /// The models whose grammars it rejected.
+    rejected: Rejections,
 }
 
 /// The engines that the list of models names.
@@ -70,17 +69,6 @@ impl GrammarSupport {
         };
         detected.engine(model)
     }
-
-    /// Returns whether the server has rejected a grammar recently.
-    fn is_paused(&self) -> bool {
-        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        rejected.is_some_and(|rejected| rejected.elapsed() < PAUSE)
-    }
-
-    fn pause(&self) {
-        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        *rejected = Some(Instant::now());
-    }
 }
 
 async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
@@ -100,8 +88,8 @@ async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
 pub(super) struct ConstrainedRequest {
     pub(super) asked: Box<Asked>,
     upstream: Arc<Connection>,
-    /// Whether the request may be sent without its grammar.
-    may_drop: bool,
+    /// The model, if the request may be sent without its grammar.
+    may_drop: Option<String>,
 }
 
 impl ConstrainedRequest {
@@ -122,13 +110,13 @@ impl ConstrainedRequest {
         let mut request = Self {
             asked,
             upstream,
-            may_drop: constrain == Constrain::Auto,
+            may_drop: (constrain == Constrain::Auto).then(|| model.to_owned()),
         };
         let support = &request.upstream.grammars;
         let engine = match constrain {
             Constrain::Never => return Ok(request),
             Constrain::For(engine) => engine,
-            Constrain::Auto if support.is_paused() => return Ok(request),
+            Constrain::Auto if support.rejected.contains(model) => return Ok(request),
             Constrain::Auto => match support.engine(&request.upstream, model, headers).await {
                 Ok(Some(engine)) => engine,
                 _ => return Ok(request),
@@ -151,7 +139,7 @@ impl ConstrainedRequest {
         let (asked, made) = made.await?;
         request.asked = asked;
         match made {
-            Err(error) if !request.may_drop => Err(no_grammar(&error)),
+            Err(error) if request.may_drop.is_none() => Err(no_grammar(&error)),
             _ => Ok(request),
         }
     }
@@ -166,12 +154,15 @@ impl ConstrainedRequest {
         let is_rejected = answer
             .as_ref()
             .is_err_and(|error| Constrain::REJECTIONS.contains(&error.status));
-        if !(is_rejected && self.may_drop && self.asked.unconstrain()) {
+        let Some(model) = self
+            .may_drop
+            .take_if(|_| is_rejected && self.asked.unconstrain())
+        else {
             return answer;
-        }
+        };
         let answer = self.send_once(headers, guard).await?;
         // The other request was the same but for the grammar.
-        self.upstream.grammars.pause();
+        self.upstream.grammars.rejected.add(&model);
         self.asked.add_counts(Counts {
             rejected_grammars: 1,
             ..Counts::default()

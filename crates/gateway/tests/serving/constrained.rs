@@ -123,8 +123,11 @@ async fn the_choice_of_the_request_is_that_of_the_grammar() {
 
 #[tokio::test]
 async fn a_rejected_grammar_is_not_sent_again() {
-    let scripts = vec![models("llamacpp"), rejects(), call(), call()];
-    let outcome = ask(scripts, Constrain::Auto, &[request(false), request(false)]).await;
+    let scripts = vec![models("llamacpp"), rejects(), call(), call(), call()];
+    let mut other = request(false);
+    other["model"] = "other".into();
+    let bodies = [request(false), request(false), other];
+    let outcome = ask(scripts, Constrain::Auto, &bodies).await;
     let has_grammar: Vec<bool> = outcome
         .seen
         .iter()
@@ -132,10 +135,10 @@ async fn a_rejected_grammar_is_not_sent_again() {
         .collect();
     assert_eq!(
         (outcome.status, has_grammar),
-        (200, vec![false, true, false, false])
+        (200, vec![false, true, false, false, true])
     );
     has_count(&outcome, "rejected_grammars", 1);
-    has_count(&outcome, "calls", 2);
+    has_count(&outcome, "calls", 3);
     // An error for another reason is not one of the grammar.
     let scripts = vec![models("llamacpp"), rejects(), rejects(), call()];
     let outcome = ask(scripts, Constrain::Auto, &[request(false), request(false)]).await;

@@ -37,8 +37,8 @@ impl RepeatedChunk {
         let text = data.strip_prefix(&*self.before)?;
         let text = text.strip_suffix(&*self.after)?;
         // The string could end at a quote, and other characters cannot be in it.
-        let is_special = |is_one, byte| is_one | (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-        (!text.bytes().fold(false, is_special)).then_some(text)
+        let is_plain = |byte| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        text.bytes().all(is_plain).then_some(text)
     }
 
     /// Remembers a chunk that was read from this data, if it has only a text. Otherwise forgets the one before.

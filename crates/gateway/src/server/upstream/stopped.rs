@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 /// Completes when active requests are cancelled.
 pub(super) struct Stopped {
-    is_stopped: watch::Receiver<bool>,
+    current: watch::Receiver<bool>,
     change: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The task that the change will wake. A stream polls this for each piece, so it does not register again.
     waker: Option<Waker>,
@@ -18,7 +18,7 @@ impl Stopped {
     pub(super) fn new(is_stopped: &watch::Receiver<bool>) -> Self {
         let mut changed = is_stopped.clone();
         Self {
-            is_stopped: is_stopped.clone(),
+            current: is_stopped.clone(),
             change: Box::pin(async move {
                 // The sender lives as long as any request.
                 let _ = changed.wait_for(|is_stopped| *is_stopped).await;
@@ -32,7 +32,7 @@ impl Future for Stopped {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if *self.is_stopped.borrow() {
+        if *self.current.borrow() {
             return Poll::Ready(());
         }
         let is_registered = self.waker.as_ref();
