@@ -60,7 +60,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 10 more: what the byte API knows about a request and an error, for hosts in other languages.
     // 120 more: one registration and one timer for each stream, and chunks that need not be read.
     ("gateway", 13_800),
-    ("http", 850),
+    // 30 more: one timer for a response, and rejected grammars, which the agent and the gateway had each.
+    ("http", 880),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.
     // 120 more: tokens of replies in the log, 40 of them from `agent`.

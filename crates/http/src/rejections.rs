@@ -1,4 +1,4 @@
-//! What a server has rejected recently.
+//! A memory of what a server has rejected recently.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
