@@ -3,11 +3,13 @@
 mod arguments;
 mod automaton;
 mod constrain;
+mod ecma_pattern;
 mod emoji;
 mod engine;
 mod exclusion;
 mod gbnf;
 mod integers;
+mod json_string;
 mod keywords;
 mod lark;
 mod near_misses;
@@ -15,9 +17,11 @@ mod options;
 mod pattern;
 mod productive;
 mod schema_values;
+mod string_limits;
 mod structural_tag;
+mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, Syntax};
@@ -32,6 +36,7 @@ use exclusion::Exclusion;
 pub use options::{Choice, GrammarOptions};
 use pattern::Pattern;
 use schema_values::{Rules, SchemaValues};
+use text::Texts;
 
 use crate::tool::ToolSpec;
 
@@ -42,8 +47,6 @@ const MOST_PARTS: usize = 100_000;
 const MOST_LINES: usize = 2_000;
 /// The characters of JSON outside strings.
 const JSON_SIGNS: &str = "[]{},:+-.0123456789eEtrufalsn";
-/// The characters that JSON has behind a backslash.
-const JSON_ESCAPES: &str = "\"\\/bfnrtu";
 
 /// Creates the grammar of the replies that may call these tools (`spec/grammar.md`).
 ///
@@ -79,9 +82,10 @@ pub fn grammar<'t>(
     let markers = Markers::of(dialect)?;
     let value = Exclusion::of_markers(dialect)?;
     markers.check(syntax)?;
-    let escapes = markers.escapes(dialect);
+    let escapes = exclusion::escapes(&markers.all, dialect);
     let free_text = Automaton::excluding(&value);
-    let mut rules = Rules::default();
+    let json = exclusion::in_json(&markers.all, dialect);
+    let mut rules = Rules::new(Texts::new(&value, &escapes, json));
     let mut calls = Vec::new();
     for tool in tools {
         let reader = tool.schema().reader();
@@ -92,6 +96,7 @@ pub fn grammar<'t>(
             free_text: &free_text,
             known: HashMap::new(),
             json_depth: 0,
+            is_repeated: false,
             lines_left: MOST_LINES,
             escapes: &escapes,
             is_self_closing: dialect.is_self_closing(),
@@ -120,8 +125,9 @@ pub fn grammar<'t>(
         .flat_map(|one| [one.open.clone(), one.close.clone()]);
     let grammar = Grammar {
         prose: value.clone().and(think),
-        json: Exclusion::of_texts(markers.in_json(dialect)),
         value,
+        free_text,
+        texts: rules.texts,
         markers,
         calls,
         rules: rules.all,
@@ -140,7 +146,9 @@ pub struct Grammar {
     markers: Markers,
     prose: Exclusion,
     value: Exclusion,
-    json: Exclusion,
+    /// Any text of a value.
+    free_text: Automaton,
+    texts: Texts,
     calls: Vec<CallForm>,
     rules: Vec<Pattern>,
     unheld: Vec<Unheld>,
@@ -230,33 +238,6 @@ impl Markers {
             }),
         }
     }
-
-    /// The beginnings of escapes, in an escaped dialect.
-    fn escapes(&self, dialect: &Dialect) -> Vec<String> {
-        let markers = self.all.iter().filter(|_| dialect.is_escaped());
-        let escape = |marker: &String| {
-            let mut stem = marker.clone();
-            stem.pop();
-            format!("{stem}\\")
-        };
-        markers.map(escape).collect()
-    }
-
-    /// The texts that a JSON string must not contain. In an escaped dialect, JSON's own backslash could be read as an escape.
-    fn in_json(&self, dialect: &Dialect) -> Vec<String> {
-        let escapes = self
-            .all
-            .iter()
-            .filter(|_| dialect.is_escaped())
-            .flat_map(|marker| {
-                let mut stem = marker.clone();
-                let last = stem.pop();
-                let followed = last.filter(|last| JSON_ESCAPES.contains(*last));
-                let one = followed.map(|last| format!("{stem}\\{last}"));
-                [format!("{stem}\\\\")].into_iter().chain(one)
-            });
-        self.all.iter().cloned().chain(escapes).collect()
-    }
 }
 
 /// A keyword of a schema that a grammar does not enforce.
@@ -299,34 +280,57 @@ impl Grammar {
         structural_tag::print(self)
     }
 
-    /// Returns the keywords of the schemas that the grammar does not enforce. The ids of calls and dependencies on unknown
+    /// Returns the keywords of the schemas that no notation of the grammar enforces; [`Engine::unheld`] returns those of one
+    /// engine. The ids of calls and dependencies on unknown
     /// calls are not checked either.
     pub fn unheld(&self) -> &[Unheld] {
         &self.unheld
     }
 
-    /// Returns `true` if a value may be any text.
-    fn has_free_text(&self) -> bool {
-        self.calls.iter().any(|call| match &call.form {
-            Form::Block(lines) => lines.any_value(&|value| *value == ArgumentValue::Text),
-            Form::Emoji(form) => matches!(form.body, EmojiBody::Text { .. }),
-        })
+    /// Returns `true` if a value may be any text, and the other texts that calls or rules contain.
+    fn used_texts(&self) -> (bool, BTreeSet<usize>) {
+        let (mut is_free, mut used) = (false, BTreeSet::new());
+        let mut patterns: Vec<&Pattern> = self.rules.iter().collect();
+        for call in &self.calls {
+            match &call.form {
+                Form::Block(lines) => lines.values(&mut |value| match value {
+                    ArgumentValue::Text => is_free = true,
+                    ArgumentValue::Limited(text) => used.extend([*text]),
+                    ArgumentValue::Pattern(pattern) => patterns.push(pattern),
+                }),
+                Form::Emoji(EmojiForm { line, body }) => {
+                    patterns.push(line);
+                    match body {
+                        EmojiBody::Text { limited: None, .. } => is_free = true,
+                        EmojiBody::Text { limited, .. } => used.extend(*limited),
+                        EmojiBody::Pattern(pattern) => patterns.push(pattern),
+                    }
+                }
+            }
+        }
+        for pattern in patterns {
+            pattern.references(&mut |one| {
+                if let Pattern::Text(text) = one {
+                    used.insert(*text);
+                }
+            });
+        }
+        (is_free, used)
     }
 
-    /// Returns `true` if a value may contain a JSON string.
-    fn has_json_string(&self) -> bool {
-        let in_value = |value: &ArgumentValue| match value {
-            ArgumentValue::Pattern(pattern) => pattern.has_json_string(),
-            ArgumentValue::Text => false,
-        };
-        let in_call = |call: &CallForm| match &call.form {
-            Form::Block(lines) => lines.any_value(&in_value),
-            Form::Emoji(form) => match &form.body {
-                EmojiBody::Pattern(body) => body.has_json_string(),
-                EmojiBody::Text { .. } => false,
-            },
-        };
-        self.calls.iter().any(in_call) || self.rules.iter().any(Pattern::has_json_string)
+    /// Returns the texts whose limits a structural tag enforces.
+    fn limited_in_tag(&self) -> BTreeSet<usize> {
+        self.texts.in_tag(self.used_texts().1)
+    }
+
+    /// Returns the limits of strings that other texts than these enforce.
+    fn limits_without(&self, is_limited: impl Fn(usize) -> bool) -> impl Iterator<Item = &Unheld> {
+        let (_, mut texts) = self.used_texts();
+        texts.retain(|index| !is_limited(*index));
+        let texts = texts
+            .into_iter()
+            .filter_map(|index| self.texts.all.get(index));
+        texts.flat_map(|text| &text.limits)
     }
 
     fn within(self, most: usize) -> Result<Self, GrammarError> {

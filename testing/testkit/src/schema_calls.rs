@@ -118,6 +118,16 @@ fn object(choices: &mut Choices<'_>, depth: usize, keys: &[&str]) -> Value {
     schema
 }
 
+fn limited_string(choices: &mut Choices<'_>) -> Value {
+    match choices.below(6) {
+        0 | 1 => json!({"type": "string", "maxLength": 2}),
+        2 => json!({"type": "string", "minLength": 2, "maxLength": 8}),
+        3 => json!({"type": "string", "pattern": "^[a-zé\\n]+(-\\d{2})?$"}),
+        4 => json!({"type": ["string", "null"], "minLength": 1, "pattern": "[^!-]$|^\\W"}),
+        _ => json!({"type": ["string", "integer"], "maxLength": 3}),
+    }
+}
+
 /// Returns any schema of at most this depth.
 fn form(choices: &mut Choices<'_>, depth: usize) -> Value {
     let leaves = 20;
@@ -139,7 +149,7 @@ fn form(choices: &mut Choices<'_>, depth: usize) -> Value {
         11 => json!({"enum": [1, "1", null, 2.5]}),
         12 => json!({"const": choices.one(&["x", "5", "circle"])}),
         13 => json!({"const": 5}),
-        14 => json!({"type": "string", "maxLength": 2}),
+        14 => limited_string(choices),
         15 => json!({"type": "integer", "minimum": 1}),
         16 => json!({"$ref": "#/$defs/n"}),
         17 => json!({"$ref": choices.one(&["#", "#/$defs/m"])}),

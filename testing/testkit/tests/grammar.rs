@@ -12,5 +12,6 @@ mod engine;
 mod engines;
 mod gbnf;
 mod random;
+mod string_limits;
 mod valid_calls;
 mod walks;

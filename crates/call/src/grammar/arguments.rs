@@ -3,6 +3,8 @@
 use super::keywords;
 use super::pattern::Pattern;
 use super::schema_values::SchemaValues;
+use super::string_limits::Strings;
+use super::text::Location;
 use crate::pointer::{escape, is_index};
 use crate::schema::{AllowedValues, Alternative, Kinds};
 use crate::tool::check::unusable_key;
@@ -34,6 +36,8 @@ pub(super) enum Lines {
 pub(super) enum ArgumentValue {
     /// Any text.
     Text,
+    /// The text with this index.
+    Limited(usize),
     Pattern(Pattern),
 }
 
@@ -42,7 +46,7 @@ impl Lines {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Argument { value, .. } => match value {
-                ArgumentValue::Text => 2,
+                ArgumentValue::Text | ArgumentValue::Limited(_) => 2,
                 ArgumentValue::Pattern(pattern) => 1 + pattern.size(),
             },
             Self::Sequence(parts) => parts.iter().map(|(_, part)| part.size()).sum(),
@@ -50,12 +54,12 @@ impl Lines {
         }
     }
 
-    /// Returns `true` if a value fulfils the condition.
-    pub(super) fn any_value(&self, is_wanted: &dyn Fn(&ArgumentValue) -> bool) -> bool {
+    /// Visits each value.
+    pub(super) fn values<'l>(&'l self, visit: &mut dyn FnMut(&'l ArgumentValue)) {
         match self {
-            Self::Argument { value, .. } => is_wanted(value),
-            Self::Sequence(parts) => parts.iter().any(|(_, part)| part.any_value(is_wanted)),
-            Self::Choice(options) => options.iter().any(|option| option.any_value(is_wanted)),
+            Self::Argument { value, .. } => visit(value),
+            Self::Sequence(parts) => parts.iter().for_each(|(_, part)| part.values(visit)),
+            Self::Choice(options) => options.iter().for_each(|option| option.values(visit)),
         }
     }
 
@@ -101,6 +105,7 @@ impl<'s> SchemaValues<'_, 's> {
     fn value(&mut self, place: &Place<'_>, allowed: &AllowedValues<'s>) -> Option<Lines> {
         self.lines_left = self.lines_left.saturating_sub(1);
         let mut text = false;
+        let mut strings: Vec<&Alternative<'s>> = Vec::new();
         let mut patterns: Vec<Pattern> = Vec::new();
         let mut options: Vec<Lines> = Vec::new();
         // Beside a string, JSON is text.
@@ -113,7 +118,9 @@ impl<'s> SchemaValues<'_, 's> {
                 text = true;
                 continue;
             }
-            text |= !is_listed && kinds.has(Kinds::STRING);
+            if !is_listed && kinds.has(Kinds::STRING) {
+                strings.push(alternative);
+            }
             patterns.extend(self.scalars(place.pointer, alternative, allowed));
             if is_listed || alternative.kinds().is_none() {
                 continue;
@@ -140,10 +147,14 @@ impl<'s> SchemaValues<'_, 's> {
                 }
             }
         }
-        let value = match (text, patterns.is_empty()) {
-            (true, _) => Some(ArgumentValue::Text),
-            (false, false) => Some(ArgumentValue::Pattern(Pattern::choice(patterns))),
-            (false, true) => None,
+        let kinds = allowed.kinds();
+        let found = self.strings(place.pointer, &strings, &Location::Value, &patterns, kinds);
+        text |= !strings.is_empty() && matches!(found, Strings::Any);
+        let value = match found {
+            _ if text => Some(ArgumentValue::Text),
+            Strings::Limited(text) => Some(ArgumentValue::Limited(text)),
+            _ if patterns.is_empty() => None,
+            _ => Some(ArgumentValue::Pattern(Pattern::choice(patterns))),
         };
         let pointer = place.pointer.to_owned();
         let argument = value.map(|value| Lines::Argument { pointer, value });
@@ -237,6 +248,7 @@ impl<'s> SchemaValues<'_, 's> {
             alternatives: vec![one],
         };
         let mut items = Vec::new();
+        let was_repeated = self.is_repeated;
         for index in 0..most {
             let pointer = format!("{}/{index}", place.pointer);
             let below = Place {
@@ -246,11 +258,13 @@ impl<'s> SchemaValues<'_, 's> {
                 trail: place.trail,
             };
             let allowed = self.reader.item(&list, index);
+            self.is_repeated |= index > keywords::first_items(alternative);
             match self.value(&below, &allowed) {
                 Some(item) => items.push(item),
                 None => break,
             }
         }
+        self.is_repeated = was_repeated;
         if items.len() < least {
             return None;
         }

@@ -5,6 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use super::exclusion::Exclusion;
 use super::pattern::{Characters, Pattern};
 
+/// Larger patterns are not converted.
+const LARGEST_PATTERN: usize = 50_000;
+/// Larger products are not minimized, which takes the square of their size.
+const SMALL: usize = 300;
+
 /// The states of an automaton; the first is the start. In each, the text so far is allowed.
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
@@ -38,29 +43,121 @@ impl Automaton {
         for pattern in &exclusion.line_begins {
             graph.pattern(pattern, line_begin, excluded);
         }
-        graph.determined(start, |set| !set.contains(&excluded), None)
+        let all = graph.determined(start, |set| !set.contains(&excluded), None, usize::MAX);
+        all.unwrap_or(Self { states: Vec::new() }).minimized()
     }
 
-    /// Accepts the texts of a regular pattern that this automaton accepts too.
-    pub(super) fn within(&self, pattern: &Pattern) -> Self {
+    /// Accepts the texts that a regular pattern matches; `None` if it needs more states than `most`.
+    pub(super) fn matching(pattern: &Pattern, most: usize) -> Option<Self> {
+        if pattern.size() > LARGEST_PATTERN {
+            return None;
+        }
         let mut graph = Graph::default();
-        let own: Vec<usize> = self.states.iter().map(|_| graph.add()).collect();
-        for (state, from) in self.states.iter().zip(&own) {
-            for (characters, to) in &state.next {
-                let to = own.get(*to).copied().unwrap_or_default();
-                graph.steps.push((*from, characters.clone(), to));
+        let (start, end) = (graph.add(), graph.add());
+        graph.pattern(pattern, start, end);
+        graph.determined(start, |_| true, Some(end), most)
+    }
+
+    /// Accepts the texts that both automata accept; `None` if it needs more states than `most`.
+    pub(super) fn and(&self, other: &Self, most: usize) -> Option<Self> {
+        if self.states.is_empty() || other.states.is_empty() {
+            return Some(Self { states: Vec::new() });
+        }
+        let mut known = HashMap::from([((0, 0), 0)]);
+        let mut pairs = vec![(0, 0)];
+        let mut states: Vec<State> = Vec::new();
+        while let Some((one, two)) = pairs.get(states.len()).copied() {
+            let (one, two) = (self.states.get(one)?, other.states.get(two)?);
+            let mut next = Vec::new();
+            for (characters, first) in &one.next {
+                for (others, second) in &two.next {
+                    let both = characters.and(others);
+                    if both.is_empty() {
+                        continue;
+                    }
+                    let place = known.len();
+                    let place = *known.entry((*first, *second)).or_insert_with(|| {
+                        pairs.push((*first, *second));
+                        place
+                    });
+                    next.push((both, place));
+                }
+            }
+            states.push(State {
+                next,
+                may_end: one.may_end && two.may_end,
+            });
+            // What cannot end is removed later.
+            if pairs.len() > most.saturating_mul(4) {
+                return None;
             }
         }
-        let start = graph.add();
-        let (begin, end) = (graph.add(), graph.add());
-        graph.pattern(pattern, begin, end);
-        graph.skips.push((start, begin));
-        graph.skips.push((start, 0));
-        let most = own.len();
-        let is_both = |set: &BTreeSet<usize>| {
-            set.iter().any(|state| *state < most) && set.iter().any(|state| *state > start)
-        };
-        graph.determined(start, is_both, Some(end))
+        let all = Self { states }.trimmed();
+        let is_small = all.states.len() <= SMALL;
+        let all = if is_small { all.minimized() } else { all };
+        (all.states.len() <= most).then_some(all)
+    }
+
+    /// Without the states from which no text can end.
+    fn trimmed(&self) -> Self {
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.states.len()];
+        for (index, state) in self.states.iter().enumerate() {
+            for (_, to) in &state.next {
+                if let Some(list) = before.get_mut(*to) {
+                    list.push(index);
+                }
+            }
+        }
+        let ends = self.states.iter().enumerate();
+        let mut open: Vec<usize> = ends
+            .filter(|(_, state)| state.may_end)
+            .map(|(index, _)| index)
+            .collect();
+        let mut can_end = vec![false; self.states.len()];
+        while let Some(index) = open.pop() {
+            if let Some(place) = can_end.get_mut(index).filter(|can_end| !**can_end) {
+                *place = true;
+                open.extend(before.get(index).into_iter().flatten());
+            }
+        }
+        self.only(&can_end)
+    }
+
+    /// The automaton with some of its states; it has none if the start is not one of them.
+    fn only(&self, is_kept: &[bool]) -> Self {
+        let mut count = 0;
+        let places: Vec<Option<usize>> = is_kept
+            .iter()
+            .map(|is_kept| {
+                count += usize::from(*is_kept);
+                is_kept.then(|| count - 1)
+            })
+            .collect();
+        if is_kept.first() != Some(&true) {
+            return Self { states: Vec::new() };
+        }
+        let kept = self
+            .states
+            .iter()
+            .zip(is_kept)
+            .filter(|(_, is_kept)| **is_kept);
+        let states = kept.map(|(state, _)| State {
+            next: state
+                .next
+                .iter()
+                .filter_map(|(characters, to)| Some((characters.clone(), (*places.get(*to)?)?)))
+                .collect(),
+            may_end: state.may_end,
+        });
+        Self {
+            states: states.collect(),
+        }
+    }
+
+    /// Returns `true` if no text has a line end.
+    pub(super) fn is_one_line(&self) -> bool {
+        let mut steps = self.states.iter().flat_map(|state| &state.next);
+        !steps.any(|(characters, _)| characters.has('\n'))
     }
 
     /// Returns whether it accepts a text.
@@ -149,25 +246,32 @@ impl Graph {
     /// Adds a regular pattern between two states. Rules are ignored.
     fn pattern(&mut self, pattern: &Pattern, from: usize, to: usize) {
         match pattern {
+            // The last step leads to the end directly: the fewer states, the fewer sets of states.
             Pattern::Literal(text) => {
                 let mut here = from;
-                for character in text.chars() {
-                    let next = self.add();
+                let mut rest = text.chars().peekable();
+                while let Some(character) = rest.next() {
+                    let next = rest.peek().map_or(to, |_| self.add());
                     let step = Characters::one_of(character.encode_utf8(&mut [0; 4]));
                     self.steps.push((here, step, next));
                     here = next;
                 }
-                self.skips.push((here, to));
+                if text.is_empty() {
+                    self.skips.push((from, to));
+                }
             }
             Pattern::Characters(characters) => self.steps.push((from, characters.clone(), to)),
             Pattern::Sequence(parts) => {
                 let mut here = from;
-                for part in parts {
-                    let next = self.add();
+                let mut rest = parts.iter().peekable();
+                while let Some(part) = rest.next() {
+                    let next = rest.peek().map_or(to, |_| self.add());
                     self.pattern(part, here, next);
                     here = next;
                 }
-                self.skips.push((here, to));
+                if parts.is_empty() {
+                    self.skips.push((from, to));
+                }
             }
             Pattern::Choice(options) => {
                 for option in options {
@@ -199,18 +303,19 @@ impl Graph {
                 }
                 self.skips.push((here, to));
             }
-            Pattern::Rule(_) | Pattern::JsonCharacters => {}
+            Pattern::Rule(_) | Pattern::Text(_) => {}
         }
     }
 
-    /// Converts to a deterministic automaton of the sets that are allowed. The text may end in a set that contains `end`, or
+    /// Converts to a deterministic automaton of the sets that are allowed; `None` if there are more than `most`. The text may end in a set that contains `end`, or
     /// without `end`, where a line end is allowed.
     fn determined(
         &self,
         start: usize,
         is_allowed: impl Fn(&BTreeSet<usize>) -> bool,
         end: Option<usize>,
-    ) -> Automaton {
+        most: usize,
+    ) -> Option<Automaton> {
         let mut skips: Vec<Vec<usize>> = vec![Vec::new(); self.size];
         for (from, to) in &self.skips {
             if let Some(list) = skips.get_mut(*from) {
@@ -270,8 +375,11 @@ impl Graph {
                 None => next.iter().any(|(characters, _)| characters.has('\n')),
             };
             states.push(State { next, may_end });
+            if sets.len() > most {
+                return None;
+            }
         }
-        Automaton { states }.minimized()
+        Some(Automaton { states })
     }
 }
 

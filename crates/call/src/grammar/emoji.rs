@@ -3,7 +3,9 @@
 use super::keywords;
 use super::pattern::{Characters, Pattern};
 use super::schema_values::SchemaValues;
-use crate::schema::Kinds;
+use super::string_limits::Strings;
+use super::text::Location;
+use crate::schema::{Alternative, Kinds};
 use crate::tool::ToolSpec;
 use crate::tool::usage::{UsageBody, UsageItem};
 
@@ -19,9 +21,10 @@ pub(super) struct EmojiForm {
 #[derive(Clone, Debug)]
 pub(super) enum EmojiBody {
     Pattern(Pattern),
-    /// A line end and any text, or nothing if it is optional.
+    /// A line end and any text or the one with this index, or nothing if it is optional.
     Text {
         is_required: bool,
+        limited: Option<usize>,
     },
 }
 
@@ -81,12 +84,13 @@ impl SchemaValues<'_, '_> {
             .reader
             .member(&self.reader.root(), &item.parameter.name);
         let mut options = Vec::new();
+        let mut strings: Vec<&Alternative<'_>> = Vec::new();
         for alternative in &allowed.alternatives {
             self.report_keywords(&pointer, alternative);
             let is_listed = keywords::listed(alternative).is_some();
             let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
             if !is_listed && kinds.has(Kinds::STRING) {
-                return Some(word(item.takes_rest, self.is_self_closing));
+                strings.push(alternative);
             }
             options.extend(self.scalars(&pointer, alternative, &allowed));
         }
@@ -112,6 +116,15 @@ impl SchemaValues<'_, '_> {
         if options.len() < before {
             self.report(&pointer, "enum");
         }
+        if !strings.is_empty() {
+            let any = word(item.takes_rest, self.is_self_closing);
+            let location = Location::Line(any.clone());
+            match self.strings(&pointer, &strings, &location, &options, allowed.kinds()) {
+                Strings::Any => return Some(any),
+                Strings::Limited(text) => return Some(Pattern::Text(text)),
+                Strings::Impossible => {}
+            }
+        }
         (!options.is_empty()).then(|| Pattern::choice(options))
     }
 
@@ -119,12 +132,27 @@ impl SchemaValues<'_, '_> {
         let pointer = crate::pointer::escape(name);
         let allowed = self.reader.member(&self.reader.root(), name);
         let mut options = Vec::new();
+        let mut strings: Vec<&Alternative<'_>> = Vec::new();
         for alternative in &allowed.alternatives {
             self.report_keywords(&pointer, alternative);
             if keywords::listed(alternative).is_none() {
-                return Some(EmojiBody::Text { is_required });
+                strings.push(alternative);
+            } else {
+                options.extend(self.scalars(&pointer, alternative, &allowed));
             }
-            options.extend(self.scalars(&pointer, alternative, &allowed));
+        }
+        if !strings.is_empty() {
+            let kinds = allowed.kinds();
+            let limited = match self.strings(&pointer, &strings, &Location::Value, &options, kinds)
+            {
+                Strings::Any => None,
+                Strings::Limited(text) => Some(text),
+                Strings::Impossible => return None,
+            };
+            return Some(EmojiBody::Text {
+                is_required,
+                limited,
+            });
         }
         if options.is_empty() {
             return None;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Grammar;
+use super::{Grammar, Unheld};
 
 /// An inference engine that accepts a grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +57,24 @@ impl Engine {
         let mut all = Self::ALL.into_iter();
         all.find(|(engine, _)| *engine == self)
             .map_or("", |(_, name)| name)
+    }
+
+    /// Returns the keywords of the schemas that the grammar does not enforce in this engine. Lark and a structural tag enforce
+    /// fewer lengths and patterns of strings than GBNF (`spec/grammar.md` 6).
+    pub fn unheld(self, grammar: &Grammar) -> Vec<Unheld> {
+        let mut all = grammar.unheld().to_vec();
+        let in_tag = grammar.limited_in_tag();
+        let others = grammar.limits_without(|text| match self {
+            Self::LlamaCpp => true,
+            Self::LlGuidance => grammar.texts.is_in_lark(text),
+            Self::Vllm | Self::Sglang | Self::XGrammar => in_tag.contains(&text),
+        });
+        for unheld in others {
+            if !all.contains(unheld) {
+                all.push(unheld.clone());
+            }
+        }
+        all
     }
 
     /// Returns the fields of a chat request that constrain the reply. For `XGrammar` it is the structural tag itself.

@@ -5,6 +5,8 @@ use plaincall_syntax::{Dialect, DialectError, Syntax};
 use super::near_misses;
 use super::pattern::{Characters, Pattern};
 
+/// The characters that JSON has behind a backslash.
+const JSON_ESCAPES: &str = "\"\\/bfnrtu";
 /// Excluded everywhere: engines end a text with it.
 const NUL: &str = "\0";
 
@@ -39,6 +41,27 @@ impl Exclusion {
         self
     }
 
+    /// Excludes more: all that begins with this many characters of what is excluded.
+    pub(super) fn of_begins(&self, length: usize) -> Self {
+        let mut all = Self {
+            anywhere: Vec::new(),
+            line_begins: Vec::new(),
+        };
+        for text in &self.anywhere {
+            let begin: String = text.chars().take(length).collect();
+            if !all.anywhere.contains(&begin) {
+                all.anywhere.push(begin);
+            }
+        }
+        for pattern in &self.line_begins {
+            let (begin, _) = pattern.begin(length);
+            if !all.line_begins.contains(&begin) {
+                all.line_begins.push(begin);
+            }
+        }
+        all
+    }
+
     /// Excludes these texts only.
     pub(super) fn of_texts(texts: impl IntoIterator<Item = String>) -> Self {
         Self {
@@ -46,6 +69,32 @@ impl Exclusion {
             line_begins: Vec::new(),
         }
     }
+}
+
+/// The beginnings of the escapes of markers: all but the last character, and a backslash. There are none in a dialect without
+/// escapes.
+pub(super) fn escapes(markers: &[String], dialect: &Dialect) -> Vec<String> {
+    let stems = stems(markers, dialect);
+    stems.map(|(stem, _)| format!("{stem}\\")).collect()
+}
+
+/// The texts that JSON must not contain. In an escaped dialect, JSON's own backslash could be read as an escape.
+pub(super) fn in_json(markers: &[String], dialect: &Dialect) -> Exclusion {
+    let escapes = stems(markers, dialect).flat_map(|(stem, last)| {
+        let followed = JSON_ESCAPES.contains(last);
+        let one = followed.then(|| format!("{stem}\\{last}"));
+        [format!("{stem}\\\\")].into_iter().chain(one)
+    });
+    Exclusion::of_texts(markers.iter().cloned().chain(escapes))
+}
+
+/// The markers of an escaped dialect, without their last character, and this character.
+fn stems<'m>(markers: &'m [String], dialect: &Dialect) -> impl Iterator<Item = (&'m str, char)> {
+    let markers = markers.iter().filter(|_| dialect.is_escaped());
+    markers.filter_map(|marker| {
+        let (at, last) = marker.char_indices().next_back()?;
+        Some((marker.get(..at)?, last))
+    })
 }
 
 /// An id of a call, of at most 32 characters. Characters with which a marker could begin in a header are skipped.

@@ -14,7 +14,7 @@ use super::{CallForm, Form, Grammar, MostCalls};
 const PROSE: &str = "t";
 const VALUE: &str = "v";
 const REASONING: &str = "r";
-const JSON: &str = "s";
+const TEXT: &str = "s";
 const RULE: &str = "j";
 
 pub(super) fn print(grammar: &Grammar) -> String {
@@ -26,88 +26,62 @@ pub(super) fn print(grammar: &Grammar) -> String {
         let header = header(&grammar.markers.all);
         let _ = writeln!(rules, "header ::= {}", pattern(&header));
     }
-    let values = grammar.has_free_text().then(|| value_name(grammar));
-    if !grammar.needs_call || values == Some(PROSE) {
-        rules.push_str(&text(PROSE, &grammar.prose));
+    let (is_free, texts) = grammar.used_texts();
+    let values = is_free.then(|| value_name(grammar));
+    if values.is_some() || (!grammar.needs_call && grammar.prose == grammar.value) {
+        rules.push_str(&states(value_name(grammar), &grammar.free_text));
     }
-    if values == Some(VALUE) {
-        rules.push_str(&text(VALUE, &grammar.value));
+    if !grammar.needs_call && grammar.prose != grammar.value {
+        rules.push_str(&states(PROSE, &Automaton::excluding(&grammar.prose)));
     }
     if let Some(reasoning) = &grammar.reasoning {
         let close = Exclusion::of_texts([reasoning.close.clone()]);
-        rules.push_str(&text(REASONING, &close));
+        rules.push_str(&states(REASONING, &Automaton::excluding(&close)));
     }
-    rules.push_str(&json_rules(grammar));
+    for (index, rule) in grammar.rules.iter().enumerate() {
+        if *rule != Pattern::Choice(Vec::new()) {
+            rules.push_str(&named_rule(index, rule));
+        }
+    }
+    rules.extend(texts.into_iter().map(|text| text_rules(grammar, text)));
     rules
 }
 
-/// A pattern as a grammar of its own, with the rules that it needs.
-pub(super) fn alone(grammar: &Grammar, written: &Pattern) -> String {
-    let mut reached = BTreeSet::new();
+/// A pattern as a grammar of its own, with the rules that it needs. Only these texts keep their limits.
+pub(super) fn alone(grammar: &Grammar, written: &Pattern, limited: &BTreeSet<usize>) -> String {
+    let (mut reached, mut texts) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![written];
-    let mut has_json_string = false;
     while let Some(one) = open.pop() {
-        has_json_string |= one.has_json_string();
-        for index in one.rules() {
-            if reached.insert(index) {
-                open.extend(grammar.rules.get(index));
+        one.references(&mut |reference| match reference {
+            Pattern::Rule(index) if reached.insert(*index) => {
+                open.extend(grammar.rules.get(*index));
             }
-        }
+            Pattern::Text(index) => texts.extend([*index]),
+            _ => {}
+        });
     }
     let mut rules = format!("root ::= {}\n", pattern(written));
     for index in reached {
-        rules.extend(grammar.rules.get(index).map(|rule| json_rule(index, rule)));
+        rules.extend(grammar.rules.get(index).map(|rule| named_rule(index, rule)));
     }
-    if has_json_string {
-        rules.push_str(&json_string(grammar));
-    }
-    rules
-}
-
-/// The rules for JSON.
-fn json_rules(grammar: &Grammar) -> String {
-    let rules = grammar.rules.iter().enumerate();
-    let rules = rules.filter(|(_, rule)| **rule != Pattern::Choice(Vec::new()));
-    let mut rules: String = rules.map(|(index, rule)| json_rule(index, rule)).collect();
-    if grammar.has_json_string() {
-        rules.push_str(&json_string(grammar));
+    for index in texts {
+        if limited.contains(&index) {
+            rules.push_str(&text_rules(grammar, index));
+        } else if let Some(automaton) = grammar.texts.without_limits(index) {
+            rules.push_str(&states(&text_name(index), &automaton));
+        }
     }
     rules
 }
 
-fn json_rule(index: usize, rule: &Pattern) -> String {
+fn named_rule(index: usize, rule: &Pattern) -> String {
     format!("{RULE}-{index} ::= {}\n", pattern(rule))
 }
 
-fn json_string(grammar: &Grammar) -> String {
-    let plain = Automaton::excluding(&grammar.json);
-    states(JSON, &plain.within(&json_characters()))
-}
-
-/// The contents of a JSON string.
-pub(super) fn json_characters() -> Pattern {
-    let hex = "0123456789abcdefABCDEF";
-    let code = |first: &str, second: &str, rest: u32| {
-        Pattern::sequence([
-            Pattern::one_of(first),
-            Pattern::one_of(second),
-            Pattern::one_of(hex).repeat(rest, Some(rest)),
-        ])
-    };
-    // Not a surrogate: it would need its other half.
-    let unit = Pattern::choice([
-        code("0123456789abcefABCEF", hex, 2),
-        code("dD", "01234567", 2),
-    ]);
-    let escape = Pattern::sequence([
-        Pattern::literal("\\"),
-        Pattern::choice([
-            Pattern::one_of("\"\\/bfnrt"),
-            Pattern::sequence([Pattern::literal("u"), unit]),
-        ]),
-    ]);
-    let plain = Characters::of_ranges([(0, 0x1F)]).not().without("\"\\");
-    Pattern::choice([Pattern::Characters(plain), escape]).repeat(0, None)
+fn text_rules(grammar: &Grammar, index: usize) -> String {
+    let text = grammar.texts.all.get(index);
+    let rules = text.map(|text| states(&text_name(index), &text.automaton));
+    rules.unwrap_or_default()
 }
 
 fn root(grammar: &Grammar) -> String {
@@ -167,11 +141,13 @@ fn call_form(grammar: &Grammar, call: &CallForm) -> String {
             let line = pattern(line);
             let body = match body {
                 EmojiBody::Pattern(body) => pattern(body),
-                EmojiBody::Text { is_required: true } => {
-                    format!("\"\\n\" {}-0", value_name(grammar))
-                }
-                EmojiBody::Text { is_required: false } => {
-                    format!("(\"\\n\" {}-0)?", value_name(grammar))
+                EmojiBody::Text {
+                    is_required,
+                    limited,
+                } => {
+                    let text = limited.map_or_else(|| format!("{}-0", value_name(grammar)), text);
+                    let sign = if *is_required { "" } else { "?" };
+                    format!("(\"\\n\" {text}){sign}")
                 }
             };
             format!("{name} {line} \"]\" {body} {end}")
@@ -194,6 +170,7 @@ fn lines(grammar: &Grammar, written: &Lines) -> String {
             let begin = quoted(&format!("{}{pointer}\n", grammar.markers.arg));
             let value = match value {
                 ArgumentValue::Text => format!("{}-0", value_name(grammar)),
+                ArgumentValue::Limited(index) => text(*index),
                 ArgumentValue::Pattern(value) => pattern(value),
             };
             format!("{begin} {value} \"\\n\"")
@@ -249,12 +226,16 @@ fn pattern(written: &Pattern) -> String {
             }
         }
         Pattern::Rule(rule) => format!("{RULE}-{rule}"),
-        Pattern::JsonCharacters => format!("{JSON}-0"),
+        Pattern::Text(index) => text(*index),
     }
 }
 
-fn text(name: &str, exclusion: &Exclusion) -> String {
-    states(name, &Automaton::excluding(exclusion))
+fn text(index: usize) -> String {
+    format!("{}-0", text_name(index))
+}
+
+fn text_name(index: usize) -> String {
+    format!("{TEXT}{index}")
 }
 
 /// One rule for each state of an automaton.

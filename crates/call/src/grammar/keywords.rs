@@ -17,15 +17,12 @@ const NEVER: &[&str] = &[
     "format",
     "if",
     "maxContains",
-    "maxLength",
     "maxProperties",
     "minContains",
-    "minLength",
     "minProperties",
     "multipleOf",
     "not",
     "oneOf",
-    "pattern",
     "patternProperties",
     "propertyNames",
     "then",
@@ -79,7 +76,7 @@ pub(super) fn unheld(alternative: &Alternative<'_>) -> Vec<&'static str> {
 
 fn applies(name: &str, kinds: Kinds) -> bool {
     match name {
-        "minLength" | "maxLength" | "pattern" | "format" => kinds.has(Kinds::STRING),
+        "format" => kinds.has(Kinds::STRING),
         "contains" | "minContains" | "maxContains" | "uniqueItems" | "unevaluatedItems" => {
             kinds.has(Kinds::LIST)
         }
@@ -149,16 +146,41 @@ pub(super) fn first_items(alternative: &Alternative<'_>) -> usize {
     count("prefixItems").max(count("items"))
 }
 
-/// Returns the least and the greatest number of items; `None` if there is no such number.
-pub(super) fn item_bounds(alternative: &Alternative<'_>) -> Option<(usize, Option<usize>)> {
-    let stated = |name: &'static str| {
+/// Returns the least and the greatest count that keywords such as `minItems` allow; `None` if there is no such count.
+pub(super) fn bounds(
+    alternative: &Alternative<'_>,
+    least: &str,
+    most: &str,
+) -> Option<(usize, Option<usize>)> {
+    let stated = |name: &str| {
         let all = alternative.all.iter();
-        all.filter_map(move |keywords| count(keywords.get(name)?))
+        let counts = all.filter_map(|keywords| count(keywords.get(name)?));
+        counts.collect::<Vec<_>>()
     };
-    let least = stated("minItems").max().unwrap_or_default();
-    let most = stated("maxItems").min();
+    let least = stated(least).into_iter().max().unwrap_or_default();
+    let most = stated(most).into_iter().min();
     most.is_none_or(|most| least <= most)
         .then_some((least, most))
+}
+
+/// Returns the regular expressions that a string must match.
+pub(super) fn patterns<'s>(alternative: &Alternative<'s>) -> Vec<&'s str> {
+    let all = alternative.all.iter();
+    all.filter_map(|keywords| keywords.get("pattern")?.as_str())
+        .collect()
+}
+
+/// Returns the keywords that limit strings.
+pub(super) fn limits(alternative: &Alternative<'_>) -> Vec<&'static str> {
+    let has = |name: &str| {
+        let mut all = alternative.all.iter();
+        all.any(|keywords| {
+            let value = keywords.get(name);
+            value.is_some_and(|value| name != "minLength" || value.as_f64() != Some(0.0))
+        })
+    };
+    let all = ["maxLength", "minLength", "pattern"].into_iter();
+    all.filter(|name| has(name)).collect()
 }
 
 /// Returns a count, which may be written as a float.

@@ -8,9 +8,14 @@ use std::fmt::Write as _;
 use super::arguments::{ArgumentValue, Lines};
 use super::emoji::{EmojiBody, EmojiForm};
 use super::exclusion::{Exclusion, header};
-use super::gbnf::json_characters;
 use super::pattern::{Characters, Pattern};
+use super::text::{Location, Text};
 use super::{CallForm, Form, Grammar, MostCalls};
+
+/// Any text.
+const ANY: &str = "/(?s:.*)/";
+/// The lines before the beginning of a line.
+const LINES: &str = "((?s:.*)\\n)?";
 
 pub(super) fn print(grammar: &Grammar) -> String {
     let mut printer = Printer {
@@ -38,23 +43,17 @@ pub(super) fn print(grammar: &Grammar) -> String {
             let _ = writeln!(text, "mid[lazy]: MID\nMID: NEWLINE PROSE {start}");
             let _ = writeln!(text, "last: LAST\nLAST: NEWLINE PROSE\nNEWLINE: /\\n/");
         }
-        let (arg, end) = (quoted(&grammar.markers.arg), quoted(&grammar.markers.end));
-        if grammar.markers.arg.is_empty() {
-            let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
-        } else {
-            let _ = writeln!(text, "v_arg[lazy]: V_ARG\nV_ARG: VALUE {arg}");
-            let _ = writeln!(text, "v_end[lazy]: V_END\nV_END: VALUE {end}");
-        }
+        text.push_str(&value_ends(grammar, "v", "VALUE"));
         // In the block syntax, the line end before the next marker is part of the terminal.
         let value = if grammar.markers.arg.is_empty() {
-            free_text(&grammar.value)
+            free_text(ANY, &grammar.value)
         } else {
-            without("(?s:.*)\\n", &grammar.value)
+            without("/(?s:.*)\\n/", &grammar.value)
         };
         let _ = writeln!(text, "VALUE: {value}");
     }
     if !grammar.needs_call {
-        let prose = free_text(&grammar.prose);
+        let prose = free_text(ANY, &grammar.prose);
         let _ = writeln!(text, "tail: PROSE\nPROSE: {prose}");
     }
     text.push_str(&printer.rules);
@@ -63,11 +62,56 @@ pub(super) fn print(grammar: &Grammar) -> String {
             let _ = writeln!(text, "j{index}: {}", pattern(rule));
         }
     }
-    if grammar.has_json_string() {
-        let inner = regex(&json_characters());
-        let _ = writeln!(text, "STRING: {}", without(&inner, &grammar.json));
+    for index in grammar.used_texts().1 {
+        let one = grammar.texts.all.get(index);
+        let one = one.filter(|_| grammar.texts.is_in_lark(index));
+        text.extend(one.map(|one| limited(grammar, index, one)));
     }
     text
+}
+
+/// The terminals of a value and the marker behind it.
+fn value_ends(grammar: &Grammar, name: &str, value: &str) -> String {
+    let [arg, end] = [&grammar.markers.arg, &grammar.markers.end].map(|marker| quoted(marker));
+    let upper = name.to_uppercase();
+    let mut text = format!("{name}_end[lazy]: {upper}_END\n{upper}_END: {value} {end}\n");
+    if !grammar.markers.arg.is_empty() {
+        let _ = writeln!(
+            text,
+            "{name}_arg[lazy]: {upper}_ARG\n{upper}_ARG: {value} {arg}"
+        );
+    }
+    text
+}
+
+/// The terminals of a text.
+fn limited(grammar: &Grammar, index: usize, text: &Text) -> String {
+    let is_value = text.location == Location::Value;
+    let is_block = !grammar.markers.arg.is_empty();
+    let end = if is_value && is_block { "\\n" } else { "" };
+    let all = text
+        .all
+        .iter()
+        .map(|pattern| format!("/{}{end}/", regex(pattern)));
+    let texts = all.collect::<Vec<String>>().join(" & ");
+    let excluded = match text.location {
+        // Only its first line could begin with a near miss.
+        Location::Value if text.automaton.is_one_line() => {
+            terminal(&texts, &text.exclusion, "", ends(&text.exclusion))
+        }
+        Location::Value if !is_block => free_text(&texts, &text.exclusion),
+        Location::Value | Location::Json => without(&texts, &text.exclusion),
+        Location::Line(_) => texts,
+    };
+    let mut terminals = format!("TEXT{index}: {excluded}\n");
+    if is_value {
+        terminals.push_str(&value_ends(
+            grammar,
+            &format!("text{index}"),
+            &format!("TEXT{index}"),
+        ));
+    }
+    terminals
 }
 
 fn start(grammar: &Grammar) -> String {
@@ -145,8 +189,17 @@ impl Printer<'_> {
                 let line = pattern(&Pattern::sequence([line.clone(), Pattern::literal("]")]));
                 let body = match body {
                     EmojiBody::Pattern(body) => format!("{} {end}", pattern(body)),
-                    EmojiBody::Text { is_required: true } => r"/\n/ v_end".to_owned(),
-                    EmojiBody::Text { is_required: false } => format!(r"({end} | /\n/ v_end)"),
+                    EmojiBody::Text {
+                        is_required,
+                        limited,
+                    } => {
+                        let text = format!(r"/\n/ {}_end", value_name(self.grammar, *limited));
+                        if *is_required {
+                            text
+                        } else {
+                            format!("({end} | {text})")
+                        }
+                    }
                 };
                 format!("{name} {line} {body}")
             }
@@ -206,9 +259,14 @@ impl Printer<'_> {
     fn value(&self, value: &ArgumentValue, next: &Next) -> String {
         let markers = &self.grammar.markers;
         let arguments = next.arguments.join(" | ");
-        let (arg, end) = match value {
-            ArgumentValue::Text => ("v_arg".to_owned(), "v_end".to_owned()),
-            ArgumentValue::Pattern(_) => (
+        let text = match value {
+            ArgumentValue::Text => Some(value_name(self.grammar, None)),
+            ArgumentValue::Limited(text) => Some(value_name(self.grammar, Some(*text))),
+            ArgumentValue::Pattern(_) => None,
+        };
+        let (arg, end) = match &text {
+            Some(name) => (format!("{name}_arg"), format!("{name}_end")),
+            None => (
                 quoted(&format!("\n{}", markers.arg)),
                 quoted(&format!("\n{}", markers.end)),
             ),
@@ -222,7 +280,7 @@ impl Printer<'_> {
         }
         let options = options.join(" | ");
         match value {
-            ArgumentValue::Text => options,
+            ArgumentValue::Text | ArgumentValue::Limited(_) => options,
             ArgumentValue::Pattern(value) => format!("{} ({options})", pattern(value)),
         }
     }
@@ -238,21 +296,32 @@ impl Printer<'_> {
     }
 }
 
+/// The first part of the names of a value's terminals.
+fn value_name(grammar: &Grammar, limited: Option<usize>) -> String {
+    let limited = limited.filter(|index| grammar.texts.is_in_lark(*index));
+    limited.map_or_else(|| "v".to_owned(), |index| format!("text{index}"))
+}
+
 /// A terminal of free text. What is excluded is so too if only a line end is missing.
-fn free_text(exclusion: &Exclusion) -> String {
-    let begins = &exclusion.line_begins;
-    let ends = begins.iter().filter_map(Pattern::before_line_end);
-    terminal("(?s:.*)", exclusion, ends.map(|end| regex(&end)))
+fn free_text(texts: &str, exclusion: &Exclusion) -> String {
+    terminal(texts, exclusion, LINES, ends(exclusion))
+}
+
+fn ends(exclusion: &Exclusion) -> impl Iterator<Item = String> {
+    let begins = exclusion.line_begins.iter();
+    let ends = begins.filter_map(Pattern::before_line_end);
+    ends.map(|end| regex(&end))
 }
 
 /// A terminal of the texts of a regular expression that contain nothing of what is excluded.
 fn without(texts: &str, exclusion: &Exclusion) -> String {
-    terminal(texts, exclusion, [])
+    terminal(texts, exclusion, LINES, [])
 }
 
 fn terminal(
     texts: &str,
     exclusion: &Exclusion,
+    lines: &str,
     last_lines: impl IntoIterator<Item = String>,
 ) -> String {
     let anywhere: Vec<String> = exclusion
@@ -260,12 +329,12 @@ fn terminal(
         .iter()
         .map(|text| escaped(text))
         .collect();
-    let mut terminal = format!("/{texts}/ & ~/(?s:.*)({})(?s:.*)/", anywhere.join("|"));
+    let mut terminal = format!("{texts} & ~/(?s:.*)({})(?s:.*)/", anywhere.join("|"));
     if !exclusion.line_begins.is_empty() {
         let begins: Vec<String> = exclusion.line_begins.iter().map(regex).collect();
         let begins = format!("({})(?s:.*)", begins.join("|"));
-        let lines: Vec<String> = [begins].into_iter().chain(last_lines).collect();
-        let _ = write!(terminal, " & ~/((?s:.*)\\n)?({})/", lines.join("|"));
+        let last: Vec<String> = [begins].into_iter().chain(last_lines).collect();
+        let _ = write!(terminal, " & ~/{lines}({})/", last.join("|"));
     }
     terminal
 }
@@ -273,7 +342,7 @@ fn terminal(
 fn pattern(written: &Pattern) -> String {
     match written {
         Pattern::Literal(text) => quoted(text),
-        Pattern::JsonCharacters => "STRING".to_owned(),
+        Pattern::Text(index) => format!("TEXT{index}"),
         Pattern::Rule(rule) => format!("j{rule}"),
         Pattern::Sequence(parts) if parts.is_empty() => "\"\"".to_owned(),
         // No terminal may be empty.
@@ -314,7 +383,7 @@ pub(super) fn regex(written: &Pattern) -> String {
             format!("({})", options.join("|"))
         }
         Pattern::Repeat { of, least, most } => format!("({}){}", regex(of), count(*least, *most)),
-        Pattern::Rule(_) | Pattern::JsonCharacters => String::new(),
+        Pattern::Rule(_) | Pattern::Text(_) => String::new(),
     }
 }
 

@@ -106,8 +106,8 @@ pub(super) enum Pattern {
     },
     /// The texts of a rule.
     Rule(usize),
-    /// The contents of a JSON string, without its quotes.
-    JsonCharacters,
+    /// A text of an automaton, such as a JSON string.
+    Text(usize),
 }
 
 impl Pattern {
@@ -117,6 +117,10 @@ impl Pattern {
 
     pub(super) fn one_of(characters: &str) -> Self {
         Self::Characters(Characters::one_of(characters))
+    }
+
+    pub(super) fn any_text() -> Self {
+        Self::Characters(Characters::any()).repeat(0, None)
     }
 
     pub(super) fn digits(least: u32, most: u32) -> Self {
@@ -187,25 +191,17 @@ impl Pattern {
         }
     }
 
-    /// Returns `true` if a JSON string is part of it, without its rules.
-    pub(super) fn has_json_string(&self) -> bool {
-        match self {
-            Self::Sequence(parts) | Self::Choice(parts) => parts.iter().any(Self::has_json_string),
-            Self::Repeat { of, .. } => of.has_json_string(),
-            Self::JsonCharacters => true,
-            Self::Literal(_) | Self::Characters(_) | Self::Rule(_) => false,
-        }
-    }
-
-    /// Returns the rules that it refers to.
-    pub(super) fn rules(&self) -> Vec<usize> {
+    /// Visits the rules and texts that it refers to.
+    pub(super) fn references(&self, visit: &mut dyn FnMut(&Self)) {
         match self {
             Self::Sequence(parts) | Self::Choice(parts) => {
-                parts.iter().flat_map(Self::rules).collect()
+                for part in parts {
+                    part.references(visit);
+                }
             }
-            Self::Repeat { of, .. } => of.rules(),
-            Self::Rule(rule) => vec![*rule],
-            Self::Literal(_) | Self::Characters(_) | Self::JsonCharacters => Vec::new(),
+            Self::Repeat { of, .. } => of.references(visit),
+            Self::Rule(_) | Self::Text(_) => visit(self),
+            Self::Literal(_) | Self::Characters(_) => {}
         }
     }
 
@@ -216,7 +212,35 @@ impl Pattern {
             Self::Sequence(parts) => parts.iter().all(Self::may_be_empty),
             Self::Choice(options) => options.iter().any(Self::may_be_empty),
             Self::Repeat { of, least, .. } => *least == 0 || of.may_be_empty(),
-            Self::Characters(_) | Self::Rule(_) | Self::JsonCharacters => false,
+            Self::Characters(_) | Self::Rule(_) | Self::Text(_) => false,
+        }
+    }
+
+    /// Returns the beginnings of its texts, of about this many characters, and how many are missing.
+    pub(super) fn begin(&self, most: usize) -> (Self, usize) {
+        match self {
+            _ if most == 0 => (Self::literal(""), 0),
+            Self::Literal(text) => {
+                let begin: String = text.chars().take(most).collect();
+                let left = most - begin.chars().count();
+                (Self::literal(begin), left)
+            }
+            Self::Sequence(parts) => {
+                let mut left = most;
+                let begins = parts.iter().map(|part| {
+                    let (begin, missing) = part.begin(left);
+                    left = missing;
+                    begin
+                });
+                (Self::sequence(begins.collect::<Vec<Self>>()), left)
+            }
+            Self::Choice(options) => {
+                let begins = options.iter().map(|option| option.begin(most));
+                let (begins, left): (Vec<Self>, Vec<usize>) = begins.unzip();
+                (Self::choice(begins), left.into_iter().min().unwrap_or(most))
+            }
+            Self::Repeat { least: 0, .. } => (self.clone(), most),
+            other => (other.clone(), most - 1),
         }
     }
 
@@ -248,7 +272,7 @@ impl Pattern {
                 let before = (**of).clone().repeat(least.saturating_sub(1), most);
                 Some(Self::sequence([before, of.before_line_end()?]))
             }
-            Self::Rule(_) | Self::JsonCharacters => None,
+            Self::Rule(_) | Self::Text(_) => None,
         }
     }
 
@@ -258,7 +282,7 @@ impl Pattern {
             Self::Literal(_) | Self::Characters(_) => true,
             Self::Sequence(parts) | Self::Choice(parts) => parts.iter().all(Self::is_regular),
             Self::Repeat { of, .. } => of.is_regular(),
-            Self::Rule(_) | Self::JsonCharacters => false,
+            Self::Rule(_) | Self::Text(_) => false,
         }
     }
 }

@@ -44,7 +44,7 @@ fn has_text(pattern: &Pattern, ends: &[bool]) -> bool {
         Pattern::Sequence(parts) => parts.iter().all(|part| has_text(part, ends)),
         Pattern::Choice(options) => options.iter().any(|option| has_text(option, ends)),
         Pattern::Repeat { of, least, .. } => *least == 0 || has_text(of, ends),
-        Pattern::Literal(_) | Pattern::JsonCharacters => true,
+        Pattern::Literal(_) | Pattern::Text(_) => true,
         Pattern::Characters(characters) => !characters.is_empty(),
     }
 }
@@ -75,8 +75,8 @@ fn lines(before: &Lines, ends: &[bool]) -> Option<Lines> {
     match before {
         Lines::Argument { pointer, value } => {
             let value = match value {
-                ArgumentValue::Text => ArgumentValue::Text,
                 ArgumentValue::Pattern(value) => ArgumentValue::Pattern(pattern(value, ends)?),
+                text => text.clone(),
             };
             let pointer = pointer.clone();
             Some(Lines::Argument { pointer, value })

@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::automaton::Automaton;
 use super::integers::integers;
 use super::pattern::Pattern;
+use super::string_limits::Strings;
+use super::text::{Location, Texts};
 use super::{Unheld, keywords};
 use crate::decimal::scalar_text;
 use crate::schema::{AllowedValues, Alternative, Kinds, SchemaReader};
@@ -19,14 +21,24 @@ const DEEPEST_JSON: usize = 48;
 const MOST_REPEATED: usize = 200;
 
 /// The rules that patterns refer to, and what the grammar cannot enforce.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rules {
     pub(super) all: Vec<Pattern>,
+    pub(super) texts: Texts,
     pub(super) unheld: Vec<Unheld>,
     any_json: Option<usize>,
 }
 
 impl Rules {
+    pub(super) fn new(texts: Texts) -> Self {
+        Self {
+            all: Vec::new(),
+            texts,
+            unheld: Vec::new(),
+            any_json: None,
+        }
+    }
+
     fn add(&mut self) -> usize {
         self.all.push(Pattern::Choice(Vec::new()));
         self.all.len() - 1
@@ -51,9 +63,10 @@ impl Rules {
             Pattern::literal("true"),
             Pattern::literal("false"),
             number(true),
-            json_string(),
+            self.texts.json_string(),
         ];
-        let parts = [list_of(value(), 0, None), map_of(value())];
+        let key = self.texts.json_string();
+        let parts = [list_of(value(), 0, None), map_of(key, value())];
         self.set(rule, Pattern::choice(scalars.into_iter().chain(parts)));
         value()
     }
@@ -70,6 +83,8 @@ pub(super) struct SchemaValues<'v, 's> {
     pub(super) known: HashMap<(Vec<usize>, Kinds), (usize, String)>,
     /// The depth of the JSON value that is being written.
     pub(super) json_depth: usize,
+    /// Whether the same schema was read at another index of a list, so that nothing is reported again.
+    pub(super) is_repeated: bool,
     /// How many more pointer lines the tool may have. Then objects and lists are JSON.
     pub(super) lines_left: usize,
     /// Whether ` /]` ends an emoji call.
@@ -92,6 +107,7 @@ impl<'s> SchemaValues<'_, 's> {
             if texts.iter().any(Option::is_none) {
                 self.report(pointer, "enum");
             }
+            self.report_limits(pointer, alternative);
             return texts.into_iter().flatten().map(Pattern::literal).collect();
         }
         let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
@@ -145,14 +161,20 @@ impl<'s> SchemaValues<'_, 's> {
             if texts.len() < count {
                 self.report(pointer, "enum");
             }
+            self.report_limits(pointer, alternative);
             return (!texts.is_empty()).then(|| Pattern::choice(texts));
         }
         let Some(kinds) = alternative.kinds() else {
+            self.report_limits(pointer, alternative);
             return Some(self.rules.any_json());
         };
         let mut all = scalars(kinds, alternative);
         if kinds.has(Kinds::STRING) {
-            all.push(json_string());
+            match self.strings(pointer, &[alternative], &Location::Json, &[], kinds) {
+                Strings::Any => all.push(self.rules.texts.json_string()),
+                Strings::Limited(text) => all.push(Pattern::Text(text)),
+                Strings::Impossible => {}
+            }
         }
         all.extend(self.json_parts(pointer, alternative, kinds));
         (!all.is_empty()).then(|| Pattern::choice(all))
@@ -220,8 +242,10 @@ impl<'s> SchemaValues<'_, 's> {
             };
         }
         let most_first = most.map_or(first, |most| most.min(first));
-        let firsts: Option<Vec<Pattern>> = (0..most_first).map(item).collect();
-        let firsts = firsts?;
+        let firsts: Vec<Pattern> = (0..most_first).map_while(item).collect();
+        // The list ends before an impossible item.
+        let is_cut = firsts.len() < most_first;
+        let (most_first, rest) = (firsts.len(), rest.filter(|_| !is_cut));
         // From the last item to the first: what follows it.
         let more = most.map(|most| most - most_first);
         let mut tail = match rest {
@@ -250,7 +274,7 @@ impl<'s> SchemaValues<'_, 's> {
         pointer: &str,
         alternative: &Alternative<'s>,
     ) -> Option<(usize, Option<usize>)> {
-        let (least, most) = keywords::item_bounds(alternative)?;
+        let (least, most) = keywords::bounds(alternative, "minItems", "maxItems")?;
         if least > MOST_REPEATED {
             self.report(pointer, "minItems");
         }
@@ -324,7 +348,7 @@ impl<'s> SchemaValues<'_, 's> {
         self.report(pointer, "additionalProperties");
         let allowed = self.member(alternative, "key");
         match self.json(&format!("{pointer}/*"), &allowed) {
-            Some(value) => map_of(value),
+            Some(value) => map_of(self.rules.texts.json_string(), value),
             None => Pattern::literal("{}"),
         }
     }
@@ -342,6 +366,7 @@ impl<'s> SchemaValues<'_, 's> {
         let count = keywords::listed(alternative).map_or(0, |values| values.len());
         if count > MOST_LISTED {
             self.report(pointer, "enum");
+            self.report_limits(pointer, alternative);
         }
         count > MOST_LISTED
     }
@@ -363,23 +388,37 @@ impl<'s> SchemaValues<'_, 's> {
         if is_below(other) {
             return;
         }
-        let unheld = self.rules.unheld.iter();
-        let below = unheld.filter(|one| one.tool == self.tool && is_below(&one.pointer));
-        let keywords: Vec<&'static str> = below.map(|one| one.keyword).collect();
+        let is_again = |one: &&Unheld| one.tool == self.tool && is_below(&one.pointer);
+        let unheld = self.rules.unheld.iter().filter(is_again);
+        let keywords: Vec<&'static str> = unheld.map(|one| one.keyword).collect();
+        let texts = self.rules.texts.all.iter().enumerate();
+        let limits = texts.flat_map(|(index, text)| {
+            let limits = text.limits.iter().filter(is_again);
+            limits.map(move |limit| (index, limit.keyword))
+        });
+        let limits: Vec<(usize, &'static str)> = limits.collect();
         for keyword in keywords {
             self.report(pointer, keyword);
+        }
+        for (text, keyword) in limits {
+            self.report_limit(pointer, keyword, Some(text));
         }
     }
 
     pub(super) fn report(&mut self, pointer: &str, keyword: &'static str) {
-        let unheld = Unheld {
-            tool: self.tool.to_owned(),
-            pointer: pointer.trim_start_matches('/').to_owned(),
-            keyword,
-        };
-        if !self.rules.unheld.contains(&unheld) {
+        let unheld = unheld(self.tool, pointer, keyword);
+        if !self.is_repeated && !self.rules.unheld.contains(&unheld) {
             self.rules.unheld.push(unheld);
         }
+    }
+}
+
+/// Describes a keyword that is not enforced.
+pub(super) fn unheld(tool: &str, pointer: &str, keyword: &'static str) -> Unheld {
+    Unheld {
+        tool: tool.to_owned(),
+        pointer: pointer.trim_start_matches('/').to_owned(),
+        keyword,
     }
 }
 
@@ -389,14 +428,6 @@ fn count(number: usize) -> u32 {
 
 fn comma() -> Pattern {
     Pattern::sequence([Pattern::literal(","), Pattern::literal(" ").optional()])
-}
-
-fn json_string() -> Pattern {
-    Pattern::sequence([
-        Pattern::literal("\""),
-        Pattern::JsonCharacters,
-        Pattern::literal("\""),
-    ])
 }
 
 fn list_of(item: Pattern, least: usize, most: Option<usize>) -> Pattern {
@@ -412,9 +443,9 @@ fn list_of(item: Pattern, least: usize, most: Option<usize>) -> Pattern {
     Pattern::sequence([Pattern::literal("["), items, Pattern::literal("]")])
 }
 
-fn map_of(value: Pattern) -> Pattern {
+fn map_of(key: Pattern, value: Pattern) -> Pattern {
     let colon = [Pattern::literal(":"), Pattern::literal(" ").optional()];
-    let pair = [json_string()].into_iter().chain(colon).chain([value]);
+    let pair = [key].into_iter().chain(colon).chain([value]);
     let pair = Pattern::sequence(pair);
     let more = Pattern::sequence([comma(), pair.clone()]).repeat(0, None);
     let pairs = Pattern::sequence([pair, more]).optional();

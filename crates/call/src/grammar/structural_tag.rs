@@ -1,5 +1,7 @@
 //! Structural tags of `XGrammar`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::arguments::{ArgumentValue, Lines};
@@ -9,11 +11,12 @@ use super::pattern::Pattern;
 use super::{CallForm, Form, Grammar, MostCalls, gbnf};
 
 pub(super) fn print(grammar: &Grammar) -> Value {
+    let limited = &grammar.limited_in_tag();
     let prose = || any_text(grammar);
     let newline = || optional(&literal("\n"));
     // `XGrammar`'s `triggered_tags` allow no prose after the only call.
     let call = || {
-        let tags = grammar.calls.iter().map(|call| tag(grammar, call));
+        let tags = grammar.calls.iter().map(|call| tag(grammar, call, limited));
         json!({"type": "or", "elements": tags.collect::<Vec<Value>>()})
     };
     let repeated =
@@ -42,23 +45,39 @@ fn any_text(grammar: &Grammar) -> Value {
     json!({"type": "any_text", "excludes": grammar.markers.all})
 }
 
-fn tag(grammar: &Grammar, call: &CallForm) -> Value {
+/// A text, or any if its limits are not enforced.
+fn text(grammar: &Grammar, text: Option<usize>, limited: &BTreeSet<usize>) -> Value {
+    match text.filter(|text| limited.contains(text)) {
+        Some(text) => pattern(grammar, &Pattern::Text(text), limited),
+        None => any_text(grammar),
+    }
+}
+
+fn tag(grammar: &Grammar, call: &CallForm, limited: &BTreeSet<usize>) -> Value {
     let markers = &grammar.markers;
     let (begin, content) = match &call.form {
         Form::Block(arguments) if grammar.has_ids => {
-            let header = pattern(grammar, &header(&markers.all));
-            let arguments = lines(grammar, arguments);
+            let header = pattern(grammar, &header(&markers.all), limited);
+            let arguments = lines(grammar, arguments, limited);
             (call.name.clone(), sequence(vec![header, arguments]))
         }
-        Form::Block(arguments) => (format!("{}\n", call.name), lines(grammar, arguments)),
+        Form::Block(arguments) => (
+            format!("{}\n", call.name),
+            lines(grammar, arguments, limited),
+        ),
         Form::Emoji(EmojiForm { line, body }) => {
             let line = Pattern::sequence([line.clone(), Pattern::literal("]")]);
-            let line = pattern(grammar, &line);
-            let text = || sequence(vec![literal("\n"), any_text(grammar)]);
+            let line = pattern(grammar, &line, limited);
             let body = match body {
-                EmojiBody::Pattern(body) => pattern(grammar, body),
-                EmojiBody::Text { is_required: true } => text(),
-                EmojiBody::Text { is_required: false } => optional(&text()),
+                EmojiBody::Pattern(body) => pattern(grammar, body, limited),
+                EmojiBody::Text {
+                    is_required,
+                    limited: index,
+                } => {
+                    let text = text(grammar, *index, limited);
+                    let text = sequence(vec![literal("\n"), text]);
+                    if *is_required { text } else { optional(&text) }
+                }
             };
             (call.name.clone(), sequence(vec![line, body]))
         }
@@ -72,35 +91,39 @@ fn tag(grammar: &Grammar, call: &CallForm) -> Value {
     })
 }
 
-fn lines(grammar: &Grammar, written: &Lines) -> Value {
+fn lines(grammar: &Grammar, written: &Lines, limited: &BTreeSet<usize>) -> Value {
     match written {
         Lines::Argument { pointer, value } => {
             let begin = literal(&format!("{}{pointer}\n", grammar.markers.arg));
             let value = match value {
                 ArgumentValue::Text => any_text(grammar),
-                ArgumentValue::Pattern(value) => pattern(grammar, value),
+                ArgumentValue::Limited(index) => text(grammar, Some(*index), limited),
+                ArgumentValue::Pattern(value) => pattern(grammar, value, limited),
             };
             sequence(vec![begin, value, literal("\n")])
         }
         Lines::Sequence(parts) => {
             let parts = parts.iter().map(|(is_required, part)| {
-                let part = lines(grammar, part);
+                let part = lines(grammar, part, limited);
                 if *is_required { part } else { optional(&part) }
             });
             sequence(parts.collect())
         }
         Lines::Choice(options) => {
-            let options: Vec<Value> = options.iter().map(|one| lines(grammar, one)).collect();
+            let options: Vec<Value> = options
+                .iter()
+                .map(|one| lines(grammar, one, limited))
+                .collect();
             json!({"type": "or", "elements": options})
         }
     }
 }
 
 /// `XGrammar`'s regular expressions have no escapes of code points, and its class `.` has no line end. Its EBNF is complete.
-fn pattern(grammar: &Grammar, written: &Pattern) -> Value {
+fn pattern(grammar: &Grammar, written: &Pattern, limited: &BTreeSet<usize>) -> Value {
     match written {
         Pattern::Literal(text) => literal(text),
-        other => json!({"type": "grammar", "grammar": gbnf::alone(grammar, other)}),
+        other => json!({"type": "grammar", "grammar": gbnf::alone(grammar, other, limited)}),
     }
 }
 

@@ -94,8 +94,8 @@ pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
     } else {
         output.json_line(&options.engine.request_fields(&made))?;
     }
-    for unheld in made.unheld() {
-        print_note(unheld);
+    for unheld in options.engine.unheld(&made) {
+        print_note(&unheld);
     }
     Ok(Status::Success)
 }

@@ -74,7 +74,7 @@ fn recursion_is_written_as_json() {
         &call(r#"[{"name":"elm","children":[{"name":5}]}]"#)
     ));
     // What is not enforced is reported for each place of a schema, without growing with the number of ways to it.
-    let mut schema = json!({"type": "string", "maxLength": 2});
+    let mut schema = json!({"type": "string", "format": "date"});
     let mut definitions = json!({});
     for level in 0..24 {
         let name = format!("level{level}");
@@ -216,18 +216,23 @@ fn usual_numbers_can_be_written() {
 #[test]
 fn keywords_without_effect_on_the_grammar_are_reported() {
     let schema = json!({"type": "object", "properties": {"a": {"not": {}}, "b": {"type": "array", "contains": {}},
-        "c": {"type": "array", "minItems": 4, "maxItems": 2}, "d": {"type": "array", "items": {"type": "null"}, "minItems": 2.0}}});
+        "c": {"type": "array", "minItems": 4, "maxItems": 2}, "e": {"type": "array", "items": {"type": "string", "format": "date"}},
+        "f": {"type": "array", "minItems": 1, "prefixItems": [{"type": "array", "items": {"type": "null"}}, false]}, "d": {"type": "array", "items": {"type": "null"}, "minItems": 2.0}}});
     let grammar = made(&[tool("t", &schema)]).unwrap();
     assert_eq!(
         unheld(&grammar),
         [
             "t: `a`: `not` is not enforced",
-            "t: `b`: `contains` is not enforced"
+            "t: `b`: `contains` is not enforced",
+            // Not for each index.
+            "t: `e/0`: `format` is not enforced"
         ]
     );
     let start = Engine::new().compile(&grammar.lark());
     for (text, is_accepted) in [
         ("c\n[]", false),
+        ("f\n[[null]]", true),
+        ("f\n[[null],1]", false),
         ("d\n[null]", false),
         ("d\n[null,null]", true),
     ] {

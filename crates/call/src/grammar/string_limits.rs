@@ -1,0 +1,124 @@
+//! The limits of strings: `minLength`, `maxLength` and `pattern` (`spec/grammar.md` 4.1).
+
+use super::ecma_pattern::texts_of;
+use super::keywords;
+use super::pattern::{Characters, Pattern};
+use super::schema_values::{SchemaValues, unheld};
+use super::text::Location;
+use crate::schema::{Alternative, Kinds};
+
+/// The strings of a schema at a location.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Strings {
+    Any,
+    /// Those of a text of the grammar.
+    Limited(usize),
+    /// The limits allow none.
+    Impossible,
+}
+
+impl<'s> SchemaValues<'_, 's> {
+    /// Returns the strings of alternatives, none of which lists values. Limits that are not enforced are reported. `others` are
+    /// the texts of other values that are possible too; `kinds` are those of all values.
+    pub(super) fn strings(
+        &mut self,
+        pointer: &str,
+        alternatives: &[&Alternative<'s>],
+        location: &Location,
+        others: &[Pattern],
+        kinds: Kinds,
+    ) -> Strings {
+        let [alternative] = alternatives else {
+            for alternative in alternatives {
+                self.report_limits(pointer, alternative);
+            }
+            return Strings::Any;
+        };
+        let with_others = |pattern: Pattern| match others {
+            [] => pattern,
+            others => Pattern::choice([pattern].into_iter().chain(others.iter().cloned())),
+        };
+        let found = keywords::patterns(alternative);
+        // A text that looks like a number might be read as a string, to which the pattern applies.
+        let is_readable = others.is_empty() || !kinds.has_any(Kinds::WHOLE | Kinds::FRACTION);
+        let known = found.iter().filter_map(|text| texts_of(text));
+        let known: Vec<Pattern> = known.filter(|_| is_readable).map(with_others).collect();
+        let length = keywords::bounds(alternative, "minLength", "maxLength");
+        let lengths = match length {
+            Some((0, None)) => vec![None],
+            // Without the longest length, the text may need fewer states.
+            Some((least @ 1.., Some(most))) => {
+                vec![Some((least, Some(most))), Some((least, None)), None]
+            }
+            Some(length) => vec![Some(length), None],
+            None => vec![Some((1, Some(0))), None],
+        };
+        for patterns in [known.as_slice(), &[]] {
+            for limit in &lengths {
+                let of_length = limit.map(|(least, most)| with_others(of_length(least, most)));
+                let all: Vec<Pattern> = patterns.iter().cloned().chain(of_length).collect();
+                if alternative.kinds().is_none() || all.is_empty() {
+                    continue;
+                }
+                let Some(text) = self.rules.texts.matching(location.clone(), all) else {
+                    continue;
+                };
+                let (is_least_left, is_most_left) = match limit {
+                    Some((_, most)) => (false, most.is_none()),
+                    None => (true, true),
+                };
+                for keyword in keywords::limits(alternative) {
+                    let is_left = match keyword {
+                        "pattern" => patterns.len() < found.len(),
+                        "minLength" => is_least_left,
+                        _ => is_most_left,
+                    };
+                    self.report_limit(pointer, keyword, Some(text).filter(|_| !is_left));
+                }
+                return if self.rules.texts.is_empty(text) {
+                    Strings::Impossible
+                } else {
+                    Strings::Limited(text)
+                };
+            }
+            if known.is_empty() {
+                break;
+            }
+        }
+        self.report_limits(pointer, alternative);
+        Strings::Any
+    }
+
+    /// Reports a limit, or records the text that enforces it.
+    pub(super) fn report_limit(
+        &mut self,
+        pointer: &str,
+        keyword: &'static str,
+        text: Option<usize>,
+    ) {
+        let Some(text) = text.and_then(|text| self.rules.texts.all.get_mut(text)) else {
+            return self.report(pointer, keyword);
+        };
+        text.places += 1;
+        text.is_length &= keyword != "pattern";
+        let limit = unheld(self.tool, pointer, keyword);
+        if !self.is_repeated && !text.limits.contains(&limit) {
+            text.limits.push(limit);
+        }
+    }
+
+    /// Reports the limits of the strings of an alternative.
+    pub(super) fn report_limits(&mut self, pointer: &str, alternative: &Alternative<'s>) {
+        for keyword in keywords::limits(alternative) {
+            self.report(pointer, keyword);
+        }
+    }
+}
+
+fn of_length(least: usize, most: Option<usize>) -> Pattern {
+    if most.is_some_and(|most| most < least) {
+        return Pattern::Choice(Vec::new());
+    }
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Pattern::Characters(Characters::any()).repeat(count(least), most.map(count))
+}

@@ -1,0 +1,236 @@
+//! The texts that a grammar describes by an automaton: JSON strings, and strings with a limited length or a pattern
+//! (`spec/grammar.md` 4.1).
+
+use std::collections::BTreeSet;
+
+use super::automaton::Automaton;
+use super::exclusion::Exclusion;
+use super::pattern::{Characters, Pattern};
+use super::{Unheld, json_string};
+
+/// The maximum number of states of one text, and of all limited texts of a grammar. Engines need time for each.
+const MOST_STATES: usize = 4_000;
+const MOST_STATES_IN_ALL: usize = 6_000;
+/// The maximum number of states of a text in a structural tag, and of all, counted at each place. `XGrammar` needs about 10 ms to
+/// compile each.
+const MOST_STATES_IN_TAG: usize = 50;
+const MOST_STATES_IN_ALL_TAGS: usize = 300;
+/// A limited text excludes what begins with this many characters of a marker or near miss; with fewer, if it has too many states.
+const BEGINS: [usize; 2] = [4, 3];
+
+/// Where a text is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    /// The value of an argument, or the body of an emoji call.
+    Value,
+    /// JSON, where it is a string with its quotes.
+    Json,
+    /// The line of an emoji call; the pattern is any text there.
+    Line(Pattern),
+}
+
+/// A text that all of some regular patterns match, and that contains nothing of what is excluded at its location.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) location: Location,
+    pub(super) all: Vec<Pattern>,
+    pub(super) exclusion: Exclusion,
+    pub(super) automaton: Automaton,
+    /// Whether only its length is limited.
+    pub(super) is_length: bool,
+    /// The keywords that it enforces, at each place; none for any text.
+    pub(super) limits: Vec<Unheld>,
+    /// How many places have these limits.
+    pub(super) places: usize,
+}
+
+/// The texts of a grammar.
+#[derive(Clone, Debug)]
+pub(super) struct Texts {
+    pub(super) all: Vec<Text>,
+    json: Exclusion,
+    /// What limited values and limited JSON strings exclude, from the least to the most.
+    in_values: Vec<Allowed>,
+    in_json: Vec<Allowed>,
+    states_left: usize,
+    /// The texts that have too many states.
+    too_large: Vec<(Location, Vec<Pattern>)>,
+}
+
+/// The texts that contain nothing of what is excluded.
+#[derive(Clone, Debug)]
+struct Allowed {
+    exclusion: Exclusion,
+    automaton: Option<Automaton>,
+}
+
+impl Allowed {
+    fn all_of(exclusion: &Exclusion) -> Vec<Self> {
+        let begins = BEGINS.iter().map(|length| exclusion.of_begins(*length));
+        begins.map(Self::without).collect()
+    }
+
+    fn without(exclusion: Exclusion) -> Self {
+        Self {
+            exclusion,
+            automaton: None,
+        }
+    }
+}
+
+impl Texts {
+    /// Values exclude escapes too: they would change the length.
+    pub(super) fn new(value: &Exclusion, escapes: &[String], json: Exclusion) -> Self {
+        let value = value.clone().and(escapes.iter().cloned());
+        Self {
+            all: Vec::new(),
+            in_values: Allowed::all_of(&value),
+            in_json: Allowed::all_of(&json),
+            json,
+            states_left: MOST_STATES_IN_ALL,
+            too_large: Vec::new(),
+        }
+    }
+
+    /// Returns any JSON string.
+    pub(super) fn json_string(&mut self) -> Pattern {
+        // Without limits it is never too large.
+        let text = self.matching(Location::Json, Vec::new());
+        text.map_or(Pattern::Choice(Vec::new()), Pattern::Text)
+    }
+
+    /// Returns the text that all of these patterns match; `None` if it has too many states. The patterns match values, not
+    /// their notation in JSON.
+    pub(super) fn matching(&mut self, location: Location, patterns: Vec<Pattern>) -> Option<usize> {
+        let is_limited = !patterns.is_empty();
+        if is_limited && location == Location::Json {
+            // A structural tag may need it.
+            self.json_string();
+        }
+        let mut all = patterns;
+        match &location {
+            // A value's CR before its line end would belong to the line end.
+            Location::Value => all.push(without_final_cr()),
+            Location::Json if is_limited => all = all.iter().map(json_string::written).collect(),
+            Location::Json => all.push(json_string::any()),
+            Location::Line(any) => all.push(any.clone()),
+        }
+        let mut known = self.all.iter();
+        if let Some(index) = known.position(|text| text.location == location && text.all == all) {
+            return Some(index);
+        }
+        if self.too_large.contains(&(location.clone(), all.clone())) {
+            return None;
+        }
+        let most = if is_limited {
+            MOST_STATES.min(self.states_left)
+        } else {
+            MOST_STATES
+        };
+        let found = if is_limited {
+            self.limited(&location, &all, most)
+        } else {
+            let json = self.json.clone();
+            let allowed = Automaton::excluding(&json);
+            let automaton = all_of(&all, most).and_then(|all| allowed.and(&all, most));
+            automaton.map(|automaton| (json, automaton))
+        };
+        let Some((exclusion, automaton)) = found else {
+            self.too_large.push((location, all));
+            return None;
+        };
+        if is_limited {
+            self.states_left -= automaton.states.len();
+        }
+        self.all.push(Text {
+            location,
+            all,
+            exclusion,
+            automaton,
+            is_length: true,
+            limits: Vec::new(),
+            places: 0,
+        });
+        Some(self.all.len() - 1)
+    }
+
+    fn limited(
+        &mut self,
+        location: &Location,
+        all: &[Pattern],
+        most: usize,
+    ) -> Option<(Exclusion, Automaton)> {
+        let matching = all_of(all, most)?;
+        let all_allowed = match location {
+            Location::Value => &mut self.in_values,
+            Location::Json => &mut self.in_json,
+            Location::Line(_) => return Some((Exclusion::of_texts([]), matching)),
+        };
+        all_allowed.iter_mut().find_map(|allowed| {
+            let exclusion = &allowed.exclusion;
+            let automaton = allowed
+                .automaton
+                .get_or_insert_with(|| Automaton::excluding(exclusion));
+            Some((exclusion.clone(), automaton.and(&matching, most)?))
+        })
+    }
+
+    /// Returns whether Lark expresses the limits of a text. The lexer of llguidance has a limit for the work of one token, which
+    /// patterns of several lines exceed together with near misses at the beginning of each.
+    pub(super) fn is_in_lark(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|text| {
+            text.location != Location::Value || text.is_length || text.automaton.is_one_line()
+        })
+    }
+
+    /// Returns which of these texts a structural tag contains. The others are written without limits.
+    pub(super) fn in_tag(&self, used: BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut left = MOST_STATES_IN_ALL_TAGS;
+        let mut is_small = |index: &usize| {
+            let text = self.all.get(*index);
+            let (states, places) =
+                text.map_or((0, 0), |text| (text.automaton.states.len(), text.places));
+            let is_small = places == 0 || (states <= MOST_STATES_IN_TAG && states * places <= left);
+            left -= if is_small { states * places } else { 0 };
+            is_small
+        };
+        used.into_iter().filter(|index| is_small(index)).collect()
+    }
+
+    /// Returns the automaton of a text on the line of an emoji call or in JSON, without its limits.
+    pub(super) fn without_limits(&self, index: usize) -> Option<Automaton> {
+        match &self.all.get(index)?.location {
+            Location::Line(any) => Automaton::matching(any, MOST_STATES),
+            location => {
+                let mut all = self.all.iter();
+                let any = all.find(|text| text.location == *location && text.places == 0)?;
+                Some(any.automaton.clone())
+            }
+        }
+    }
+
+    /// Returns `true` if there is no such text.
+    pub(super) fn is_empty(&self, index: usize) -> bool {
+        self.all
+            .get(index)
+            .is_none_or(|text| text.automaton.states.is_empty())
+    }
+}
+
+/// Returns the texts that all patterns match; `None` if there are too many states.
+fn all_of(patterns: &[Pattern], most: usize) -> Option<Automaton> {
+    let mut automata = patterns
+        .iter()
+        .map(|pattern| Automaton::matching(pattern, most));
+    let mut all = automata.next()??;
+    for automaton in automata {
+        all = all.and(&automaton?, most)?;
+    }
+    Some(all)
+}
+
+/// Any text that does not end with CR.
+fn without_final_cr() -> Pattern {
+    let last = Pattern::Characters(Characters::one_of("\r").not());
+    Pattern::sequence([Pattern::any_text(), last]).optional()
+}
