@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::dist::{self, new_folder};
-use crate::{QUICK, cargo, command, python, step, target};
+use crate::{DIST, QUICK, cargo, command, python, step, target};
 
 /// The most time that everything after the builds and installations may take.
 const DEADLINE: Duration = Duration::from_mins(4);
@@ -99,6 +99,23 @@ pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
     let mut soak = Command::new(tools.join("python"));
     soak.args(["-B", "test_process.py", seconds]);
     step("soak of the Python package", soak.current_dir(tests))
+}
+
+/// Builds the wheel as a release does, and compares its speed with the parsers of vLLM and SGLang.
+///
+/// # Errors
+/// Returns an error if something cannot be built, installed or run.
+pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let package = root.join("python");
+    let folder = new_folder(&target().join("python-package"))?;
+    let wheel = folder.join(dist::wheel(&package, DIST, &folder)?);
+    let engines = package.join("engines");
+    let programs = install_engines(&engines, &wheel)?;
+    let mut speed = Command::new(programs.join("python"));
+    // Warnings of the published code about empty packages.
+    speed.args(["-B", "-W", "ignore", "speed.py"]);
+    let name = "speed of the Python package";
+    step(name, speed.args(arguments).current_dir(engines))
 }
 
 /// Installs the published engines without a GPU, and returns the folder of the programs.
