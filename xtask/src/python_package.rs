@@ -101,7 +101,7 @@ pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
     step("soak of the Python package", soak.current_dir(tests))
 }
 
-/// Builds the wheel as a release does, and compares its speed with the parsers of vLLM and SGLang.
+/// Builds the wheel as a release does, and compares its speed with the parsers of vLLM and `SGLang`.
 ///
 /// # Errors
 /// Returns an error if something cannot be built, installed or run.
