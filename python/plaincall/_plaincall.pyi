@@ -33,6 +33,7 @@ __all__ = [
     "ValueStart",
     "near_misses",
     "parse",
+    "unpickled_dialect",
 ]
 
 _Syntax: TypeAlias = Literal["block", "emoji"]
@@ -297,7 +298,7 @@ class Dialect:
     """The rules by which a text is read and written: the syntax, its markers and options.
 
     Create one with `Dialect.block()`, `Dialect.emoji()` or `Dialect.auto()` (the syntax of the first call). Dialects are
-    immutable and can be shared.
+    immutable and can be shared and pickled.
 
     `escaped` enables escapes: a backslash before the last character of a marker makes it content. `key` is part of every
     marker. `reasoning` has the markers around reasoning, in which calls are ignored; those of `leading_reasoning` count at the
@@ -571,3 +572,5 @@ def parse(
 
     Raises `DialectError` for an invalid dialect.
     """
+
+def unpickled_dialect(function: str, arguments: dict[str, Any]) -> Dialect: ...

@@ -35,7 +35,7 @@ mod _plaincall {
     #[pymodule_export]
     use crate::call::Call;
     #[pymodule_export]
-    use crate::dialect::Dialect;
+    use crate::dialect::{Dialect, unpickled_dialect};
     #[pymodule_export]
     use crate::document::{Document, NearMiss, near_misses, parse};
     #[pymodule_export]

@@ -32,6 +32,8 @@ use crate::settings::{stop_from, unclosed_from};
 pub(crate) struct ToolSet {
     tools: Arc<plaincall_call::ToolSet>,
     dialect: plaincall_syntax::Dialect,
+    /// The dialect, as Python gave it.
+    given: Dialect,
     /// For cloning.
     check: ReplyCheck,
 }
@@ -84,6 +86,7 @@ impl ToolSet {
         Ok(Self {
             tools: Arc::new(tools),
             dialect: dialect.inner.clone(),
+            given: dialect.clone(),
             check: check.map_err(error::dialect)?,
         })
     }
@@ -106,9 +109,7 @@ impl ToolSet {
     /// The dialect.
     #[getter]
     fn dialect(&self) -> Dialect {
-        Dialect {
-            inner: self.dialect.clone(),
-        }
+        self.given.clone()
     }
 
     /// Returns the system prompt that teaches a model to call the tools.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 import subprocess
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
@@ -316,3 +318,39 @@ def test_near_misses_of_the_specification(case: dict[str, Any]) -> None:
     data = case["input"].encode()
     assert [one.source for one in found] == [data[one.start : one.end].decode() for one in found]
     assert written == case["near"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "shown"),
+    [
+        (pc.Dialect.auto(), "Dialect.auto()"),
+        (pc.Dialect.emoji(strict=True), "Dialect.emoji(strict=True)"),
+        (
+            pc.Dialect.block(
+                start="<<<S:", key="k1", escaped=True, leading_reasoning=pc.Dialect.THINK, in_reasoning=True
+            ),
+            "Dialect.block(start='<<<S:', key=..., escaped=True, in_reasoning=True,"
+            " leading_reasoning=('<think>', '</think>'))",
+        ),
+        (
+            pc.Dialect.auto(
+                end="<<<E", arg="<<<A:", markers_anywhere=True, self_closing=True, reasoning=("<a>", "</a>")
+            ),
+            "Dialect.auto(end='<<<E', arg='<<<A:', markers_anywhere=True, self_closing=True, reasoning=('<a>', '</a>'))",
+        ),
+    ],
+)
+def test_dialects_are_shown_and_pickled(dialect: pc.Dialect, shown: str) -> None:
+    assert repr(dialect) == shown
+    other = pickle.loads(pickle.dumps(dialect))
+    assert other == dialect and repr(other) == shown
+    assert copy.deepcopy(dialect) == dialect != pc.Dialect.block()
+    if dialect.syntax is not None:
+        assert repr(pc.Toolbox(dialect=dialect).dialect) == shown
+
+
+def test_a_pickled_dialect_has_its_key() -> None:
+    dialect = pickle.loads(pickle.dumps(pc.Dialect.block(key="k1")))
+    text = "!!!GADGET_STARTk1:a\n!!!GADGET_ENDk1"
+    assert pc.parse(text, dialect).calls[0].name == "a"
+    assert not pc.parse(text, pc.Dialect.block()).calls

@@ -83,6 +83,8 @@ cargo xtask TASK
   bench         measure the parser's speed; passes its arguments on
   bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
   bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
+  bench python  compare the Python package with the Python parsers of vLLM and SGLang; installs them (needs x86-64 Linux, Python
+                and a network): [--rounds N] [--seconds S]
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
@@ -132,6 +134,7 @@ fn main() -> ExitCode {
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway("release", rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "parsers"] => other_parsers::bench(&root()),
+        ["bench", "python", rest @ ..] => python_package::bench(&root(), rest),
         // `parsers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
         ["promises"] => promises::keep(&root(), None),

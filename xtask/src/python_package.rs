@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::dist::{self, new_folder};
-use crate::{QUICK, cargo, command, python, step, target};
+use crate::{DIST, QUICK, cargo, command, python, step, target};
 
 /// The most time that everything after the builds and installations may take.
 const DEADLINE: Duration = Duration::from_mins(4);
@@ -33,6 +33,7 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         let list = package.join("clients").join(library).with_extension("txt");
         install(&list, &format!("python-{library}"), &wheel)
     });
+    let engines = install_engines(&package.join("engines"), &wheel)?;
 
     let begun = Instant::now();
     let run = |name: &str, program: PathBuf, arguments: &[&str], folder: &Path| {
@@ -45,13 +46,11 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     let built = wheel.display().to_string();
     let audit = ["--strict", "--assume-minimum-abi3", "3.10", &built];
     run("abi3audit", tools.join("abi3audit"), &audit, &tests)?;
-    run(
-        "ruff",
-        tools.join("ruff"),
-        &["check", "--no-cache", "."],
-        &package,
-    )?;
-    let format = ["format", "--no-cache", "--check", "."];
+    let examples = "../examples/python";
+    let configured = ["--config", "pyproject.toml", "--no-cache", ".", examples];
+    let check = [&["check"], configured.as_slice()].concat();
+    run("ruff", tools.join("ruff"), &check, &package)?;
+    let format = [&["format", "--check"], configured.as_slice()].concat();
     run("ruff format", tools.join("ruff"), &format, &package)?;
     let python = tools.join("python");
     let interpreter = python.display().to_string();
@@ -76,6 +75,9 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         let pytest = installed?.join("pytest");
         run(&name, pytest, &arguments, &package.join("clients"))?;
     }
+    let name = "plugins in the code of vLLM and SGLang";
+    let pytest = engines.join("pytest");
+    run(name, pytest, &quiet, &package.join("engines"))?;
     let seconds = begun.elapsed().as_secs_f64();
     println!("== Python package: {seconds:.0} s");
     if begun.elapsed() > DEADLINE {
@@ -97,6 +99,46 @@ pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
     let mut soak = Command::new(tools.join("python"));
     soak.args(["-B", "test_process.py", seconds]);
     step("soak of the Python package", soak.current_dir(tests))
+}
+
+/// Builds the wheel as a release does, and compares its speed with the parsers of vLLM and `SGLang`.
+///
+/// # Errors
+/// Returns an error if something cannot be built, installed or run.
+pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let package = root.join("python");
+    let folder = new_folder(&target().join("python-package"))?;
+    let wheel = folder.join(dist::wheel(&package, DIST, &folder)?);
+    let engines = package.join("engines");
+    let programs = install_engines(&engines, &wheel)?;
+    let mut speed = Command::new(programs.join("python"));
+    // Warnings of the published code about empty packages.
+    speed.args(["-B", "-W", "ignore", "speed.py"]);
+    let name = "speed of the Python package";
+    step(name, speed.args(arguments).current_dir(engines))
+}
+
+/// Installs the published engines without a GPU, and returns the folder of the programs.
+fn install_engines(folder: &Path, wheel: &Path) -> Result<PathBuf, String> {
+    let programs = install(&folder.join("requirements.txt"), "python-engines", wheel)?;
+    let build = std::path::absolute(folder.join("build")).map_err(|error| error.to_string())?;
+    let mut pip = Command::new(programs.join("python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-compile",
+    ]);
+    // The source package of vLLM installs in seconds if it has no kernels to compile; its wheel has hundreds of megabytes.
+    pip.args(["--no-build-isolation", "--no-binary", "vllm"]);
+    pip.env("PYTHONPATH", build)
+        .env("VLLM_TARGET_DEVICE", "empty")
+        .env("VLLM_VERSION_OVERRIDE", "0.33.0");
+    let list = folder.join("without-dependencies.txt");
+    step("vLLM and SGLang", pip.arg("--requirement").arg(list))?;
+    Ok(programs)
 }
 
 /// Lints the extension module, which the build of the workspace skips.
