@@ -25,7 +25,7 @@ use crate::tool::set::ToolSet;
 /// let dialect = Dialect::block();
 /// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
 /// let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
-/// let row = extractor.row("Look.\n!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END\n");
+/// let row = extractor.row("Look.\n!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END");
 /// assert_eq!(row.content, "Look.\n");
 /// assert_eq!(row.calls[0].arguments.as_deref(), Some(r#"{"path":"a.txt"}"#));
 /// assert!(row.calls[0].may_run);
