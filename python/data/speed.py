@@ -1,4 +1,4 @@
-"""Prints how fast `table` is. After `cargo xtask python`: `target/python-tests/bin/python python/tests/speed_table.py`.
+"""Prints how fast `table` is. After `cargo xtask python`: `target/python-data/bin/python python/data/speed.py`.
 
 Figures are for a core: the processor time of the process, or of two processes that work at the same time.
 """

@@ -33,6 +33,8 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         let list = package.join("clients").join(library).with_extension("txt");
         install(&list, &format!("python-{library}"), &wheel)
     });
+    let data = package.join("data");
+    let tables = install(&data.join("requirements.txt"), "python-data", &wheel)?;
 
     let begun = Instant::now();
     let run = |name: &str, program: PathBuf, arguments: &[&str], folder: &Path| {
@@ -75,6 +77,14 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         let name = format!("clients of {library}");
         let pytest = installed?.join("pytest");
         run(&name, pytest, &arguments, &package.join("clients"))?;
+    }
+    let alone = ["-p", "no:cacheprovider", "test_tables.py"];
+    run("tables", tables.join("pytest"), &alone, &data)?;
+    if Command::new("java").arg("-version").output().is_ok() {
+        let alone = ["-p", "no:cacheprovider", "test_spark.py"];
+        run("tables in Spark", tables.join("pytest"), &alone, &data)?;
+    } else {
+        println!("== tables in Spark: SKIPPED, they need Java");
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("== Python package: {seconds:.0} s");
