@@ -268,3 +268,22 @@ def test_error_rates() -> None:
 
 def test_examples_of_the_page_run() -> None:
     assert run_examples("docs/python-data.md") > 0
+
+
+@pytest.mark.parametrize("read", [pyarrow.table, polars.DataFrame])
+def test_the_lock_is_released(read: Any) -> None:
+    """Another thread runs while a library reads a long batch, with the lock or without it."""
+    result = pc.table(pyarrow.table({"text": [CALL * 100] * 2000}))
+    turns, is_done = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not is_done.wait(0.001):
+            turns += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    read(result)
+    is_done.set()
+    counter.join()
+    assert turns > 10
