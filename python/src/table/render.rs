@@ -201,7 +201,7 @@ impl Fields {
         let arguments = self.arguments.text(call);
         let arguments = arguments.ok_or_else(|| format!("call `{name}` has no arguments"))?;
         let arguments = serde_json::from_str(arguments).map_err(|error| {
-            format!("the arguments of call `{name}` are no JSON object: {error}")
+            format!("the arguments of call `{name}` are not a JSON object: {error}")
         })?;
         let dependencies = self.dependencies.iter().flat_map(|ids| ids.of(call));
         Ok(Call {

@@ -1,4 +1,4 @@
-//! What was extracted so far: progress and error rates.
+//! Counts of the lines and calls so far: progress and error rates.
 
 use std::collections::BTreeMap;
 use std::fmt;
