@@ -11,7 +11,7 @@ use crate::status::columns;
 use crate::terminal::human::{count, time};
 
 /// How often the progress is shown.
-const INTERVAL: Duration = Duration::from_millis(500);
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counts of lines, calls and diagnostics.
 pub(super) struct Summary {
