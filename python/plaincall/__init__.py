@@ -5,6 +5,7 @@ against your tools, and writes what the model needs to know. It runs no model an
 
 - `parse` and `Parser` convert a text to events and calls. `Dialect` selects the syntax.
 - `Toolbox` has your tools: it writes the system prompt, reads replies, and writes results and repair messages.
+- `table` finds the calls in a table of texts, of any library that uses Arrow. `render_many` is the inverse.
 - `execute` calls the tools of a reply in dependency order.
 - `plaincall.http` and `plaincall.httpx` add native tool calls to the clients of OpenAI and Anthropic, without a server;
   `plaincall.asgi` adds them to a model server in Python.
@@ -34,6 +35,7 @@ from plaincall._plaincall import (
     Reader,
     Reasoning,
     RenderError,
+    Table,
     Text,
     ValueDelta,
     ValueEnd,
@@ -41,6 +43,7 @@ from plaincall._plaincall import (
     near_misses,
     parse,
 )
+from plaincall.data import error_rates, render_many, table
 from plaincall.tools import Result, Tool, Toolbox, tool
 
 if TYPE_CHECKING:
@@ -75,6 +78,7 @@ __all__ = [
     "Reasoning",
     "RenderError",
     "Result",
+    "Table",
     "Text",
     "Tool",
     "Toolbox",
@@ -83,11 +87,14 @@ __all__ = [
     "ValueStart",
     "aevents",
     "asgi",
+    "error_rates",
     "events",
     "execute",
     "http",
     "httpx",
     "near_misses",
     "parse",
+    "render_many",
+    "table",
     "tool",
 ]

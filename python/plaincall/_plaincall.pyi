@@ -26,13 +26,17 @@ __all__ = [
     "Reader",
     "Reasoning",
     "RenderError",
+    "Table",
     "Text",
     "ToolSet",
     "ValueDelta",
     "ValueEnd",
     "ValueStart",
+    "error_rates",
+    "extract_table",
     "near_misses",
     "parse",
+    "render_table",
     "unpickled_dialect",
 ]
 
@@ -553,6 +557,20 @@ class NearMiss:
     def end(self) -> int:
         """The end, in bytes of the text."""
 
+@final
+class Table:
+    """A table that is made while it is read. It implements the Arrow PyCapsule interface.
+
+    Each time it is read, the input is read again, one batch after another.
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def extract_table(
+    data: object, column: str, tools: ToolSet | None, dialect: Dialect | None, stop: str, tool_calls: bool
+) -> Table: ...
+def render_table(data: object, calls: str, content: str, tools: ToolSet | None, dialect: Dialect | None) -> Table: ...
+def error_rates(data: object, calls: str) -> dict[str, Any]: ...
 def near_misses(text: str, dialect: Dialect | None = None) -> list[NearMiss]:
     """Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
 

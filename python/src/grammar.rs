@@ -77,7 +77,11 @@ pub(crate) fn new(
     let made = made.map_err(|error| GrammarError::new_err(error.to_string()))?;
     Ok(Grammar {
         text: engine.text(&made),
-        notes: engine.unheld(&made).iter().map(ToString::to_string).collect(),
+        notes: engine
+            .unheld(&made)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         fields: engine.request_fields(&made),
     })
 }

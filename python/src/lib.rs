@@ -22,6 +22,7 @@ mod parser;
 mod plan;
 mod reader;
 mod settings;
+mod table;
 mod toolbox;
 
 use pyo3::prelude::*;
@@ -52,6 +53,8 @@ mod _plaincall {
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::reader::Reader;
+    #[pymodule_export]
+    use crate::table::{Table, error_rates, extract_table, render_table};
     #[pymodule_export]
     use crate::toolbox::ToolSet;
 

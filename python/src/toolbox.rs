@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use plaincall_call::definitions::read_tool_definitions;
+use plaincall_call::extract::Extractor;
 use plaincall_call::history::{
     CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results,
 };
@@ -11,8 +12,9 @@ use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
 use plaincall_call::repair::{repair, repair_reply};
 use plaincall_call::{
-    Effect, Limits, ModelText, PromptTextBuilder, ReplyCheck, ReplyReader, Untrusted,
+    Effect, Limits, ModelText, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Untrusted,
 };
+use plaincall_syntax::DialectError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -30,8 +32,8 @@ use crate::settings::{stop_from, unclosed_from};
 /// Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions.
 #[pyclass(frozen, module = "plaincall")]
 pub(crate) struct ToolSet {
-    tools: Arc<plaincall_call::ToolSet>,
-    dialect: plaincall_syntax::Dialect,
+    pub(crate) tools: Arc<plaincall_call::ToolSet>,
+    pub(crate) dialect: plaincall_syntax::Dialect,
     /// The dialect, as Python gave it.
     given: Dialect,
     /// For cloning.
@@ -49,6 +51,14 @@ type ToolResult = (
     Option<String>,
     Option<String>,
 );
+
+impl ToolSet {
+    /// Returns an extractor of rows of a table.
+    pub(crate) fn extractor(&self, stop: Stop) -> Result<Extractor, DialectError> {
+        let tools = Some(Arc::clone(&self.tools));
+        Extractor::new(&self.dialect, self.check.clone(), tools, stop)
+    }
+}
 
 #[pymethods]
 impl ToolSet {

@@ -50,11 +50,11 @@ def model_server() -> Iterator[str]:
         thread.join()
 
 
-def run_examples(page: str, language: str = "python") -> int:
-    """Runs the examples of a page one after another, in one module. Returns their number."""
+def run_examples(page: str, language: str = "python", given: dict[str, Any] | None = None) -> int:
+    """Runs the examples of a page one after another, in one module with `given` names. Returns their number."""
     text = (ROOT / page).read_text("utf-8")
     blocks = [match for match in FENCE.finditer(text) if match[1] == language]
-    names: dict[str, Any] = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": "example", **(given or {})}
     with model_server() as address:
         for match in blocks:
             line = text.count("\n", 0, match.start()) + 1

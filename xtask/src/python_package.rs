@@ -34,6 +34,8 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         install(&list, &format!("python-{library}"), &wheel)
     });
     let engines = install_engines(&package.join("engines"), &wheel)?;
+    let data = package.join("data");
+    let tables = install(&data.join("requirements.txt"), "python-data", &wheel)?;
 
     let begun = Instant::now();
     let run = |name: &str, program: PathBuf, arguments: &[&str], folder: &Path| {
@@ -78,6 +80,14 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     let name = "plugins in the code of vLLM and SGLang";
     let pytest = engines.join("pytest");
     run(name, pytest, &quiet, &package.join("engines"))?;
+    let alone = ["-p", "no:cacheprovider", "test_tables.py"];
+    run("tables", tables.join("pytest"), &alone, &data)?;
+    if Command::new("java").arg("-version").output().is_ok() {
+        let alone = ["-p", "no:cacheprovider", "test_spark.py"];
+        run("tables in Spark", tables.join("pytest"), &alone, &data)?;
+    } else {
+        println!("== tables in Spark: SKIPPED, they need Java");
+    }
     let seconds = begun.elapsed().as_secs_f64();
     println!("== Python package: {seconds:.0} s");
     if begun.elapsed() > DEADLINE {

@@ -37,6 +37,7 @@
 //!   reads a complete text. [`collector`] assembles calls from the events of `plaincall-syntax`.
 //! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
 //!   [`Arguments`] holds the text of each value and converts it to the requested type.
+//! - Tables: [`extract`](mod@extract) converts each text to a row.
 //! - Other formats: [`rescue`] finds the calls of a model that was not taught our syntax.
 //! - Messages to the model: [`prompt`] writes the system prompt, [`history`] earlier turns and results, and [`repair`] a
 //!   message about invalid calls. `answer` (feature `jsonschema`) describes and checks answers in JSON.
@@ -61,6 +62,7 @@ mod coerce;
 pub mod collector;
 mod decimal;
 pub mod document;
+pub mod extract;
 mod flatten;
 pub mod grammar;
 pub mod history;

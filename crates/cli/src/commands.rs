@@ -17,6 +17,7 @@ mod completions;
 mod config;
 mod conform;
 mod conversation;
+mod extract;
 mod grammar;
 mod man;
 pub(crate) mod mcp;
@@ -102,6 +103,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Parse(parse::ParseOptions),
     Check(check::CheckOptions),
+    Extract(extract::ExtractOptions),
     Render(render::RenderOptions),
     Grammar(grammar::GrammarOptions),
     Run(run::RunOptions),
@@ -200,6 +202,8 @@ fn run_command(cli: Cli) -> Outcome {
     match cli.command {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         Command::Check(options) => check::check(&options, &mut output(color)),
+        // Handles signals itself.
+        Command::Extract(options) => extract::extract(&options),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Grammar(options) => grammar::print(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),

@@ -6,6 +6,7 @@ mod bytes;
 mod cases;
 mod conform;
 mod every_split;
+mod extract;
 mod large;
 mod mcp;
 mod mistakes;

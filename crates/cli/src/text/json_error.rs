@@ -20,3 +20,11 @@ pub(crate) fn cause(error: &serde_json::Error) -> String {
         None => cause.to_owned(),
     }
 }
+
+/// Describes an error in a line, with its position in the line.
+pub(crate) fn in_line(error: &serde_json::Error) -> String {
+    match (error.is_data(), cause(error)) {
+        (true, cause) => cause,
+        (false, cause) => format!("not JSON: {cause} at byte {}", error.column()),
+    }
+}

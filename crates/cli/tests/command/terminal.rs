@@ -83,6 +83,20 @@ fn explanations_show_colours() {
 }
 
 #[test]
+fn extract_shows_its_progress_in_one_row() {
+    let lines = "\"word\"\n".repeat(500_000);
+    let arguments = ["extract", "--to", "out.jsonl"];
+    let (text, status) = shown(plaincall().args(arguments), &lines);
+    assert_eq!(status, Some(0), "{text}");
+    let (progress, rest) = text.rsplit_once("\r\u{1b}[K").unwrap();
+    assert!(progress.contains(" lines, 0 calls, "), "{progress}");
+    assert!(!progress.contains('\n'), "{progress}");
+    assert!(rest.contains("500000 lines, 0 invalid; 0 calls"), "{rest}");
+    let (quiet, _) = shown(plaincall().args(arguments).arg("--quiet"), &lines);
+    assert_eq!(quiet, "");
+}
+
+#[test]
 fn colours_can_be_turned_off() {
     let mut no_color = plaincall();
     no_color.env("NO_COLOR", "1");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::text::json_error::cause;
+use crate::text::json_error::in_line;
 
 #[derive(Deserialize)]
 struct Object<'l> {
@@ -35,7 +35,7 @@ pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, Strin
         return (None, text(line));
     }
     match serde_json::from_str(line) {
-        Err(error) => (None, Err(json_error(&error))),
+        Err(error) => (None, Err(in_line(&error))),
         Ok(Object { id, text: None }) => (id, Err("missing key `text`".to_owned())),
         Ok(Object { id, text: Some(it) }) => (
             id,
@@ -45,15 +45,7 @@ pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, Strin
 }
 
 fn text(json: &str) -> Result<String, String> {
-    serde_json::from_str(json).map_err(|error| json_error(&error))
-}
-
-/// Describes a JSON error, with its position in the line.
-fn json_error(error: &serde_json::Error) -> String {
-    match (error.is_data(), cause(error)) {
-        (true, cause) => cause,
-        (false, cause) => format!("not JSON: {cause} at byte {}", error.column()),
-    }
+    serde_json::from_str(json).map_err(|error| in_line(&error))
 }
 
 /// The output for a line.

@@ -1,0 +1,200 @@
+//! A text as one row of a table: its content, and its calls as plain data.
+//!
+//! `plaincall extract` and `table` of the Python package write these rows.
+
+use std::sync::Arc;
+
+use plaincall_syntax::{ByteParser, Dialect, DialectError, Syntax};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::call::ToolCall;
+use crate::document::{BoundCall, DocumentBuilder, Segment};
+use crate::limits::Limits;
+use crate::may_run::ReplyCheck;
+use crate::reply_diagnostic::ReplyDiagnostic;
+use crate::stop::Stop;
+use crate::tool::set::ToolSet;
+
+/// Reads texts, each on its own, and returns a row for each.
+///
+/// ```
+/// use plaincall_call::{ReplyCheck, Stop, Unclosed, extract::Extractor};
+/// use plaincall_syntax::Dialect;
+///
+/// let dialect = Dialect::block();
+/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
+/// let row = extractor.row("Look.\n!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END");
+/// assert_eq!(row.content, "Look.\n");
+/// assert_eq!(row.calls[0].arguments.as_deref(), Some(r#"{"path":"a.txt"}"#));
+/// assert!(row.calls[0].may_run);
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Extractor {
+    parser: ByteParser,
+    builder: DocumentBuilder,
+    check: ReplyCheck,
+    tools: Option<Arc<ToolSet>>,
+    stop: Stop,
+}
+
+/// A text as a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// The text outside calls and reasoning.
+    pub content: String,
+    /// The calls, in order.
+    pub calls: Vec<RowCall>,
+}
+
+/// A call of a [`Row`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RowCall {
+    /// The index in order of appearance, from 0.
+    pub index: usize,
+    /// The name of the tool, as written.
+    pub name: String,
+    /// The id, written or assigned.
+    pub id: String,
+    /// The ids of the calls that it depends on.
+    pub dependencies: Vec<String>,
+    /// The arguments as the text of a JSON object, or `None` if they are invalid. Without tools, those of an emoji call
+    /// are its line and body, as `raw_args` and `body`.
+    pub arguments: Option<String>,
+    /// `block` or `emoji`.
+    pub syntax: &'static str,
+    /// How it ended: `explicit`, `next_call` or `end_of_stream`.
+    pub termination: &'static str,
+    /// Whether the call may run.
+    pub may_run: bool,
+    /// Why it may not run, as a sentence.
+    pub error: Option<String>,
+    /// The codes of its diagnostics, also warnings: each once, in order.
+    pub codes: Vec<&'static str>,
+    /// The start, in bytes of the text.
+    pub start: usize,
+    /// The end, in bytes of the text.
+    pub end: usize,
+}
+
+impl Extractor {
+    /// Creates an extractor. With `tools`, each call is validated against its definition. `stop` is how the texts ended.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid dialect.
+    pub fn new(
+        dialect: &Dialect,
+        check: ReplyCheck,
+        tools: Option<Arc<ToolSet>>,
+        stop: Stop,
+    ) -> Result<Self, DialectError> {
+        Ok(Self {
+            parser: ByteParser::new(dialect)?,
+            builder: DocumentBuilder::new(dialect, Limits::for_reading()),
+            check,
+            tools,
+            stop,
+        })
+    }
+
+    /// Returns the row of a text. Bytes that are not UTF-8 are replaced. No text is an error.
+    pub fn row(&self, text: impl AsRef<[u8]>) -> Row {
+        let mut parser = self.parser.clone();
+        let mut builder = self.builder.clone();
+        let mut check = self.check.clone();
+        let events = parser.feed(text.as_ref());
+        events.for_each(|event| builder.push(&event));
+        parser.finish().for_each(|event| builder.push(&event));
+        let mut row = Row {
+            content: String::new(),
+            calls: Vec::new(),
+        };
+        for segment in builder.finish().segments {
+            match segment {
+                Segment::Text { text, .. } if row.content.is_empty() => row.content = text,
+                Segment::Text { text, .. } => row.content.push_str(&text),
+                Segment::Reasoning { .. } => {}
+                Segment::Call(call) => row.calls.push(self.call(*call, &mut check)),
+            }
+        }
+        row
+    }
+
+    fn call(&self, call: ToolCall, check: &mut ReplyCheck) -> RowCall {
+        let (arguments, decided, codes) = match self.tools.as_deref() {
+            None => {
+                let decided = check.may_run(&call, None, self.stop);
+                (written_arguments(&call), decided, codes(&call.diagnostics))
+            }
+            Some(tools) => match check.bind(&call, tools, self.stop) {
+                Ok(bound) => {
+                    let diagnostics = call.diagnostics.iter();
+                    // The definition resolves these.
+                    let codes = codes(diagnostics.filter(|one| !one.is_argument_error()));
+                    (json_text(&*bound.arguments), Ok(bound.held), codes)
+                }
+                Err(error) => {
+                    // Its arguments may be valid all the same, as those of a truncated call.
+                    let bound = BoundCall::new(&call, tools);
+                    let of_text = call.diagnostics.iter();
+                    let of_text = of_text.filter(|one| !bound.resolves(one));
+                    let mut all: Vec<_> = of_text.chain(bound.problems()).collect();
+                    all.sort_by_key(|one| one.span.end);
+                    let codes = codes(all);
+                    let arguments = bound.arguments.as_ref().ok().and_then(json_text);
+                    (arguments, Err(error), codes)
+                }
+            },
+        };
+        let error = match decided {
+            Ok(held) => held.map(|marker| marker.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        RowCall {
+            index: call.index,
+            name: call.name,
+            id: call.id,
+            dependencies: call.dependencies,
+            arguments,
+            syntax: call.syntax.name(),
+            termination: call.termination.name(),
+            may_run: error.is_none(),
+            error,
+            codes,
+            start: call.span.start,
+            end: call.span.end,
+        }
+    }
+}
+
+/// Returns the arguments without a definition, as [`openai_calls`](crate::openai::openai_calls) does.
+fn written_arguments(call: &ToolCall) -> Option<String> {
+    match call.syntax {
+        Syntax::Emoji => {
+            let raw_args = call.raw_args().unwrap_or_default();
+            let body = call.body().unwrap_or_default();
+            json_text(&json!({"raw_args": raw_args, "body": body}))
+        }
+        Syntax::Block if call.parse_error.is_some() => None,
+        Syntax::Block => json_text(&call.arguments),
+    }
+}
+
+/// Arguments always serialize.
+fn json_text(arguments: &impl Serialize) -> Option<String> {
+    serde_json::to_string(arguments).ok()
+}
+
+fn codes<'d>(diagnostics: impl IntoIterator<Item = &'d ReplyDiagnostic>) -> Vec<&'static str> {
+    let mut codes = Vec::new();
+    for diagnostic in diagnostics {
+        if !codes.contains(&diagnostic.code) {
+            codes.push(diagnostic.code);
+        }
+    }
+    codes
+}

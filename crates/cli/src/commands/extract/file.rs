@@ -1,0 +1,94 @@
+//! The output file, which is replaced when it is complete.
+
+use std::fs;
+use std::io::{self, BufWriter};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::exit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tempfile::NamedTempFile;
+
+use crate::status::{Failure, reason};
+use crate::text::input::BUFFER_SIZE;
+
+/// How often signals are looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A new file in the folder of the output.
+pub(super) struct OutputFile {
+    path: PathBuf,
+    writer: BufWriter<NamedTempFile>,
+}
+
+impl OutputFile {
+    /// Creates the file. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        if path.is_dir() {
+            return Err(failed(path, &io::ErrorKind::IsADirectory.into()));
+        }
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            // Those of a file that a shell's `>` creates: the umask decides.
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| failed(path, &error))?;
+        remove_at_signals(file.path().to_owned());
+        Ok(Self {
+            path: path.to_owned(),
+            writer: BufWriter::with_capacity(BUFFER_SIZE, file),
+        })
+    }
+
+    pub(super) fn write(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<NamedTempFile>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        write(&mut self.writer).map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Replaces the output.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let Self { path, writer } = self;
+        let file = writer.into_inner();
+        let file = file.map_err(|error| failed(&path, error.error()))?;
+        let synced = file.as_file().sync_all();
+        synced.map_err(|error| failed(&path, &error))?;
+        let replaced = file.persist(&path);
+        replaced.map_err(|error| failed(&path, &error.error))?;
+        Ok(())
+    }
+}
+
+/// The process may be waiting for input, so a thread of its own looks for signals.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own")]
+fn remove_at_signals(file: PathBuf) {
+    let received = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        // If the handler cannot be registered, the default action of the signal ends the process.
+        let _ = signal_hook::flag::register_usize(signal, Arc::clone(&received), number);
+    }
+    thread::spawn(move || {
+        loop {
+            thread::sleep(POLL_INTERVAL);
+            let signal = received.load(Ordering::Relaxed);
+            if signal != 0 {
+                // After the end of the job the file does not exist.
+                let _ = fs::remove_file(&file);
+                exit(i32::try_from(128 + signal).unwrap_or(1));
+            }
+        }
+    });
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    let reason = reason(error);
+    Failure::Runtime(format!("cannot write {}: {reason}", path.display()))
+}

@@ -1,0 +1,130 @@
+//! Counts of the lines and calls so far: progress and error rates.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use plaincall_call::extract::Row;
+
+use crate::output::{is_quiet, write_stderr};
+use crate::status::columns;
+use crate::terminal::human::{count, time};
+
+/// How often the progress is shown.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Counts of lines, calls and diagnostics.
+pub(super) struct Summary {
+    begun: Instant,
+    shown: Instant,
+    is_shown: bool,
+    bytes: usize,
+    lines: usize,
+    invalid: usize,
+    calls: usize,
+    may_run: usize,
+    /// The calls with each code.
+    codes: BTreeMap<&'static str, usize>,
+}
+
+impl Summary {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            begun: now,
+            shown: now,
+            is_shown: false,
+            bytes: 0,
+            lines: 0,
+            invalid: 0,
+            calls: 0,
+            may_run: 0,
+            codes: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a line, with its row if it has one, and returns its number.
+    pub(super) fn add(&mut self, row: Option<&Row>, bytes: usize) -> usize {
+        self.lines += 1;
+        self.bytes += bytes;
+        let Some(row) = row else {
+            self.invalid += 1;
+            return self.lines;
+        };
+        self.calls += row.calls.len();
+        for call in &row.calls {
+            self.may_run += usize::from(call.may_run);
+            for code in &call.codes {
+                *self.codes.entry(code).or_default() += 1;
+            }
+        }
+        self.lines
+    }
+
+    pub(super) const fn has_invalid_lines(&self) -> bool {
+        self.invalid > 0
+    }
+
+    /// Shows the progress in one row, on a terminal.
+    pub(super) fn show_progress(&mut self) {
+        // Asking for the time takes longer than a short line.
+        if !self.lines.is_multiple_of(64) || self.shown.elapsed() < INTERVAL {
+            return;
+        }
+        self.shown = Instant::now();
+        if is_quiet() || columns().is_none() {
+            return;
+        }
+        self.is_shown = true;
+        let megabytes = self.bytes / 1_000_000;
+        write_stderr(format_args!(
+            "\r{}, {}, {megabytes} MB, {}\u{1b}[K",
+            count(self.lines, "line"),
+            count(self.calls, "call"),
+            time(self.begun.elapsed())
+        ));
+    }
+
+    pub(super) fn clear_progress(&self) {
+        if self.is_shown {
+            write_stderr(format_args!("\r\u{1b}[K"));
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lines, calls, .. } = *self;
+        let rejected = calls - self.may_run;
+        write!(
+            formatter,
+            "{}, {} invalid{}; {}, {rejected} that may not run{}",
+            count(lines, "line"),
+            self.invalid,
+            Rate(self.invalid, lines),
+            count(calls, "call"),
+            Rate(rejected, calls),
+        )?;
+        let mut codes: Vec<(&str, usize)> = self.codes.iter().map(|(&c, &n)| (c, n)).collect();
+        codes.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        for (place, (code, count)) in codes.into_iter().enumerate() {
+            let separator = if place == 0 { "; diagnostics: " } else { ", " };
+            write!(formatter, "{separator}{code} {count}{}", Rate(count, calls))?;
+        }
+        Ok(())
+    }
+}
+
+/// A part of a whole, in percent.
+struct Rate(usize, usize);
+
+impl fmt::Display for Rate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(part, whole) = *self;
+        // Tenths of a percent.
+        match (part.saturating_mul(1000) + whole / 2).checked_div(whole) {
+            Some(rate) if part > 0 => write!(formatter, " ({}.{} %)", rate / 10, rate % 10),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+"""Tables: the same calls as `parse`, and the same table in every library."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import datasets
+import duckdb
+import pandas
+import polars
+import pyarrow
+import pytest
+from examples import run_examples
+from hypothesis import given
+from hypothesis import strategies as some
+from specification import dialect_of, examples
+
+import plaincall as pc
+
+CALL = "Look.\n!!!GADGET_START:read:a\n!!!ARG:path\na.txt\n!!!GADGET_END\n"
+TRUNCATED = "!!!GADGET_START:read\n!!!ARG:path\na.txt"
+INVALID = "!!!GADGET_START:add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END\n"
+THREE = "".join(CALL.replace(":a\n", f":{name}\n") for name in "abc")
+TEXTS = [CALL, None, TRUNCATED, INVALID, "", "🛠️[search cats]\nbody\n🛠️[/end]\n", THREE]
+INPUT = pyarrow.table({"id": list(range(len(TEXTS))), "text": TEXTS})
+
+
+def rows_of(data: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pyarrow.table(data).to_pylist()
+    return rows
+
+
+def expected(text: str | bytes, dialect: pc.Dialect | None = None, stop: Any = "broken") -> dict[str, Any]:
+    """Returns the row of a text, from `parse`."""
+    document = pc.parse(text, dialect, stop=stop)
+    calls = [
+        {
+            "index": call.index,
+            "name": call.name,
+            "id": call.id,
+            "dependencies": list(call.dependencies),
+            "arguments": {"raw_args": call.raw_args, "body": call.body} if call.syntax == "emoji" else call.arguments,
+            "syntax": call.syntax,
+            "termination": call.termination,
+            "may_run": call.may_run,
+            "error": call.rejection or call.held,
+            "codes": list(dict.fromkeys(diagnostic.code for diagnostic in call.diagnostics)),
+            "start": call.start,
+            "end": call.end,
+        }
+        for call in document.calls
+    ]
+    return {"content": document.text, "calls": calls, "error": None}
+
+
+def without_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the columns that were added, with the arguments as values."""
+    row = {name: row[name] for name in ("content", "calls", "error")}
+    for call in row["calls"]:
+        call["arguments"] = None if call["arguments"] is None else json.loads(call["arguments"])
+    return row
+
+
+@pytest.mark.parametrize("case", examples("read"))
+def test_rows_have_the_calls_of_parse(case: dict[str, Any]) -> None:
+    text, dialect = case["input"], dialect_of(case["dialect"])
+    for stop in ("broken", "natural"):
+        row = rows_of(pc.table(pyarrow.table({"text": [text]}), dialect=dialect, stop=stop))[0]
+        assert without_text(row) == expected(text, dialect, stop)
+
+
+@given(some.lists(some.text() | some.sampled_from([CALL, TRUNCATED, INVALID]), min_size=1, max_size=6))
+def test_random_texts(pieces: list[str]) -> None:
+    text = "\n".join(pieces).encode("utf-8", "surrogatepass")
+    row = rows_of(pc.table(pyarrow.table({"text": [text]})))[0]
+    assert without_text(row) == expected(text)
+
+
+def test_tools() -> None:
+    @pc.tool(effect="read")
+    def read(path: str, lines: int = 5) -> str:
+        return path
+
+    tools = pc.Toolbox([read])
+    texts = [CALL, CALL.replace("path", "file"), CALL.replace("read", "write"), TRUNCATED]
+    rows = rows_of(pc.table(pyarrow.table({"text": texts}), tools=tools, stop="natural"))
+    for text, row in zip(texts, rows, strict=True):
+        (call,), (parsed,) = row["calls"], tools.parse(text, stop="natural").calls
+        assert call["may_run"] == parsed.may_run
+        assert call["error"] == parsed.rejection
+        assert call["codes"] == [problem.code for problem in parsed.problems]
+        assert (call["arguments"] and json.loads(call["arguments"])) == parsed.arguments
+    with pytest.raises(ValueError, match="not both"):
+        pc.table(INPUT, tools=tools, dialect=pc.Dialect.block())
+
+
+def test_a_row_without_a_text_has_an_error() -> None:
+    rows = rows_of(pc.table(INPUT, tool_calls=True))
+    nothing = {"content": None, "calls": None, "tool_calls": None, "error": "the text is null"}
+    assert rows[1] == {"id": 1, "text": None, **nothing}
+    assert [row["error"] for row in rows if row["id"] != 1] == [None] * 6
+    assert rows_of(pc.table(pyarrow.table({"text": [None, None]})))[1]["error"] == "the text is null"
+    assert rows_of(pc.table(INPUT.slice(0, 0))) == []
+
+
+def test_libraries_give_equal_tables() -> None:
+    reference = pyarrow.table(pc.table(INPUT, tool_calls=True))
+    dataset = datasets.Dataset.from_dict(INPUT.to_pydict())
+    inputs = {
+        "batch": INPUT.to_batches()[0],
+        "chunks": pyarrow.concat_tables([INPUT.slice(0, 2), INPUT.slice(2)]),
+        "polars": polars.DataFrame(INPUT),
+        "pandas": pandas.DataFrame.from_arrow(INPUT),
+        "duckdb": duckdb.connect().from_arrow(INPUT),
+        "datasets": dataset,
+        "large": INPUT.cast(pyarrow.schema([("id", "int64"), ("text", "large_string")])),
+        "view": INPUT.cast(pyarrow.schema([("id", "int64"), ("text", pyarrow.string_view())])),
+        "bytes": INPUT.cast(pyarrow.schema([("id", "int64"), ("text", "binary")])),
+        "dictionary": INPUT.set_column(1, "text", INPUT["text"].dictionary_encode()),
+    }
+    names = ["content", "calls", "tool_calls", "error"]
+    for name, data in inputs.items():
+        result = pc.table(data, tool_calls=True)
+        found = pyarrow.table(result).select(names).combine_chunks()
+        assert found.equals(reference.select(names).combine_chunks()), name
+        # It can be read again, and by every library.
+        assert polars.DataFrame(result).select(names).equals(polars.DataFrame(reference).select(names)), name
+        connection = duckdb.connect()
+        listed = connection.from_arrow(pyarrow.table(result)).select(*names).fetchall()
+        assert listed == connection.from_arrow(reference).select(*names).fetchall(), name
+    shuffled = pyarrow.table(pc.table(dataset.select([6, 0])))
+    assert shuffled["id"].to_pylist() == [6, 0]
+    assert pandas.DataFrame.from_arrow(pc.table(INPUT))["content"][0] == "Look.\n\n"
+
+
+def test_duckdb_reads_it_in_a_query() -> None:
+    result = pc.table(INPUT)
+    query = "select sum(len(calls)) from result"
+    assert duckdb.connect().sql(query).fetchall() == [(7,)]
+    assert result is not None
+
+
+def test_columns_stay_and_are_replaced() -> None:
+    data = pyarrow.table({"role": ["assistant"], "content": [CALL], "n": [1]})
+    result = pyarrow.table(pc.table(data, "content"))
+    assert result.column_names == ["role", "n", "content", "calls", "error"]
+    assert result["content"].to_pylist() == ["Look.\n\n"]
+    # The same memory.
+    address = [buffer and buffer.address for buffer in data["n"].chunk(0).buffers()]
+    assert [buffer and buffer.address for buffer in result["n"].chunk(0).buffers()] == address
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ValueError, match="no column `txt`; its columns are `id`, `text`; name one of them"):
+        pyarrow.table(pc.table(INPUT, "txt"))
+    with pytest.raises(ValueError, match="the column `id` has the type Int64"):
+        pyarrow.table(pc.table(INPUT, "id"))
+    with pytest.raises(TypeError, match=r"found list; convert it with `pyarrow\.table`"):
+        pc.table([CALL])
+    with pytest.raises(ValueError, match="no column `calls`"):
+        pc.error_rates(INPUT)
+    with pytest.raises(ValueError, match="no column `calls`"):
+        pyarrow.table(pc.render_many(INPUT))
+    with pytest.raises(ValueError, match="unknown stop"):
+        pc.table(INPUT, stop="soon")  # type: ignore[arg-type]
+
+
+def test_an_error_of_the_input_is_passed_on() -> None:
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        yield INPUT.to_batches()[0]
+        raise RuntimeError("the disk is gone")
+
+    reader = pyarrow.RecordBatchReader.from_batches(INPUT.schema, batches())
+    result = pyarrow.RecordBatchReader.from_stream(pc.table(reader))
+    assert result.read_next_batch().num_rows == len(TEXTS)
+    with pytest.raises(Exception, match="the disk is gone"):
+        result.read_next_batch()
+
+
+def test_batches_are_read_one_at_a_time() -> None:
+    read = 0
+
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        nonlocal read
+        for _ in range(5):
+            read += 1
+            yield INPUT.to_batches()[0]
+
+    source = pyarrow.RecordBatchReader.from_batches(INPUT.schema, batches())
+    for number, _ in enumerate(pyarrow.RecordBatchReader.from_stream(pc.table(source)), 1):
+        assert read == number
+
+
+def test_large_results_end_a_batch() -> None:
+    text = "word " * 4_000_000
+    data = pyarrow.table({"text": [text] * 8})
+    sizes = [batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(pc.table(data))]
+    assert sizes == [4, 4]
+
+
+def test_threads_and_the_lock() -> None:
+    data = pyarrow.table({"text": [CALL] * 20_000})
+    reference = pyarrow.table(pc.table(data))
+    found: list[bool] = []
+
+    def work() -> None:
+        found.append(pyarrow.table(pc.table(data)).equals(reference))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+
+
+def test_calls_come_back() -> None:
+    first = pyarrow.table(pc.table(INPUT, tool_calls=True))
+    rendered = rows_of(pc.render_many(first))
+    errors = [None, "the calls are null", "call `read` may not run", "call `add` may not run"]
+    assert [row["error"] for row in rendered] == [*errors, None, None, None]
+    again = rows_of(pc.table(pc.render_many(first)))
+    for row, other in zip(first.to_pylist(), again, strict=True):
+        for call, back in zip(row["calls"] or [], other["calls"] or [], strict=False):
+            names = ("name", "id", "dependencies", "arguments")
+            assert [call[name] for name in names] == [back[name] for name in names]
+    openai = rows_of(pc.render_many(polars.DataFrame(first), calls="tool_calls"))
+    assert openai[0]["text"] == CALL.replace("Look.\n", "Look.\n\n")
+    assert openai[6]["text"].count("!!!GADGET_START:read") == 3
+
+
+@given(some.dictionaries(some.text(min_size=1), some.text() | some.integers() | some.booleans()), some.text())
+def test_random_calls_come_back_or_have_an_error(arguments: dict[str, Any], content: str) -> None:
+    arguments = json.loads(json.dumps(arguments).encode("utf-8", "replace"))
+    call = {"name": "f", "arguments": json.dumps(arguments)}
+    content = content.encode("utf-8", "replace").decode()
+    (row,) = rows_of(pc.render_many(pyarrow.table({"content": [content], "calls": [[call]]})))
+    assert (row["text"] is None) != (row["error"] is None)
+    if row["text"] is not None:
+        (parsed,) = pc.parse(row["text"]).calls
+        assert parsed.arguments == arguments
+
+
+def test_rendered_content_contains_no_call() -> None:
+    data = pyarrow.table({"content": [CALL], "calls": [[{"name": "f", "arguments": "{}"}]]})
+    (row,) = rows_of(pc.render_many(data))
+    assert row["text"] is None and "parsed as a call" in row["error"]
+
+
+def test_error_rates() -> None:
+    table = pyarrow.table(pc.table(INPUT))
+    rates = pc.error_rates(table)
+    assert (rates["rows"], rates["failed_rows"], rates["calls"], rates["may_run"]) == (7, 1, 7, 5), rates
+    assert list(rates["codes"].values()) and sum(rates["codes"].values()) >= 1
+    assert pc.error_rates(polars.DataFrame(table)) == rates
+    assert pc.error_rates(pc.table(INPUT)) == rates
+    assert pc.error_rates(pyarrow.table({"calls": pyarrow.nulls(2)})) == {
+        "rows": 2,
+        "failed_rows": 2,
+        "calls": 0,
+        "may_run": 0,
+        "codes": {},
+    }
+
+
+def test_examples_of_the_page_run() -> None:
+    assert run_examples("docs/python-data.md") > 0
+
+
+@pytest.mark.parametrize("read", [pyarrow.table, polars.DataFrame])
+def test_the_lock_is_released(read: Any) -> None:
+    """Another thread runs while a library reads a long batch, with the lock or without it."""
+    result = pc.table(pyarrow.table({"text": [CALL * 100] * 2000}))
+    turns, is_done = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not is_done.wait(0.001):
+            turns += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    read(result)
+    is_done.set()
+    counter.join()
+    assert turns > 10

@@ -1,0 +1,74 @@
+//! Columns of text, in each of Arrow's representations.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray,
+    StringViewArray,
+};
+use arrow_schema::{ArrowError, DataType};
+
+/// A column of text. Bytes are text too.
+pub(super) enum Texts {
+    Utf8(StringArray),
+    LargeUtf8(LargeStringArray),
+    Utf8View(StringViewArray),
+    Binary(BinaryArray),
+    LargeBinary(LargeBinaryArray),
+    BinaryView(BinaryViewArray),
+    Null,
+}
+
+/// Returns whether a column has text.
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_text(values),
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::Null => true,
+        _ => false,
+    }
+}
+
+impl Texts {
+    pub(super) fn new(name: &str, array: &ArrayRef) -> Result<Self, ArrowError> {
+        Ok(match array.data_type() {
+            DataType::Utf8 => Self::Utf8(array.as_string().clone()),
+            DataType::LargeUtf8 => Self::LargeUtf8(array.as_string().clone()),
+            DataType::Utf8View => Self::Utf8View(array.as_string_view().clone()),
+            DataType::Binary => Self::Binary(array.as_binary().clone()),
+            DataType::LargeBinary => Self::LargeBinary(array.as_binary().clone()),
+            DataType::BinaryView => Self::BinaryView(array.as_binary_view().clone()),
+            DataType::Null => Self::Null,
+            DataType::Dictionary(_, values) if is_text(values) => {
+                return Self::new(name, &arrow_cast::cast(array, values)?);
+            }
+            other => {
+                return Err(ArrowError::SchemaError(format!(
+                    "the column `{name}` has the type {other}; it must have text"
+                )));
+            }
+        })
+    }
+
+    /// Returns the text of a row, or `None` if it is null.
+    pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
+        match self {
+            Self::Utf8(texts) => texts.is_valid(row).then(|| texts.value(row).as_bytes()),
+            Self::LargeUtf8(texts) => texts.is_valid(row).then(|| texts.value(row).as_bytes()),
+            Self::Utf8View(texts) => texts.is_valid(row).then(|| texts.value(row).as_bytes()),
+            Self::Binary(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Self::LargeBinary(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Self::BinaryView(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Self::Null => None,
+        }
+    }
+
+    /// Returns the text of a row as a string, or `None` if it is null or not UTF-8.
+    pub(super) fn text(&self, row: usize) -> Option<&str> {
+        self.get(row).and_then(|text| str::from_utf8(text).ok())
+    }
+}
