@@ -49,7 +49,7 @@ pub(super) struct Text {
 pub(super) struct Texts {
     pub(super) all: Vec<Text>,
     json: Exclusion,
-    /// What limited values and limited JSON strings exclude, from the least to the most.
+    /// The exclusions of limited values and of limited JSON strings, from the least to the most.
     in_values: Vec<Allowed>,
     in_json: Vec<Allowed>,
     states_left: usize,
