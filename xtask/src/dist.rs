@@ -1,6 +1,7 @@
-//! The files of a release: an archive with the command for Linux, a Python wheel that contains it, and their checksums.
+//! The files of a release: an archive with the command for Linux, a Python wheel that contains it, the wheel of the Python
+//! library, and their checksums.
 //!
-//! maturin builds the command and the wheel. zig links against an old C library, so that the command runs on old and new
+//! maturin builds the command and the wheels. zig links against an old C library, so that the command runs on old and new
 //! systems. `xtask/dist/build.txt` pins both. The archive contains the command of the wheel.
 
 use std::fs;
@@ -44,6 +45,7 @@ pub(crate) struct Packages {
     /// The names of the files in it.
     pub(crate) archive: String,
     pub(crate) wheel: String,
+    pub(crate) library: String,
 }
 
 /// Returns whether the files can be built here: their command must run to print its completions.
@@ -58,7 +60,7 @@ pub(crate) fn is_supported() -> bool {
 pub(crate) fn run(profile: &str) -> Result<(), String> {
     let packages = build(profile)?;
     println!("== {}", packages.folder.display());
-    for name in [&packages.archive, &packages.wheel] {
+    for name in [&packages.archive, &packages.wheel, &packages.library] {
         let bytes = fs::metadata(packages.folder.join(name)).map_or(0, |file| file.len());
         println!("{:6} kB  {name}", bytes / 1000);
     }
@@ -84,6 +86,7 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
     let program = unpacked.join(format!("plaincall_cli-{VERSION}.data/scripts/plaincall"));
     check_glibc(&program)?;
     let archive = archive(&program, &staging)?;
+    let library = self::wheel(&root().join("python"), profile, &staging)?;
 
     // Cargo keeps programs of the profile `dist` in the same folder.
     let folder = target().join("dist");
@@ -95,18 +98,19 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
             fs::remove_file(&path).map_err(at(&path))?;
         }
     }
-    for name in [&archive, &wheel] {
+    for name in [&archive, &wheel, &library] {
         let built = staging.join(name);
         fs::rename(&built, folder.join(name)).map_err(at(&built))?;
     }
     let mut sums = Command::new("sha256sum");
-    let sums = output(sums.args([&archive, &wheel]).current_dir(&folder))?;
+    let sums = output(sums.args([&archive, &wheel, &library]).current_dir(&folder))?;
     let path = folder.join(CHECKSUMS);
     fs::write(&path, sums).map_err(at(&path))?;
     Ok(Packages {
         folder,
         archive,
         wheel,
+        library,
     })
 }
 

@@ -18,6 +18,10 @@ const EXAMPLE: &str = "cargo run -- ";
 const RESULTS: &str = "10 calls: 10 ok";
 /// The files of the example.
 const FILES: &str = "examples/harbour";
+/// A program that uses the Python library.
+const LIBRARY: &str = "import plaincall as pc
+[call] = pc.parse('!!!GADGET_START:weather\\n!!!ARG:city\\nParis\\n!!!GADGET_END\\n').calls
+assert (call.name, call.arguments) == ('weather', {'city': 'Paris'})";
 /// The time limit for the start of a server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -59,7 +63,27 @@ pub(crate) fn test(profile: &str) -> Result<(), String> {
         check_connection(&start, &home)?;
         println!("== installed: {name}: in {seconds:.0} s, the first example runs");
     }
-    Ok(())
+    println!("== installed: the Python library with its command");
+    library(&packages, &tools, &new_folder(&installed.join("library"))?)
+}
+
+/// Installs the library with its command, and uses both.
+fn library(packages: &Packages, tools: &Path, home: &Path) -> Result<(), String> {
+    let environment = environment(tools, home)?;
+    let mut install = clean(environment.join("bin/pip"), home);
+    install.args(["install", "--no-index", "--find-links"]);
+    output(install.arg(&packages.folder).arg("plaincall[cli]"))?;
+    let mut python = clean(environment.join("bin/python"), home);
+    output(python.args(["-c", LIBRARY]))?;
+    check_example(&[word(&environment.join("bin/plaincall"))], home)
+}
+
+/// Creates an environment of Python, and returns its folder.
+fn environment(tools: &Path, home: &Path) -> Result<PathBuf, String> {
+    let environment = home.join("environment");
+    let mut make = clean(tools.join("python"), home);
+    output(make.args(["-m", "venv"]).arg(&environment))?;
+    Ok(environment)
 }
 
 /// Returns a command that knows only this home and the programs of the system.
@@ -101,9 +125,7 @@ fn archive(packages: &Packages, _: &Path, home: &Path) -> Result<Vec<String>, St
 }
 
 fn pip(packages: &Packages, tools: &Path, home: &Path) -> Result<Vec<String>, String> {
-    let environment = home.join("environment");
-    let mut make = clean(tools.join("python"), home);
-    output(make.args(["-m", "venv"]).arg(&environment))?;
+    let environment = environment(tools, home)?;
     let mut install = clean(environment.join("bin/pip"), home);
     install.args(["install", "--no-index", "--find-links"]);
     output(install.arg(&packages.folder).arg("plaincall-cli"))?;

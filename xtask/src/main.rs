@@ -88,7 +88,7 @@ cargo xtask TASK
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
-  dist          build what a release publishes into target/dist: an archive and a Python wheel for x86-64 Linux, and their
+  dist          build what a release publishes into target/dist: an archive and two Python wheels for x86-64 Linux, and their
                 checksums: [PROFILE]; installs maturin and zig (needs Python and a network)
   installed     build it, install each file in a clean environment, and run the first example: [PROFILE] (default: release,
                 which is faster; needs Python and a network)
