@@ -11,7 +11,9 @@ from plaincall._gateway import (
     JSON,
     STOP,
     Settings,
+    chat_target,
     client_headers,
+    error_headers,
     new_adapter,
     translate,
     upstream_headers,
@@ -62,7 +64,7 @@ class Middleware:
 
 
 class _Input:
-    """What the app receives: the body, then what the client does, and a disconnect once its answer is not needed any more."""
+    """The messages for the app: the body, then those of the client, and a disconnect once its answer is not needed any more."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self.body: bytes | None = body
@@ -91,14 +93,17 @@ class _Exchange:
         self.asked = asked
         self.send = send
         self.started = False
-        # What a response that is not streamed consists of.
+        # The pieces of a response that is not streamed.
         self.body: list[bytes] = []
         self.next: object = None
 
     async def run(self, scope: Scope, headers: list[tuple[str, str]], receive: Receive) -> None:
         asked = self.asked
+        # From version 2.4 on, apps expect this instead of a message.
+        self.raises = _spec_version(scope) >= (2, 4)
         while True:
             self.has_ended = False
+            self.was_stopped = False
             self.status = 0
             self.headers: list[tuple[str, str]] = []
             self.error: list[bytes] = []
@@ -106,15 +111,23 @@ class _Exchange:
             upstream = [*upstream_headers(headers, True), _length(asked.body)]
             changed: Scope = {"headers": _encoded(upstream)}
             if scope["path"] != asked.path:
-                changed.update(path=asked.path, raw_path=asked.path.encode(), query_string=b"")
-            await self.app({**scope, **changed}, self.input, self._take)
+                raw_path, keeps_query = chat_target(scope["path"], scope.get("raw_path") or b"", asked)
+                changed.update(path=asked.path, raw_path=raw_path)
+                if not keeps_query:
+                    changed["query_string"] = b""
+            try:
+                await self.app({**scope, **changed}, self.input, self._take)
+            except Exception:
+                # An app that is stopped may raise an exception of its own.
+                if not self.was_stopped:
+                    raise
             if not self.has_ended:
                 await self._end(*asked.end("the model server's answer is incomplete"))
             if self.next is not True:
                 break
         if isinstance(self.next, ErrorResponse):
             if not self.started:
-                return await _send_error(self.send, self.next)
+                return await _send_error(self.send, self.next, self.headers)
         elif not asked.is_streamed:
             await self._start()
             await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
@@ -124,6 +137,9 @@ class _Exchange:
     async def _take(self, message: Message) -> None:
         """Takes a message of the app."""
         if self.has_ended:
+            if self.raises and message["type"] == "http.response.body":
+                self.was_stopped = True
+                raise OSError("the answer is not needed any more")
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -180,10 +196,15 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(chunks)
 
 
-async def _send_error(send: Send, error: ErrorResponse) -> None:
-    headers = _encoded([*error.headers, _length(error.body)])
+async def _send_error(send: Send, error: ErrorResponse, upstream: list[tuple[str, str]] | None = None) -> None:
+    headers = _encoded([*error_headers(upstream or [], error), _length(error.body)])
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": error.body, "more_body": False})
+
+
+def _spec_version(scope: Scope) -> tuple[int, ...]:
+    version: str = scope.get("asgi", {}).get("spec_version", "2.0")
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def _length(body: bytes) -> tuple[str, str]:
