@@ -303,6 +303,34 @@ def test_history_and_results() -> None:
         tools.history(tool_calls=[invalid])
 
 
+def test_lone_surrogates_are_replaced() -> None:
+    tools, bad, good = pc.Toolbox([add]), "x\ud800y", "x\ufffd\ufffd\ufffdy"
+    results = tools.results([pc.Result(bad, bad, output=bad), pc.Result("b", "add", error=bad, status="error")])
+    assert results == tools.results(
+        [pc.Result(good, good, output=good), pc.Result("b", "add", error=good, status="error")]
+    )
+    assert good in tools.results([pc.Result("c1", output=bad)], tools.parse("!!!GADGET_START:add:c1\n").calls)
+    assert tools.escape(bad) == good
+    for arguments in ({"a": 1, "t": bad}, json.dumps({"a": 1, "t": bad}), f'{{"a": 1, "t": "{bad}"}}'):
+        call = {"id": bad, "function": {"name": "add", "arguments": arguments}}
+        assert "x" in tools.history(bad, [call])
+    assert tools.history(bad).startswith(good)
+
+
+def test_near_misses_of_bytes() -> None:
+    text = "é\n!!!gadget_start:add"
+    [near] = pc.near_misses(text)
+    [same] = pc.near_misses(text.encode())
+    assert (near.start, near.end) == (same.start, same.end) == (3, 19)
+    for invalid in (b"\xff", b"\xf0\x9f\x9b", "\ud800".encode("utf-8", "surrogatepass")):
+        data = b"a" + invalid + b"\n!!!gadget_start:" + invalid + b"\n!!!gadget_start:b"
+        misses = pc.near_misses(data)
+        assert len(misses) == 2
+        for found in misses:
+            assert data[found.start : found.end] == b"!!!gadget_start:" == found.source.encode()
+    assert pc.near_misses("\ud800\n!!!gadget_start:add")[0].start == 4
+
+
 def test_rendering_and_escaping() -> None:
     tools = pc.Toolbox([add])
     assert (
