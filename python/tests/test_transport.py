@@ -17,6 +17,7 @@ from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of
 import plaincall.http
 import plaincall.httpx
 from plaincall._gateway import Settings
+from plaincall._plaincall import Adapter
 
 LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
 TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http}
@@ -259,7 +260,7 @@ def test_the_path_keeps_its_encoding(library: str) -> None:
 
 
 def test_similar_paths_of_other_programs_are_not_translated() -> None:
-    translates = plaincall._plaincall.Adapter.translates
+    translates = Adapter.translates
     for path in (
         "/v1/threads/t1/messages",
         "/rooms/3/messages",
