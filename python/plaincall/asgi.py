@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 __all__ = ["Middleware", "Settings"]
+
+KEEP_ALIVE = 15.0
+"""A stream without output gets something that keeps it open after this time, in seconds."""
 
 
 class Middleware:
@@ -60,7 +65,14 @@ class Middleware:
             return await self.app(scope, _Input(body, receive), send)
         if isinstance(asked, ErrorResponse):
             return await _send_error(send, asked)
-        return await _Exchange(self.app, asked, send).run(scope, headers, receive)
+        exchange = _Exchange(self.app, asked, send)
+        keep_alive = asyncio.create_task(exchange.keep_alive()) if asked.is_streamed else None
+        try:
+            return await exchange.run(scope, headers, receive)
+        finally:
+            if keep_alive is not None:
+                keep_alive.cancel()
+                await asyncio.wait([keep_alive])
 
 
 class _Input:
@@ -93,6 +105,11 @@ class _Exchange:
         self.asked = asked
         self.send = send
         self.started = False
+        self.is_complete = False
+        # The time of the last output.
+        self.last = time.monotonic()
+        # Nothing that keeps the stream open comes between reading a chunk and sending its piece.
+        self.lock = asyncio.Lock()
         # The pieces of a response that is not streamed.
         self.body: list[bytes] = []
         self.next: object = None
@@ -122,20 +139,41 @@ class _Exchange:
                 if not self.was_stopped:
                     raise
             if not self.has_ended:
-                await self._end(*asked.end("the model server's answer is incomplete"))
+                async with self.lock:
+                    await self._end(*asked.end("the model server's answer is incomplete"))
             if self.next is not True:
                 break
+        async with self.lock:
+            self.is_complete = True
+            await self._finish()
+
+    async def _finish(self) -> None:
         if isinstance(self.next, ErrorResponse):
             if not self.started:
                 return await _send_error(self.send, self.next, self.headers)
-        elif not asked.is_streamed:
+        elif not self.asked.is_streamed:
             await self._start()
             await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
             return None
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
+    async def keep_alive(self) -> None:
+        """Keeps a stream open while it has no output: the API's own event, or a comment. It ends with the client."""
+        # If the client has gone, the exchange gets the same exception.
+        with contextlib.suppress(Exception):
+            while not self.is_complete:
+                await asyncio.sleep(max(self.last + KEEP_ALIVE - time.monotonic(), KEEP_ALIVE / 100))
+                async with self.lock:
+                    is_idle = time.monotonic() - self.last >= KEEP_ALIVE
+                    if is_idle and not self.is_complete and (piece := self.asked.keep_alive()):
+                        await self._emit(piece)
+
     async def _take(self, message: Message) -> None:
         """Takes a message of the app."""
+        async with self.lock:
+            await self._taken(message)
+
+    async def _taken(self, message: Message) -> None:
         if self.has_ended:
             if self.raises and message["type"] == "http.response.body":
                 self.was_stopped = True
@@ -175,6 +213,7 @@ class _Exchange:
             return
         await self._start()
         await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+        self.last = time.monotonic()
 
     async def _start(self) -> None:
         if self.started:

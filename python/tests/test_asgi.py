@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model, stream_of
 from test_transport import assert_headers, joined
 
 from plaincall.asgi import Middleware
@@ -163,3 +163,32 @@ async def test_the_path_keeps_its_encoding(path: str, raw_path: bytes | None, qu
     scope, inputs = request_of(path=path, query_string=query, **more)
     await Middleware(app)(scope, inputs.get, send)
     assert seen == [target]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+async def test_a_stream_without_output_is_kept_open(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plaincall.asgi.KEEP_ALIVE", 0.02)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        for piece in stream_of(CALL):
+            # The text before the call is output; a call is held back until it is complete.
+            await asyncio.sleep(0.005)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    tool = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+    tools = [tool] if path == "/v1/messages" else [WEATHER]
+    request = {"model": "m", "messages": QUESTION, "tools": tools, "stream": True, "max_tokens": 9}
+    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=Middleware(app)))
+    response = await client.post(f"http://model.test{path}", json=request)
+    events = response.text.split("\n\n")
+    assert events[-1] == "" and "get_weather" in response.text
+    if path == "/v1/messages":
+        # The first one follows the start of the message.
+        assert sum(event.startswith("event: ping") for event in events) > 1
+    else:
+        chunks = [json.loads(event[6:]) for event in events if event.startswith("data: {")]
+        assert any(chunk["choices"] and chunk["choices"][0]["delta"] == {} for chunk in chunks[:-2])
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
