@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
 from typing import TypeAlias
 
 from plaincall._plaincall import (
@@ -23,7 +23,7 @@ Event: TypeAlias = Text | Reasoning | CallStart | ValueStart | ValueDelta | Valu
 """Any event of the parser."""
 
 
-def events(chunks: Iterable[str | bytes], dialect: Dialect | None = None) -> Iterator[Event]:
+def events(chunks: Iterable[str | bytes], dialect: Dialect | None = None) -> Generator[Event, None, None]:
     """Yields the events of a text that arrives as chunks, each as soon as it is known. Default dialect: automatic."""
     parser = Parser(dialect)
     for chunk in chunks:
@@ -31,7 +31,7 @@ def events(chunks: Iterable[str | bytes], dialect: Dialect | None = None) -> Ite
     yield from parser.finish()
 
 
-async def aevents(chunks: AsyncIterable[str | bytes], dialect: Dialect | None = None) -> AsyncIterator[Event]:
+async def aevents(chunks: AsyncIterable[str | bytes], dialect: Dialect | None = None) -> AsyncGenerator[Event, None]:
     """Yields the events of a text that arrives as chunks, each as soon as it is known. Default dialect: automatic.
 
     If you stop early, close the iterator (`contextlib.aclosing`) and the chunks are closed by their owner.

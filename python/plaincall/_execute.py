@@ -10,6 +10,7 @@ message = tools.results(results)
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable
@@ -36,7 +37,8 @@ async def execute(
     on a failed one is skipped. If the task is cancelled, its calls are cancelled too.
 
     A coroutine function runs in the event loop, any other function in a thread of asyncio; threads cannot be cancelled.
-    `approve` is asked before each call; an exception of it denies the call. `concurrency` is the maximum number of calls that
+    `approve` is asked before each call, and an exception of it denies the call. Coroutine functions that approve run at the same
+    time, also while other calls run. `concurrency` is the maximum number of calls that
     run at the same time, and `timeout` the maximum time of each in seconds. Default: no limits.
 
     Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
@@ -52,35 +54,46 @@ async def execute(
 
     results: dict[int, Result] = {}
     running: dict[asyncio.Task[Result], int] = {}
+    deciding: dict[asyncio.Task[str | None], int] = {}
     try:
         while True:
             while (action := plan.next()) is not None:
                 kind, index, reason = action
                 call = written[index]
                 if kind == "ready":
-                    denied = None if approve is None else await _denied(approve, call)
-                    if denied is None:
+                    if approve is None:
                         plan.admit(index)
                     else:
-                        plan.deny(index, denied)
+                        deciding[asyncio.create_task(_denied(approve, call))] = index
                 elif kind == "start":
                     running[asyncio.create_task(_run(tools, call, timeout))] = index
                 elif kind == "skipped":
                     results[index] = Result(call.id, call.name, error=reason, status="skipped")
                 else:
                     results[index] = Result(call.id, call.name, error=reason, status="rejected")
-            if not running:
+            if not running and not deciding:
                 break
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
+            await asyncio.wait([*running, *deciding], return_when=asyncio.FIRST_COMPLETED)
+            for decided in [task for task in deciding if task.done()]:
+                index = deciding.pop(decided)
+                denied = "the approval of this call was cancelled" if decided.cancelled() else decided.result()
+                if denied is None:
+                    plan.admit(index)
+                else:
+                    plan.deny(index, denied)
+            for task in [task for task in running if task.done()]:
                 index = running.pop(task)
-                results[index] = task.result()
+                call = written[index]
+                # The tool did this: here, nothing cancels a task before the end.
+                cancelled = Result(call.id, call.name, error="the tool was cancelled", status="error")
+                results[index] = cancelled if task.cancelled() else task.result()
                 plan.finish(index, results[index].status == "ok")
     finally:
-        for task in running:
-            task.cancel()
+        left: list[asyncio.Task[Any]] = [*running, *deciding]
+        for one in left:
+            one.cancel()
         # They end before the caller goes on.
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
     return [results[index] for index in range(len(written))]
 
 
@@ -98,25 +111,40 @@ async def _denied(approve: Approve, call: Call) -> str | None:
 
 
 async def _run(tools: Toolbox, call: Call, timeout: float | None) -> Result:
-    def failed(error: str) -> Result:
-        return Result(call.id, call.name, error=error, status="error")
+    try:
+        return await asyncio.wait_for(_outcome(tools, call), timeout)
+    except asyncio.TimeoutError:
+        return Result(call.id, call.name, error=f"timed out after {timeout:g} seconds", status="error")
 
+
+async def _outcome(tools: Toolbox, call: Call) -> Result:
+    """Calls the function of a call. An exception of it, also a `TimeoutError`, becomes the error of the result."""
     tool = tools.get(call.name)
     if tool is None or tool.function is None:
-        return failed(f"the tool `{call.name}` has no function here")
+        return Result(call.id, call.name, error=f"the tool `{call.name}` has no function here", status="error")
     function = tool.function
     try:
         named = dict(tool.read(call.arguments or {}))
-        working = function(**named) if inspect.iscoroutinefunction(function) else asyncio.to_thread(function, **named)
-        value = await asyncio.wait_for(working, timeout)
+        if inspect.iscoroutinefunction(function):
+            value = await function(**named)
+        else:
+            value, error = await asyncio.to_thread(_in_thread, function, named)
+            if error is not None:
+                raise error
         # A function may return something to wait for.
         if inspect.isawaitable(value):
-            value = await asyncio.wait_for(value, timeout)
+            value = await value
         return Result(call.id, call.name, output=_output(value), status="ok", value=value)
-    except asyncio.TimeoutError:
-        return failed("timed out" if timeout is None else f"timed out after {timeout:g} seconds")
     except Exception as error:
-        return failed(f"{type(error).__name__}: {error}")
+        return Result(call.id, call.name, error=f"{type(error).__name__}: {error}", status="error")
+
+
+def _in_thread(function: Callable[..., Any], named: dict[str, Any]) -> tuple[Any, Exception | None]:
+    """Returns the value or the exception of a function. A future that gets `StopIteration` as its exception never ends."""
+    try:
+        return function(**named), None
+    except Exception as error:
+        return None, error
 
 
 def _output(value: Any) -> str:
@@ -125,4 +153,14 @@ def _output(value: Any) -> str:
         return value
     if hasattr(value, "model_dump_json"):
         return str(value.model_dump_json())
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value that JSON does not have as one that it has."""
+    if not isinstance(value, type):
+        if hasattr(value, "model_dump"):
+            return value.model_dump(mode="json")
+        if dataclasses.is_dataclass(value):
+            return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    return str(value)

@@ -1,4 +1,4 @@
-"""What the transports and the middleware share: settings, and the translation of a request."""
+"""The settings of the transports and the middleware, and the translation of a request."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from typing import Literal, TypedDict
+from urllib.parse import quote
 
 from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse
 
@@ -19,6 +20,10 @@ USAGE_ONLY = 1
 MOST_USAGE = 64 << 10
 """The maximum number of bytes that are read for the usage."""
 
+LEAST_SECRET = 16
+"""The minimum length of a secret, in bytes."""
+
+CHAT = "/chat/completions"
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 
@@ -53,8 +58,8 @@ class Settings(TypedDict, total=False):
     """The maximum length of each description, in characters. Default: no limit."""
     engine: str
     """The engine of the server that gets a grammar of the tools: `vllm`, `sglang`, `llama.cpp`. Default: no grammar."""
-    secret: bytes
-    """32 random bytes, the same in all processes that serve one conversation. Default: new ones."""
+    secret: bytes | None
+    """32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones."""
 
 
 def new_adapter(settings: Settings) -> Adapter:
@@ -63,7 +68,12 @@ def new_adapter(settings: Settings) -> Adapter:
     Raises `DialectError` or `ValueError` for invalid ones.
     """
     others = dict(settings)
-    secret = others.pop("secret", None) or os.urandom(32)
+    secret = settings.get("secret")
+    others.pop("secret", None)
+    if secret is None:
+        secret = os.urandom(32)
+    elif len(secret) < LEAST_SECRET:
+        raise ValueError(f"`secret` has {len(secret)} bytes, and needs at least {LEAST_SECRET}; use 32 random bytes")
     return Adapter(secret, **others)  # type: ignore[arg-type]
 
 
@@ -74,10 +84,10 @@ def translate(
     caller = headers.get("authorization") or headers.get("x-api-key") or ""
     asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))
     if isinstance(asked, Asked):
-        for at, is_dropped, reason in asked.changed_tools:
-            _LOG.warning(
-                "the tool at %s of the request was %s: %s", at, "dropped" if is_dropped else "loosened", reason
-            )
+        for at, is_dropped in asked.changed_tools:
+            # The rest of the place has names of the definition.
+            tool = "/".join(at.split("/")[:3])
+            _LOG.warning("the tool at %s of the request was %s", tool, "dropped" if is_dropped else "loosened")
     return asked
 
 
@@ -94,8 +104,27 @@ def upstream_headers(headers: list[tuple[str, str]], is_translated: bool) -> lis
     return kept
 
 
+def chat_target(path: str, raw_path: bytes, asked: Asked) -> tuple[bytes, bool]:
+    """Returns the encoded path of the request to the model server, and whether the query stays: it belongs to the client's API."""
+    path = path.rstrip("/")
+    base = asked.path.removesuffix(CHAT)
+    suffix = path.removeprefix(base).encode()
+    raw_path = raw_path.rstrip(b"/")
+    encoded = raw_path.removesuffix(suffix) if raw_path.endswith(suffix) else quote(base).encode()
+    return encoded + CHAT.encode(), path == asked.path
+
+
 def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:
     """Returns the model server's headers for the client, with another body."""
     own = ("content-length", "content-type", "content-encoding", "transfer-encoding")
     kept = [(name, value) for name, value in headers if name.lower() not in own]
     return [*kept, ("content-type", content_type)]
+
+
+def error_headers(headers: list[tuple[str, str]], error: ErrorResponse) -> list[tuple[str, str]]:
+    """Returns the headers of an error response: those of the model server, which may have a retry delay, and its own."""
+    own = {name.lower() for name, _ in error.headers}
+    return [
+        *((name, value) for name, value in client_headers(headers, JSON) if name.lower() not in own),
+        *error.headers,
+    ]

@@ -12,7 +12,9 @@ from plaincall._gateway import (
     STOP,
     USAGE_ONLY,
     Settings,
+    chat_target,
     client_headers,
+    error_headers,
     new_adapter,
     translate,
     upstream_headers,
@@ -47,15 +49,18 @@ class Translation:
         """Returns the next request to the model server."""
         url = request.url
         if url.path != asked.path:
-            url = url.copy_with(path=asked.path, query=None)
+            raw_path, mark, query = url.raw_path.partition(b"?")
+            raw_path, keeps_query = chat_target(url.path, raw_path, asked)
+            url = url.copy_with(raw_path=raw_path + mark + query if keeps_query else raw_path)
         return self._request(request, url, asked.body, is_translated=True)
 
     def _request(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
         headers = upstream_headers(request.headers.multi_items(), is_translated)
         return self.http.Request(request.method, url, headers=headers, content=body, extensions=request.extensions)
 
-    def error_response(self, request: Any, error: ErrorResponse) -> Any:
-        return self.http.Response(error.status, headers=error.headers, content=error.body, request=request)
+    def error_response(self, request: Any, error: ErrorResponse, upstream: Any = None) -> Any:
+        headers = error.headers if upstream is None else error_headers(upstream.headers.multi_items(), error)
+        return self.http.Response(error.status, headers=headers, content=error.body, request=request)
 
     def response(self, request: Any, upstream: Any, asked: Asked, body: Any) -> Any:
         """Returns the response to the client: bytes, or a stream."""
@@ -213,13 +218,13 @@ class SyncTranslation(Translation):
         pieces = exchange.pieces()
         first = next(pieces, b"")
         if isinstance(first, ErrorResponse):
-            return self.error_response(request, first)
+            return self.error_response(request, first, exchange.upstream)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         for piece in pieces:
             if isinstance(piece, ErrorResponse):
-                return self.error_response(request, piece)
+                return self.error_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
 
@@ -245,12 +250,12 @@ class AsyncTranslation(Translation):
         pieces = exchange.pieces()
         first = await anext(pieces, b"")
         if isinstance(first, ErrorResponse):
-            return self.error_response(request, first)
+            return self.error_response(request, first, exchange.upstream)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         async for piece in pieces:
             if isinstance(piece, ErrorResponse):
-                return self.error_response(request, piece)
+                return self.error_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,9 @@ from plaincall._gateway import (
     JSON,
     STOP,
     Settings,
+    chat_target,
     client_headers,
+    error_headers,
     new_adapter,
     translate,
     upstream_headers,
@@ -28,6 +32,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 __all__ = ["Middleware", "Settings"]
+
+KEEP_ALIVE = 15.0
+"""A stream without output gets something that keeps it open after this time, in seconds."""
 
 
 class Middleware:
@@ -58,11 +65,18 @@ class Middleware:
             return await self.app(scope, _Input(body, receive), send)
         if isinstance(asked, ErrorResponse):
             return await _send_error(send, asked)
-        return await _Exchange(self.app, asked, send).run(scope, headers, receive)
+        exchange = _Exchange(self.app, asked, send)
+        keep_alive = asyncio.create_task(exchange.keep_alive()) if asked.is_streamed else None
+        try:
+            return await exchange.run(scope, headers, receive)
+        finally:
+            if keep_alive is not None:
+                keep_alive.cancel()
+                await asyncio.wait([keep_alive])
 
 
 class _Input:
-    """What the app receives: the body, then what the client does, and a disconnect once its answer is not needed any more."""
+    """The messages for the app: the body, then those of the client, and a disconnect once its answer is not needed any more."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self.body: bytes | None = body
@@ -91,14 +105,22 @@ class _Exchange:
         self.asked = asked
         self.send = send
         self.started = False
-        # What a response that is not streamed consists of.
+        self.is_complete = False
+        # The time of the last output.
+        self.last = time.monotonic()
+        # Nothing that keeps the stream open comes between reading a chunk and sending its piece.
+        self.lock = asyncio.Lock()
+        # The pieces of a response that is not streamed.
         self.body: list[bytes] = []
         self.next: object = None
 
     async def run(self, scope: Scope, headers: list[tuple[str, str]], receive: Receive) -> None:
         asked = self.asked
+        # From version 2.4 on, apps expect this instead of a message.
+        self.raises = _spec_version(scope) >= (2, 4)
         while True:
             self.has_ended = False
+            self.was_stopped = False
             self.status = 0
             self.headers: list[tuple[str, str]] = []
             self.error: list[bytes] = []
@@ -106,24 +128,56 @@ class _Exchange:
             upstream = [*upstream_headers(headers, True), _length(asked.body)]
             changed: Scope = {"headers": _encoded(upstream)}
             if scope["path"] != asked.path:
-                changed.update(path=asked.path, raw_path=asked.path.encode(), query_string=b"")
-            await self.app({**scope, **changed}, self.input, self._take)
+                raw_path, keeps_query = chat_target(scope["path"], scope.get("raw_path") or b"", asked)
+                changed.update(path=asked.path, raw_path=raw_path)
+                if not keeps_query:
+                    changed["query_string"] = b""
+            try:
+                await self.app({**scope, **changed}, self.input, self._take)
+            except Exception:
+                # An app that is stopped may raise an exception of its own.
+                if not self.was_stopped:
+                    raise
             if not self.has_ended:
-                await self._end(*asked.end("the model server's answer is incomplete"))
+                async with self.lock:
+                    await self._end(*asked.end("the model server's answer is incomplete"))
             if self.next is not True:
                 break
+        async with self.lock:
+            self.is_complete = True
+            await self._finish()
+
+    async def _finish(self) -> None:
         if isinstance(self.next, ErrorResponse):
             if not self.started:
-                return await _send_error(self.send, self.next)
-        elif not asked.is_streamed:
+                return await _send_error(self.send, self.next, self.headers)
+        elif not self.asked.is_streamed:
             await self._start()
             await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
             return None
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
+    async def keep_alive(self) -> None:
+        """Keeps a stream open while it has no output: the API's own event, or a comment. It ends with the client."""
+        # If the client has gone, the exchange gets the same exception.
+        with contextlib.suppress(Exception):
+            while not self.is_complete:
+                await asyncio.sleep(max(self.last + KEEP_ALIVE - time.monotonic(), KEEP_ALIVE / 100))
+                async with self.lock:
+                    is_idle = time.monotonic() - self.last >= KEEP_ALIVE
+                    if is_idle and not self.is_complete and (piece := self.asked.keep_alive()):
+                        await self._emit(piece)
+
     async def _take(self, message: Message) -> None:
         """Takes a message of the app."""
+        async with self.lock:
+            await self._taken(message)
+
+    async def _taken(self, message: Message) -> None:
         if self.has_ended:
+            if self.raises and message["type"] == "http.response.body":
+                self.was_stopped = True
+                raise OSError("the answer is not needed any more")
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -159,6 +213,7 @@ class _Exchange:
             return
         await self._start()
         await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+        self.last = time.monotonic()
 
     async def _start(self) -> None:
         if self.started:
@@ -180,10 +235,15 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(chunks)
 
 
-async def _send_error(send: Send, error: ErrorResponse) -> None:
-    headers = _encoded([*error.headers, _length(error.body)])
+async def _send_error(send: Send, error: ErrorResponse, upstream: list[tuple[str, str]] | None = None) -> None:
+    headers = _encoded([*error_headers(upstream or [], error), _length(error.body)])
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": error.body, "more_body": False})
+
+
+def _spec_version(scope: Scope) -> tuple[int, ...]:
+    version: str = scope.get("asgi", {}).get("spec_version", "2.0")
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def _length(body: bytes) -> tuple[str, str]:

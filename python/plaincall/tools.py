@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
@@ -33,12 +34,20 @@ class Tool:
 
     name: str
     description: str
-    parameters: Json
+    parameters: Json = field(hash=False)
     """The JSON Schema of the arguments."""
     effect: Effect = "write"
-    function: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = field(default=None, hash=False)
     read: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=dict, repr=False, compare=False)
     """Converts JSON arguments to those of the function."""
+
+    def __post_init__(self) -> None:
+        # As `functools.update_wrapper`, which cannot change a frozen object.
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            if hasattr(self.function, name):
+                object.__setattr__(self, name, getattr(self.function, name))
+        if self.function is not None:
+            object.__setattr__(self, "__wrapped__", self.function)
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         if self.function is None:
@@ -66,7 +75,7 @@ class Result:
     status: Status | None = None
     """How the call ended; `None` if it is not known."""
     value: Any = field(default=None, repr=False, compare=False)
-    """What the function returned."""
+    """The value that the function returned."""
 
 
 @overload
@@ -92,11 +101,17 @@ def tool(
     `effect` states what a call does: `"read"` changes nothing, `"idempotent"` may be repeated, `"write"` is anything else. It
     decides which calls without an end marker may run.
 
-    Raises `DefinitionError` if a parameter has no type hint, or one that is not supported.
+    Raises `DefinitionError` if a parameter has no type hint, or one that is not supported, and for generator functions and
+    objects that are not functions.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
+        if not hasattr(function, "__name__"):
+            kind = type(function).__name__
+            raise DefinitionError(f"an object of the type `{kind}` is not a function; write a function that calls it")
         own_name = name or function.__name__
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise DefinitionError(f"`{own_name}` is a generator function; return a list instead")
         text, descriptions = _docstring(function)
         schema, read = _parameters(function, descriptions)
         return Tool(own_name, description or text, schema, effect, function, read)
@@ -144,8 +159,8 @@ def _schema(hint: Any) -> Json | None:
     except TypeError:  # Some hints have no hash.
         return None
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint is list or hint is dict:
-        return {"type": "array" if hint is list else "object"}
+    if not arguments and (origin or hint) in (list, dict):
+        return {"type": "array" if (origin or hint) is list else "object"}
     if origin is typing.Annotated:
         schema, (first, *others) = _schema(arguments[0]), arguments[1:]
         return (
@@ -184,7 +199,13 @@ def _with_pydantic(
         hint = hints[parameter.name]
         if parameter.name in descriptions:
             hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
-        fields[parameter.name] = (hint, ... if parameter.default is parameter.empty else parameter.default)
+        given: dict[str, Any] = {}
+        if isinstance(parameter.default, pydantic.fields.FieldInfo):
+            hint = typing.Annotated[hint, parameter.default]
+        elif parameter.default is not parameter.empty:
+            given["default"] = parameter.default
+        # Parameters may have names that a model reserves, such as `_x` and `model_config`.
+        fields[f"parameter{len(fields)}"] = (hint, pydantic.Field(alias=parameter.name, **given))
     config = pydantic.ConfigDict(extra="forbid")
     try:
         model = pydantic.create_model(name, __config__=config, **fields)
@@ -195,7 +216,7 @@ def _with_pydantic(
 
     def read(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         values = model.model_validate(arguments)
-        return {parameter: getattr(values, parameter) for parameter in fields}
+        return {parameter.name: getattr(values, key) for key, parameter in zip(fields, parameters, strict=True)}
 
     return schema, read
 
@@ -256,7 +277,11 @@ class Toolbox(Mapping[str, Tool]):
             json.dumps(definitions), list(known.items()), dialect or Dialect.block(escaped=True), unclosed=unclosed
         )
         self._tools: dict[str, Tool] = {}
-        for name, (description, schema, effect) in self._set.tools().items():
+        described = self._set.tools()
+        for name in effects or {}:
+            if name not in described:
+                raise DefinitionError(f"unknown tool `{name}` in `effects`; tools: {', '.join(described)}")
+        for name, (description, schema, effect) in described.items():
             given = functions.get(name)
             self._tools[name] = given or Tool(name, description, json.loads(schema), cast(Effect, effect))
 
@@ -342,7 +367,7 @@ class Toolbox(Mapping[str, Tool]):
     def results(self, results: Iterable[Result], calls: Iterable[Call] | None = None) -> str:
         """Writes the results of calls as a message to the model. No output can forge a call or another result.
 
-        With `calls`, the results are in their order, and a call without a result gets one that says so.
+        With `calls`, the results are in their order, and a call without a result gets one with the status `unknown`.
         """
         given = [(one.name, one.id, one.status, one.output, one.error) for one in results]
         order = None if calls is None else [(call.name, call.id) for call in calls]

@@ -39,9 +39,9 @@ pub(crate) struct Asked {
     /// Whether the client asked for an event stream.
     #[pyo3(get)]
     is_streamed: bool,
-    /// The tools that could not be offered unchanged: place, whether it was dropped, and the reason.
+    /// The tools that could not be offered unchanged: place, and whether it was dropped.
     #[pyo3(get)]
-    changed_tools: Vec<(String, bool, String)>,
+    changed_tools: Vec<(String, bool)>,
 }
 
 /// A rejected request, as the response that the client gets.
@@ -80,18 +80,38 @@ fn suffix(api: ClientApi) -> &'static str {
     api.path().strip_prefix("/v1").unwrap_or(api.path())
 }
 
-/// Returns the API of a path below any base, and the base.
+/// Returns the API of a path, and its base.
 fn api_of(path: &str) -> Option<(ClientApi, &str)> {
     let path = path.trim_end_matches('/');
-    APIS.into_iter()
-        .find_map(|api| Some((api, path.strip_suffix(suffix(api))?)))
+    APIS.into_iter().find_map(|api| {
+        let base = path.strip_suffix(suffix(api))?;
+        may_have(api, base).then_some((api, base))
+    })
 }
 
 /// Returns the API that this path is below, if the model server does not have it.
 fn api_above(path: &str) -> Option<ClientApi> {
+    let is_below = |api: &ClientApi| {
+        let below = format!("{}/", suffix(*api));
+        let mut places = path.match_indices(&below);
+        places.any(|(at, _)| may_have(*api, path.get(..at).unwrap_or_default()))
+    };
     let translated = [ClientApi::Responses, ClientApi::Messages];
-    let mut above = translated.into_iter();
-    above.find(|api| path.contains(&format!("{}/", suffix(*api))))
+    translated.into_iter().find(is_below)
+}
+
+/// Returns whether a base may be that of an API. Other programs have `/messages` and `/responses` too, so their base must be
+/// empty or end in a version.
+fn may_have(api: ClientApi, base: &str) -> bool {
+    let last = base.rsplit('/').next().unwrap_or_default();
+    matches!(api, ClientApi::Chat) || base.is_empty() || is_version(last)
+}
+
+/// Returns whether a segment of a path is a version, such as `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
 #[pymethods]
@@ -191,10 +211,7 @@ impl Adapter {
             Ask::Renamed(body) => Ok(PyBytes::new(py, &body).into_any()),
             Ask::Asked(asked) => {
                 let changed = asked.changed_tools().iter();
-                let changed = changed.map(|tool| {
-                    let reason = &tool.reason;
-                    (reason.at.clone(), tool.is_dropped, reason.message.clone())
-                });
+                let changed = changed.map(|tool| (tool.reason.at.clone(), tool.is_dropped));
                 let changed_tools = changed.collect();
                 let is_streamed = asked.is_streamed();
                 let path = format!("{base}{}", suffix(ClientApi::Chat));
@@ -296,6 +313,13 @@ impl Asked {
         };
         let (bytes, flow) = released(py, chunk.len(), work);
         (PyBytes::new(py, &bytes), flow)
+    }
+
+    /// Returns what keeps the connection to the client open, or `None` before any output. Send it after some seconds without
+    /// output.
+    fn keep_alive<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let bytes = self.asked().keep_alive()?;
+        Some(PyBytes::new(py, &bytes))
     }
 
     /// Ends the model server's answer, with an error if there was one. Returns the last bytes for the client, and `None` if the

@@ -231,24 +231,57 @@ impl NearMiss {
     }
 }
 
-/// Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic.
+/// Finds text that looks like a marker or a call in another format, and is neither: in `str` or `bytes`. Default dialect:
+/// automatic.
 #[pyfunction]
 #[pyo3(signature = (text, dialect=None))]
 pub(crate) fn near_misses(
     py: Python<'_>,
-    text: &str,
+    text: &Bound<'_, PyAny>,
     dialect: Option<&Dialect>,
 ) -> PyResult<Vec<NearMiss>> {
     let dialect = Dialect::or_auto(dialect);
+    let bytes = bytes(text)?;
+    let text = String::from_utf8_lossy(&bytes);
     let found = released(py, text.len(), || {
-        plaincall_call::Document::parse(text, &dialect)?.near_misses(text, &dialect)
+        plaincall_call::Document::parse(&text, &dialect)?.near_misses(&text, &dialect)
     });
+    let places = Places::new(&bytes);
     let found = found.map_err(error::dialect)?.into_iter();
     let near = found.map(|miss| NearMiss {
         source: text.get(miss.span.range()).unwrap_or_default().to_owned(),
         suggestion: miss.suggestion,
-        start: miss.span.start,
-        end: miss.span.end,
+        start: places.original(miss.span.start),
+        end: places.original(miss.span.end),
     });
     Ok(near.collect())
+}
+
+/// Converts places in a text in which invalid bytes were replaced to places in the bytes.
+struct Places {
+    /// The ends of replacements, in order: in the text and in the bytes.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Places {
+    fn new(bytes: &[u8]) -> Self {
+        let (mut replaced, mut original) = (0, 0);
+        let mut ends = Vec::new();
+        for chunk in bytes.utf8_chunks() {
+            replaced += chunk.valid().len();
+            original += chunk.valid().len();
+            if !chunk.invalid().is_empty() {
+                replaced += char::REPLACEMENT_CHARACTER.len_utf8();
+                original += chunk.invalid().len();
+                ends.push((replaced, original));
+            }
+        }
+        Self { ends }
+    }
+
+    fn original(&self, place: usize) -> usize {
+        let after = self.ends.partition_point(|(end, _)| *end <= place);
+        let last = after.checked_sub(1).and_then(|last| self.ends.get(last));
+        last.map_or(place, |(replaced, original)| original + (place - replaced))
+    }
 }

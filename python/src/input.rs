@@ -34,3 +34,15 @@ pub(crate) fn bytes<'p>(text: &'p Bound<'_, PyAny>) -> PyResult<Cow<'p, [u8]>> {
         text.get_type().name()?
     )))
 }
+
+/// A text argument. Lone surrogates and bytes that are not UTF-8 are replaced, as the parser replaces them.
+pub(crate) struct Lossy(pub(crate) String);
+
+impl FromPyObject<'_, '_> for Lossy {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let bytes = bytes(&object)?;
+        Ok(Self(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}

@@ -9,6 +9,7 @@ use plaincall_plan::{
 use pyo3::prelude::*;
 
 use crate::error;
+use crate::input::Lossy;
 
 /// Decides which call of a reply starts next, and which are skipped or rejected. `plaincall.execute` uses it.
 #[pyclass(module = "plaincall")]
@@ -115,8 +116,8 @@ impl Plan {
     }
 
     /// Denies a ready call.
-    fn deny(&mut self, call: u32, reason: &str) -> PyResult<()> {
-        self.plan.deny(index(call), reason).map_err(error::value)
+    fn deny(&mut self, call: u32, reason: Lossy) -> PyResult<()> {
+        self.plan.deny(index(call), reason.0).map_err(error::value)
     }
 
     /// Reports that a running call has ended.

@@ -23,7 +23,7 @@ use crate::document::{Document, Parsed};
 use crate::error;
 use crate::error::RenderError;
 use crate::grammar::{self, Grammar};
-use crate::input::bytes;
+use crate::input::{Lossy, bytes};
 use crate::json;
 use crate::lock::released;
 use crate::reader::Reader;
@@ -41,16 +41,10 @@ pub(crate) struct ToolSet {
 }
 
 /// A part of an earlier turn: `(text, None)`, or `(name, (id, dependencies, arguments as JSON))`.
-type Part = (String, Option<(Option<String>, Vec<String>, String)>);
+type Part = (Lossy, Option<(Option<Lossy>, Vec<Lossy>, Lossy)>);
 
 /// A result: `(name, id, status, output, error)`.
-type ToolResult = (
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-);
+type ToolResult = (Lossy, Lossy, Option<String>, Option<Lossy>, Option<Lossy>);
 
 impl ToolSet {
     /// Returns an extractor of rows of a table.
@@ -186,14 +180,14 @@ impl ToolSet {
     /// Writes an earlier turn of the model.
     fn history(&self, parts: Vec<Part>) -> PyResult<String> {
         let parts = parts.into_iter().map(|(text, call)| {
-            let text = Untrusted::new(text);
+            let text = Untrusted::new(text.0);
             let Some((id, dependencies, arguments)) = call else {
                 return TurnPart::Claimed(text);
             };
-            let mut call = PastCall::from_text(text, Untrusted::new(arguments));
-            call = call.depends_on(dependencies.into_iter().map(Untrusted::new));
+            let mut call = PastCall::from_text(text, Untrusted::new(arguments.0));
+            call = call.depends_on(dependencies.into_iter().map(|id| Untrusted::new(id.0)));
             if let Some(id) = id {
-                call = call.id(Untrusted::new(id));
+                call = call.id(Untrusted::new(id.0));
             }
             TurnPart::Called(call)
         });
@@ -207,11 +201,11 @@ impl ToolSet {
     fn results(
         &self,
         given: Vec<ToolResult>,
-        calls: Option<Vec<(String, String)>>,
+        calls: Option<Vec<(Lossy, Lossy)>>,
     ) -> PyResult<String> {
         let mut messages = Vec::new();
         for (name, id, status, output, error) in given {
-            let mut message = ResultMessage::new(Untrusted::new(name), Untrusted::new(id));
+            let mut message = ResultMessage::new(Untrusted::new(name.0), Untrusted::new(id.0));
             if let Some(name) = status {
                 let names = CallStatus::ALL.map(CallStatus::name);
                 let status = CallStatus::from_name(&name);
@@ -219,16 +213,16 @@ impl ToolSet {
                     message.status(status.ok_or_else(|| error::one_of("status", &name, &names))?);
             }
             if let Some(output) = output {
-                message = message.output(Untrusted::new(output));
+                message = message.output(Untrusted::new(output.0));
             }
             if let Some(error) = error {
-                message = message.error(Untrusted::new(error));
+                message = message.error(Untrusted::new(error.0));
             }
             messages.push(message);
         }
         if let Some(calls) = calls {
             let calls = calls.into_iter();
-            let calls = calls.map(|(name, id)| (Untrusted::new(name), Untrusted::new(id)));
+            let calls = calls.map(|(name, id)| (Untrusted::new(name.0), Untrusted::new(id.0)));
             messages = in_call_order(calls, messages);
         }
         let text = results(&messages, &self.dialect).map_err(error::dialect)?;
@@ -254,10 +248,10 @@ impl ToolSet {
     }
 
     /// Escapes untrusted text, so that it contains no call.
-    fn escape(&self, text: &str) -> PyResult<String> {
+    fn escape(&self, text: Lossy) -> PyResult<String> {
         let dialect = std::slice::from_ref(&self.dialect);
         let mut built = PromptTextBuilder::new(dialect).map_err(error::dialect)?;
-        built.untrusted(&Untrusted::new(text));
+        built.untrusted(&Untrusted::new(text.0));
         Ok(built.finish().into_text())
     }
 

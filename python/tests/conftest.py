@@ -1,4 +1,4 @@
-"""What the tests share: the examples of the specification, and the command if there is one."""
+"""The examples of the specification, and the command if there is one."""
 
 from __future__ import annotations
 

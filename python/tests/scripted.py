@@ -52,6 +52,14 @@ def completion_of(text: str, finish: str = "stop") -> bytes:
     return json.dumps(reply).encode()
 
 
+def headers_of(status: int, content_type: str) -> dict[str, str]:
+    """Returns the headers of an answer. Errors have a retry delay and a limit."""
+    headers = {"content-type": content_type, "x-request-id": "r1"}
+    if status >= 400:
+        headers.update({"retry-after": "7", "x-ratelimit-remaining-requests": "0", "content-length": "999"})
+    return headers
+
+
 class Model:
     """Answers each request with the next reply, and checks that it is plain text. A reply is a text, or a status and a body."""
 
@@ -97,9 +105,7 @@ class Model:
             def handle_request(self, request: Any) -> Any:
                 headers = dict(request.headers)
                 status, content_type, pieces = model.answer(request.url.path, headers, request.read())
-                return http.Response(
-                    status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces)
-                )
+                return http.Response(status, headers=headers_of(status, content_type), stream=Stream(pieces))
 
         return Inner()
 
@@ -123,9 +129,7 @@ class Model:
             async def handle_async_request(self, request: Any) -> Any:
                 headers = dict(request.headers)
                 status, content_type, pieces = model.answer(request.url.path, headers, await request.aread())
-                return http.Response(
-                    status, headers={"content-type": content_type, "x-request-id": "r1"}, stream=Stream(pieces)
-                )
+                return http.Response(status, headers=headers_of(status, content_type), stream=Stream(pieces))
 
         return Inner()
 
@@ -140,9 +144,8 @@ class Model:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         assert headers["content-length"] == str(len(body))
         status, content_type, pieces = self.answer(scope["path"], headers, body)
-        await send(
-            {"type": "http.response.start", "status": status, "headers": [(b"content-type", content_type.encode())]}
-        )
+        sent = [(name.encode(), value.encode()) for name, value in headers_of(status, content_type).items()]
+        await send({"type": "http.response.start", "status": status, "headers": sent})
         gone = asyncio.ensure_future(receive())
         try:
             for piece in pieces:

@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model
-from test_transport import joined
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model, stream_of
+from test_transport import assert_headers, joined
 
 from plaincall.asgi import Middleware
 
@@ -49,8 +49,9 @@ async def test_errors() -> None:
     body = json.dumps({"error": {"message": "too many requests"}}).encode()
     client = client_of(Middleware(Model((429, body), (429, body)).app))
     for stream in (False, True):
-        with pytest.raises(openai.RateLimitError, match="too many requests"):
+        with pytest.raises(openai.RateLimitError, match="too many requests") as caught:
             await client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=stream)
+        assert_headers(caught.value)
     with pytest.raises(openai.BadRequestError):
         await client.responses.create(model="m", input=5, tools=[])
 
@@ -92,3 +93,102 @@ async def test_a_client_that_disconnects() -> None:
     await Middleware(model.app)(scope, inputs.get, send)
     assert model.closed == 1
     assert model.sent < 20
+
+
+def request_of(**more: Any) -> tuple[dict[str, Any], asyncio.Queue[dict[str, Any]]]:
+    """Returns a scope, and the messages of the client."""
+    request = json.dumps({"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}).encode()
+    inputs: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    inputs.put_nowait({"type": "http.request", "body": request, "more_body": False})
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": []}
+    return {**scope, **more}, inputs
+
+
+@pytest.mark.parametrize("version, raises", [("2.3", False), ("2.4", True), ("2.10", True)])
+async def test_an_app_that_writes_too_much(version: str, raises: bool) -> None:
+    # An answer that cannot be read ends the reply, and the rest is not needed.
+    raised: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send({"type": "http.response.body", "body": b"data: {not JSON}\n\n", "more_body": True})
+        try:
+            for _ in range(100):
+                await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": True})
+        except OSError as error:
+            raised.append(str(error))
+            raise RuntimeError("the client has gone") from error
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope, inputs = request_of(asgi={"version": "3.0", "spec_version": version})
+    await Middleware(app)(scope, inputs.get, send)
+    assert raised == (["the answer is not needed any more"] if raises else [])
+    assert sent[0]["status"] == 502
+
+
+async def test_errors_of_the_app_are_raised() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise RuntimeError("no model")
+
+    async def send(message: Any) -> None:
+        raise AssertionError
+
+    scope, inputs = request_of(asgi={"version": "3.0", "spec_version": "2.4"})
+    with pytest.raises(RuntimeError, match="no model"):
+        await Middleware(app)(scope, inputs.get, send)
+
+
+@pytest.mark.parametrize(
+    "path, raw_path, query, target",
+    [
+        ("/a/b/v1/chat/completions/", b"/a%2Fb/v1/chat/completions/", b"x=1", (b"/a%2Fb/v1/chat/completions", b"x=1")),
+        ("/a b/v1/chat/completions/", None, b"x=1", (b"/a%20b/v1/chat/completions", b"x=1")),
+    ],
+)
+async def test_the_path_keeps_its_encoding(path: str, raw_path: bytes | None, query: bytes, target: Any) -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append((scope["raw_path"], scope["query_string"]))
+
+    async def send(message: Any) -> None:
+        pass
+
+    more = {} if raw_path is None else {"raw_path": raw_path}
+    scope, inputs = request_of(path=path, query_string=query, **more)
+    await Middleware(app)(scope, inputs.get, send)
+    assert seen == [target]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+async def test_a_stream_without_output_is_kept_open(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plaincall.asgi.KEEP_ALIVE", 0.02)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        for piece in stream_of(CALL):
+            # The text before the call is output; a call is held back until it is complete.
+            await asyncio.sleep(0.005)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    tool = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+    tools = [tool] if path == "/v1/messages" else [WEATHER]
+    request = {"model": "m", "messages": QUESTION, "tools": tools, "stream": True, "max_tokens": 9}
+    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=Middleware(app)))
+    response = await client.post(f"http://model.test{path}", json=request)
+    events = response.text.split("\n\n")
+    assert events[-1] == "" and "get_weather" in response.text
+    if path == "/v1/messages":
+        # The first one follows the start of the message.
+        assert sum(event.startswith("event: ping") for event in events) > 1
+    else:
+        chunks = [json.loads(event[6:]) for event in events if event.startswith("data: {")]
+        assert any(chunk["choices"] and chunk["choices"][0]["delta"] == {} for chunk in chunks[:-2])
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

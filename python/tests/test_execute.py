@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import plaincall as pc
 
@@ -121,6 +123,91 @@ async def test_approval() -> None:
     assert log == ["start yes", "end yes"]
 
 
+async def test_an_approval_that_waits_does_not_delay_other_calls() -> None:
+    tools, log = toolbox()
+    has_run = asyncio.Event()
+
+    async def approve(call: pc.Call) -> bool:
+        if call.id == "slow":
+            await asyncio.wait_for(has_run.wait(), 5)
+        return True
+
+    async def wait() -> None:
+        while "end b" not in log:
+            await asyncio.sleep(0.001)
+        has_run.set()
+
+    text = call("work", "slow", name="slow") + call("work", "a", name="a") + call("work", "b", "a", name="b")
+    waiting = asyncio.create_task(wait())
+    results = await pc.execute(tools, tools.parse(text).calls, approve=approve)
+    await waiting
+    assert [one.status for one in results] == ["ok"] * 3
+    assert log == ["start a", "end a", "start b", "end b", "start slow", "end slow"]
+
+
+async def test_cancelling_cancels_the_approvals() -> None:
+    tools, log = toolbox()
+    seen: list[str] = []
+
+    async def approve(call: pc.Call) -> bool:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        return True
+
+    task = asyncio.create_task(pc.execute(tools, tools.parse(call("work", "a", name="a")).calls, approve=approve))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (seen, log) == (["cancelled"], [])
+
+
+def give(function: Any) -> pc.Toolbox:
+    return pc.Toolbox([pc.Tool("give", "", {"type": "object"}, function=function)])
+
+
+def stop_iteration() -> Any:
+    return next(iter(()))
+
+
+def cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+async def cancelled_later() -> None:
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+
+
+def own_timeout() -> None:
+    raise TimeoutError("no answer of db.test")
+
+
+async def own_timeout_later() -> None:
+    raise TimeoutError("no answer of db.test")
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+@pytest.mark.parametrize(
+    "function, error",
+    [
+        (stop_iteration, "StopIteration: "),
+        (cancelled, "the tool was cancelled"),
+        (cancelled_later, "the tool was cancelled"),
+        (own_timeout, "TimeoutError: no answer of db.test"),
+        (own_timeout_later, "TimeoutError: no answer of db.test"),
+    ],
+)
+async def test_exceptions_that_asyncio_uses_itself(function: Any, error: str, timeout: float | None) -> None:
+    tools = give(function)
+    calls = tools.parse(call("give", "g") + call("give", "h", "g")).calls
+    first, second = await asyncio.wait_for(pc.execute(tools, calls, timeout=timeout), 10)
+    assert (first.status, first.error, second.status) == ("error", error, "skipped")
+
+
 async def test_held_calls_need_an_approval() -> None:
     text = "!!!GADGET_START:work\n!!!ARG:name\nx\n!!!GADGT_END\n!!!GADGET_END\n"
     [(status, message)], _ = await run(text)
@@ -149,3 +236,24 @@ async def test_outputs() -> None:
     [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
     assert (result.output, result.value) == ('{"ä": [1, null]}', {"ä": [1, None]})
     assert "Output:" in tools.results([result])
+
+
+class Place(BaseModel):
+    name: str
+
+
+@dataclass
+class Route:
+    places: list[Place]
+
+
+async def test_outputs_of_models_and_dataclasses() -> None:
+    expected = {
+        '{"name":"Rome"}': Place(name="Rome"),
+        '{"places": [{"name": "Rome"}]}': Route([Place(name="Rome")]),
+        '[{"name": "Rome"}, {"a": {"places": []}}]': [Place(name="Rome"), {"a": Route([])}],
+    }
+    for output, value in expected.items():
+        tools = give(lambda value=value: value)
+        [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
+        assert (result.output, result.value) == (output, value)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,8 @@ def test_references_are_counted() -> None:
     assert first.text is first.source
 
 
-def test_long_texts_release_the_lock() -> None:
-    text = CALL * 200_000
-    dialect = pc.Dialect.block()
+def counted_during(work: Callable[[], object]) -> tuple[int, float]:
+    """Returns how often another thread ran while this one worked, and the seconds of the work."""
     counted = 0
     done = threading.Event()
 
@@ -116,16 +116,31 @@ def test_long_texts_release_the_lock() -> None:
 
     thread = threading.Thread(target=count)
     thread.start()
-    parser = pc.Parser(dialect)
     try:
-        before = counted
-        # Nothing but text is returned, so that hardly any time needs the lock.
-        parser.feed("x" * (64 << 20))
-        assert counted > before
+        before, begun = counted, time.monotonic()
+        work()
+        return counted - before, time.monotonic() - begun
     finally:
         done.set()
         thread.join()
-    assert len(pc.parse(text[: 1 << 20], dialect).calls) > 1000
+
+
+def test_long_texts_release_the_lock() -> None:
+    dialect = pc.Dialect.block()
+    # Hard to read, and there is nothing to return: the lock is needed for hardly any time.
+    text = "!!!GADGET_STAR\n!" * (1 << 14)
+    counted, seconds = 0, 0.0
+    while seconds < 0.3:
+        text *= 2
+        counted, seconds = counted_during(lambda text=text: pc.near_misses(text, dialect))  # type: ignore[misc]
+    assert counted > 30 * seconds, (counted, seconds)
+    # With the lock, the other thread runs once or twice.
+    data = bytes(1 << 20)
+    counted, seconds = 0, 0.0
+    while seconds < 0.3:
+        data *= 2
+        counted, seconds = counted_during(lambda data=data: data.count(b"ab"))  # type: ignore[misc]
+    assert counted < 30 * seconds, (counted, seconds)
 
 
 def test_a_forked_process_works() -> None:

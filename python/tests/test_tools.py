@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import functools
+import inspect
 import json
 import subprocess
+import typing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional
 
@@ -142,6 +146,71 @@ def test_hints_that_are_missing_or_unsupported(monkeypatch: pytest.MonkeyPatch) 
     assert pc.tool(add).description == "Adds two numbers."
 
 
+async def test_parameters_with_names_that_pydantic_reserves() -> None:
+    def visit(
+        _x: Place,
+        model_config: int,
+        schema: Annotated[int, Field(ge=1, alias="other")] = 5,
+        limit: int = Field(7, description="The limit."),
+        names: tuple[str, ...] = (),
+    ) -> str:
+        return f"{_x.name} {model_config} {schema} {limit} {names}"
+
+    visit.__annotations__.update(_x=Place, schema=Annotated[int, Field(ge=1, alias="other")])
+    made = pc.tool(visit)
+    assert list(made.parameters["properties"]) == ["_x", "model_config", "schema", "limit", "names"]
+    assert made.parameters["required"] == ["_x", "model_config"]
+    assert made.parameters["properties"]["schema"]["minimum"] == 1
+    limit = made.parameters["properties"]["limit"]
+    assert (limit["default"], limit["description"]) == (7, "The limit.")
+    tools = pc.Toolbox([made])
+    calls = tools.parse("!!!GADGET_START:visit\n!!!ARG:_x/name\nRome\n!!!ARG:model_config\n3\n!!!GADGET_END").calls
+    [result] = await pc.execute(tools, calls)
+    assert result.output == "Rome 3 5 7 ()"
+
+
+def test_bare_hints_of_typing() -> None:
+    def bare(a: typing.List, b: typing.Dict, c: typing.List[typing.Dict]) -> None: ...  # type: ignore[type-arg]  # noqa: UP006
+
+    properties = schema_of(bare)["properties"]
+    assert properties == {
+        "a": {"type": "array"},
+        "b": {"type": "object"},
+        "c": {"type": "array", "items": {"type": "object"}},
+    }
+
+
+def test_objects_that_are_not_functions() -> None:
+    class Adder:
+        def __call__(self, a: int) -> int:
+            return a
+
+    def generator(a: int) -> Any:
+        yield a
+
+    async def async_generator(a: int) -> Any:
+        yield a
+
+    with pytest.raises(pc.DefinitionError, match="an object of the type `partial` is not a function"):
+        pc.Toolbox([functools.partial(add, b=1)])
+    with pytest.raises(pc.DefinitionError, match="an object of the type `Adder` is not a function"):
+        pc.tool(Adder())
+    for function in (generator, async_generator):
+        with pytest.raises(pc.DefinitionError, match=f"`{function.__name__}` is a generator function"):
+            pc.tool(function)
+    assert list(pc.Toolbox([functools.lru_cache(add)])) == ["add"]
+
+
+def test_a_tool_is_hashable_and_looks_like_its_function() -> None:
+    made = pc.tool(add)
+    assert len({made, pc.tool(add), weather}) == 2
+    assert (made.__name__, made.__doc__, made.__module__) == ("add", "Adds two numbers.", __name__)  # type: ignore[attr-defined]
+    assert inspect.signature(made) == inspect.signature(add)
+    changed = dataclasses.replace(made, name="sum")
+    assert (changed.name, changed(1, 2)) == ("sum", 3) and changed != made
+    assert not hasattr(pc.Tool("a", "", {}), "__wrapped__")
+
+
 def test_definitions_of_other_programs() -> None:
     openai = {"type": "function", "function": {"name": "one", "description": "1", "parameters": WEATHER_SCHEMA}}
     anthropic = {"name": "two", "input_schema": WEATHER_SCHEMA}
@@ -163,6 +232,8 @@ def test_errors_of_definitions() -> None:
         pc.Toolbox([add, add])
     with pytest.raises(ValueError, match="unknown effect `reads`; possible values: `read`, `idempotent`, `write`"):
         pc.Toolbox([add], effects={"add": "reads"})  # type: ignore[dict-item]
+    with pytest.raises(pc.DefinitionError, match="unknown tool `ad` in `effects`; tools: add, weather"):
+        pc.Toolbox([add, weather], effects={"add": "read", "ad": "read"})
 
 
 def test_the_prompt() -> None:
@@ -301,6 +372,34 @@ def test_history_and_results() -> None:
     [invalid] = tools.parse("!!!GADGET_START:add\n!!!GADGET_END").calls
     with pytest.raises(ValueError, match="is invalid"):
         tools.history(tool_calls=[invalid])
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    tools, bad, good = pc.Toolbox([add]), "x\ud800y", "x\ufffd\ufffd\ufffdy"
+    results = tools.results([pc.Result(bad, bad, output=bad), pc.Result("b", "add", error=bad, status="error")])
+    assert results == tools.results(
+        [pc.Result(good, good, output=good), pc.Result("b", "add", error=good, status="error")]
+    )
+    assert good in tools.results([pc.Result("c1", output=bad)], tools.parse("!!!GADGET_START:add:c1\n").calls)
+    assert tools.escape(bad) == good
+    for arguments in ({"a": 1, "t": bad}, json.dumps({"a": 1, "t": bad}), f'{{"a": 1, "t": "{bad}"}}'):
+        call = {"id": bad, "function": {"name": "add", "arguments": arguments}}
+        assert "x" in tools.history(bad, [call])
+    assert tools.history(bad).startswith(good)
+
+
+def test_near_misses_of_bytes() -> None:
+    text = "é\n!!!gadget_start:add"
+    [near] = pc.near_misses(text)
+    [same] = pc.near_misses(text.encode())
+    assert (near.start, near.end) == (same.start, same.end) == (3, 19)
+    for invalid in (b"\xff", b"\xf0\x9f\x9b", "\ud800".encode("utf-8", "surrogatepass")):
+        data = b"a" + invalid + b"\n!!!gadget_start:" + invalid + b"\n!!!gadget_start:b"
+        misses = pc.near_misses(data)
+        assert len(misses) == 2
+        for found in misses:
+            assert data[found.start : found.end] == b"!!!gadget_start:" == found.source.encode()
+    assert pc.near_misses("\ud800\n!!!gadget_start:add")[0].start == 4
 
 
 def test_rendering_and_escaping() -> None:

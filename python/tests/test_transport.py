@@ -17,6 +17,7 @@ from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of
 import plaincall.http
 import plaincall.httpx
 from plaincall._gateway import Settings
+from plaincall._plaincall import Adapter
 
 LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
 TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http}
@@ -224,6 +225,58 @@ def test_paths_below_any_base() -> None:
     assert model.paths == ["/chat/completions", "/a/b/v2/chat/completions", "/v1/chat/completions"]
 
 
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_the_path_keeps_its_encoding(library: str) -> None:
+    targets = []
+
+    class Recorded(Model):
+        def sync_transport(self, http: Any) -> Any:
+            inner = super().sync_transport(http)
+
+            class Outer(http.BaseTransport):  # type: ignore[misc]
+                def handle_request(self, request: Any) -> Any:
+                    targets.append(request.url.raw_path.decode())
+                    return inner.handle_request(request)
+
+            return Outer()
+
+    tool = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
+    requests = {
+        "/a%2Fb/v1/chat/completions?version=1": request,
+        "/a%2Fb/v1/chat/completions/?version=1": request,
+        "/a%2Fb/v1/messages?beta=true": {**request, "tools": [tool], "max_tokens": 9},
+        "/%C3%A4%20b/v1/m%65ssages": {**request, "tools": [tool], "max_tokens": 9},
+    }
+    with sync_client(library, Recorded(*[CALL] * 4)) as client:
+        for path, body in requests.items():
+            assert client.post(f"http://model.test{path}", json=body).status_code == 200
+    assert targets == [
+        "/a%2Fb/v1/chat/completions?version=1",
+        "/a%2Fb/v1/chat/completions?version=1",
+        "/a%2Fb/v1/chat/completions",
+        "/%C3%A4%20b/v1/chat/completions",
+    ]
+
+
+def test_similar_paths_of_other_programs_are_not_translated() -> None:
+    translates = Adapter.translates
+    for path in (
+        "/v1/threads/t1/messages",
+        "/rooms/3/messages",
+        "/rooms/3/messages/5",
+        "/forms/9/responses",
+        "/forms/9/responses/5",
+        "/video/messages",
+        "/v1/x-messages",
+    ):
+        assert not translates("POST", path), path
+    for path in ("/messages", "/v1/messages", "/v1/messages/", "/a/v2/responses", "/api/v1beta/responses/compact"):
+        assert translates("POST", path), path
+    assert not translates("GET", "/v1/messages")
+    assert translates("POST", "/any/base/chat/completions")
+
+
 def test_a_request_without_tools_is_unchanged() -> None:
     model = Model(CALL)
     reply = openai_client(model).chat.completions.create(model="m", messages=QUESTION)
@@ -261,17 +314,35 @@ def test_a_grammar_for_the_engine() -> None:
 def test_an_error_of_the_model_server(stream: bool) -> None:
     body = json.dumps({"error": {"message": "too many requests", "type": "rate_limit_error"}}).encode()
     model = Model((429, body))
-    with pytest.raises(openai.RateLimitError, match="too many requests"):
+    with pytest.raises(openai.RateLimitError, match="too many requests") as caught:
         openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER], stream=stream)
     assert model.closed == 1
+    assert_headers(caught.value)
+
+
+async def test_an_error_of_the_model_server_async() -> None:
+    model = Model((503, b"{}"))
+    with pytest.raises(openai.InternalServerError) as caught:
+        await openai_async_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+    assert_headers(caught.value)
+
+
+def assert_headers(error: Any) -> None:
+    """Asserts that an error has the headers of the model server, and one content type and length."""
+    headers = error.response.headers
+    assert (headers["retry-after"], headers["x-ratelimit-remaining-requests"]) == ("7", "0")
+    assert error.request_id == "r1"
+    assert headers.get_list("content-type") == ["application/json"]
+    assert headers.get_list("content-length") == [str(len(error.response.content))]
 
 
 def test_an_error_in_a_repair_round() -> None:
     body = json.dumps({"error": {"message": "out of memory"}}).encode()
     model = Model(INVALID, (500, body))
-    with pytest.raises(openai.APIError, match="out of memory"):
+    with pytest.raises(openai.APIError, match="out of memory") as caught:
         chat(model)
     assert model.closed == 2
+    assert_headers(caught.value)
 
 
 def test_an_answer_that_is_not_json() -> None:
@@ -310,7 +381,8 @@ def test_the_log_names_changed_tools_and_no_secret(caplog: pytest.LogCaptureFixt
     model = Model("Hi.")
     with caplog.at_level(logging.DEBUG, logger="plaincall"):
         openai_client(model).chat.completions.create(model="m", messages=QUESTION, tools=[tool, WEATHER])
-    assert "/tools/0" in caplog.text
+    assert "the tool at /tools/0 of the request was " in caplog.text
+    assert "secret.test" not in caplog.text and "properties" not in caplog.text
     assert "Bearer" not in caplog.text and '"k"' not in caplog.text
 
 
@@ -321,6 +393,11 @@ def test_invalid_settings() -> None:
         plaincall.http.Transport(dialect=plaincall.Dialect.auto())
     with pytest.raises(TypeError, match="modus"):
         plaincall.http.Transport(modus="text")  # type: ignore[call-arg]
+    for secret in (b"", b"s" * 15):
+        with pytest.raises(ValueError, match=f"`secret` has {len(secret)} bytes, and needs at least 16"):
+            plaincall.http.Transport(secret=secret)
+    plaincall.http.Transport(secret=b"s" * 16)
+    plaincall.http.Transport(secret=None)
 
 
 def test_a_shared_secret_gives_the_same_markers() -> None:
