@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+use plaincall::call::grammar::GrammarError;
 use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema, untrusted::EchoGuard};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
@@ -154,6 +155,19 @@ impl Conversation {
     /// Returns the messages as the model would read them now.
     pub fn messages(&self) -> Arc<[Message]> {
         self.history.messages()
+    }
+
+    /// Checks the grammar of the conversation for a model to [switch to](Self::set_model), as
+    /// [`Agent::check_grammar`](crate::Agent::check_grammar) does for the model of the agent (`spec/agent.md` 10).
+    ///
+    /// # Errors
+    /// Returns an error if there is none, but the model demands one.
+    pub async fn check_grammar(
+        &self,
+        model: &impl Model,
+    ) -> Result<Option<GrammarError>, AgentError> {
+        let made = self.settings.grammar(model, &self.dialect).await?;
+        Ok(made.err())
     }
 
     /// Switches to another model.

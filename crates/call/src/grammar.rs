@@ -96,7 +96,7 @@ pub fn grammar<'t>(
             free_text: &free_text,
             known: HashMap::new(),
             json_depth: 0,
-            is_repeated: false,
+            repeated: None,
             lines_left: MOST_LINES,
             escapes: &escapes,
             is_self_closing: dialect.is_self_closing(),

@@ -204,3 +204,19 @@ async fn a_switch_of_the_model_switches_the_grammar() {
         assert_eq!(has, [true, false]);
     }
 }
+
+#[tokio::test]
+async fn a_model_can_be_checked_before_a_switch() {
+    for dialect in syntaxes() {
+        let scene = Scene::new(dialect, Vec::new()).await;
+        let agent = scene.agent(Constrain::Never, [inexpressible(&scene.dialect)]);
+        let talk = agent.build().unwrap().conversation().unwrap();
+        for (constrain, is_missing) in [(Constrain::Never, false), (Constrain::Auto, true)] {
+            let checked = talk.check_grammar(&scene.model(constrain)).await;
+            assert_eq!(checked.unwrap().is_some(), is_missing, "{constrain:?}");
+        }
+        let failed = talk.check_grammar(&scene.model(ALWAYS)).await.unwrap_err();
+        assert!(matches!(failed.kind, AgentErrorKind::Settings(_)));
+        assert!(scene.server.seen().requests.is_empty());
+    }
+}

@@ -248,7 +248,7 @@ impl<'s> SchemaValues<'_, 's> {
             alternatives: vec![one],
         };
         let mut items = Vec::new();
-        let was_repeated = self.is_repeated;
+        let first = keywords::first_items(alternative);
         for index in 0..most {
             let pointer = format!("{}/{index}", place.pointer);
             let below = Place {
@@ -258,13 +258,15 @@ impl<'s> SchemaValues<'_, 's> {
                 trail: place.trail,
             };
             let allowed = self.reader.item(&list, index);
-            self.is_repeated |= index > keywords::first_items(alternative);
+            if index > first {
+                self.repeated = Some((pointer.clone(), format!("{}/{first}", place.pointer)));
+            }
             match self.value(&below, &allowed) {
                 Some(item) => items.push(item),
                 None => break,
             }
         }
-        self.is_repeated = was_repeated;
+        self.repeated = None;
         if items.len() < least {
             return None;
         }

@@ -83,8 +83,8 @@ pub(super) struct SchemaValues<'v, 's> {
     pub(super) known: HashMap<(Vec<usize>, Kinds), (usize, String)>,
     /// The depth of the JSON value that is being written.
     pub(super) json_depth: usize,
-    /// Whether the same schema was read at another index of a list, so that nothing is reported again.
-    pub(super) is_repeated: bool,
+    /// The pointers of the current item of a list, and of the first with the same schema, at which its keywords are reported.
+    pub(super) repeated: Option<(String, String)>,
     /// How many more pointer lines the tool may have. Then objects and lists are JSON.
     pub(super) lines_left: usize,
     /// Whether ` /]` ends an emoji call.
@@ -200,7 +200,7 @@ impl<'s> SchemaValues<'_, 's> {
             return Some(self.rules.any_json());
         }
         let rule = self.rules.add();
-        self.known.insert(key, (rule, pointer.to_owned()));
+        self.known.insert(key, (rule, self.reported(pointer)));
         self.json_depth += 1;
         let mut options = Vec::new();
         if kinds.has(Kinds::LIST) {
@@ -388,6 +388,7 @@ impl<'s> SchemaValues<'_, 's> {
         if is_below(other) {
             return;
         }
+        let is_same_item = is_below(&self.reported(other));
         let is_again = |one: &&Unheld| one.tool == self.tool && is_below(&one.pointer);
         let unheld = self.rules.unheld.iter().filter(is_again);
         let keywords: Vec<&'static str> = unheld.map(|one| one.keyword).collect();
@@ -397,28 +398,43 @@ impl<'s> SchemaValues<'_, 's> {
             limits.map(move |limit| (index, limit.keyword))
         });
         let limits: Vec<(usize, &'static str)> = limits.collect();
-        for keyword in keywords {
+        for keyword in keywords.into_iter().filter(|_| !is_same_item) {
             self.report(pointer, keyword);
         }
         for (text, keyword) in limits {
-            self.report_limit(pointer, keyword, Some(text));
+            match self.rules.texts.all.get_mut(text) {
+                Some(text) if is_same_item => text.places += 1,
+                _ => self.report_limit(pointer, keyword, Some(text)),
+            }
         }
     }
 
     pub(super) fn report(&mut self, pointer: &str, keyword: &'static str) {
-        let unheld = unheld(self.tool, pointer, keyword);
-        if !self.is_repeated && !self.rules.unheld.contains(&unheld) {
+        let unheld = self.unheld(pointer, keyword);
+        if !self.rules.unheld.contains(&unheld) {
             self.rules.unheld.push(unheld);
         }
     }
-}
 
-/// Describes a keyword that is not enforced.
-pub(super) fn unheld(tool: &str, pointer: &str, keyword: &'static str) -> Unheld {
-    Unheld {
-        tool: tool.to_owned(),
-        pointer: pointer.trim_start_matches('/').to_owned(),
-        keyword,
+    /// Describes a keyword that is not enforced.
+    pub(super) fn unheld(&self, pointer: &str, keyword: &'static str) -> Unheld {
+        Unheld {
+            tool: self.tool.to_owned(),
+            pointer: self.reported(pointer),
+            keyword,
+        }
+    }
+
+    /// Returns the pointer at which keywords are reported.
+    fn reported(&self, pointer: &str) -> String {
+        let pointer = pointer.trim_start_matches('/');
+        let repeated = self.repeated.as_ref();
+        let below =
+            repeated.and_then(|(item, first)| Some((first, pointer.strip_prefix(&**item)?)));
+        below.map_or_else(
+            || pointer.to_owned(),
+            |(first, rest)| format!("{first}{rest}"),
+        )
     }
 }
 

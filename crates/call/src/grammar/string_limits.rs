@@ -3,7 +3,7 @@
 use super::ecma_pattern::texts_of;
 use super::keywords;
 use super::pattern::{Characters, Pattern};
-use super::schema_values::{SchemaValues, unheld};
+use super::schema_values::SchemaValues;
 use super::text::Location;
 use crate::schema::{Alternative, Kinds};
 
@@ -96,13 +96,13 @@ impl<'s> SchemaValues<'_, 's> {
         keyword: &'static str,
         text: Option<usize>,
     ) {
+        let limit = self.unheld(pointer, keyword);
         let Some(text) = text.and_then(|text| self.rules.texts.all.get_mut(text)) else {
             return self.report(pointer, keyword);
         };
         text.places += 1;
         text.is_length &= keyword != "pattern";
-        let limit = unheld(self.tool, pointer, keyword);
-        if !self.is_repeated && !text.limits.contains(&limit) {
+        if !text.limits.contains(&limit) {
             text.limits.push(limit);
         }
     }

@@ -12,7 +12,9 @@ use tokio::time::sleep;
 
 use crate::commands::chat::command::{Command, HELP};
 use crate::commands::chat::lines::{Line, Lines};
-use crate::commands::conversation::{Built, Ended, Setup, build, chosen, explained, play, warning};
+use crate::commands::conversation::{
+    Built, Ended, Setup, build, chosen, explained, play, report_grammar, warning,
+};
 use crate::commands::tools::effect_name;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
@@ -174,7 +176,7 @@ impl Chat<'_> {
             Some(Ok(Command::Tools)) => self.tools(),
             Some(Ok(Command::Model(None))) => self.models(),
             Some(Ok(Command::Model(Some(name)))) => {
-                if let Err(failure) = self.set_model(&name) {
+                if let Err(failure) = self.set_model(&name).await {
                     print_error(&failure.message());
                     return Next::Line { is_answered: false };
                 }
@@ -312,12 +314,13 @@ impl Chat<'_> {
         }
     }
 
-    fn set_model(&mut self, name: &str) -> Result<(), Failure> {
+    async fn set_model(&mut self, name: &str) -> Result<(), Failure> {
         let chosen = chosen(Some(name), None, self.options, self.configuration)?;
         let ready = chosen.ready(self.environment)?;
-        self.built.conversation.set_model(ready.model);
-        let limits = self.configuration.limits(&chosen.entry);
-        self.built.conversation.set_limits(limits);
+        let conversation = &mut self.built.conversation;
+        report_grammar(conversation.check_grammar(&ready.model).await)?;
+        conversation.set_model(ready.model);
+        conversation.set_limits(self.configuration.limits(&chosen.entry));
         self.built.model = ready.name;
         print_note(&format!(
             "switched to {}; the conversation keeps its syntax",

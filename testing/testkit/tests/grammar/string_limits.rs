@@ -6,7 +6,7 @@ use plaincall_call::grammar::Engine::{LlGuidance, LlamaCpp, Vllm};
 use plaincall_call::grammar::{self, Grammar, GrammarOptions, grammar};
 use plaincall_call::{Document, ToolSpec, bind};
 use plaincall_syntax::Dialect;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::engine::Engine;
 use super::gbnf::Gbnf;
@@ -289,4 +289,38 @@ fn long_lengths_are_enforced_within_bounds() {
             }
         }
     }
+}
+
+/// A later item of a list may be JSON, whose limits are other ones.
+#[test]
+fn later_items_are_reported_as_the_first() {
+    // Together, these objects have all but a few of the pointer lines of the tool.
+    let objects = (0..31).map(|object| {
+        let names = (0..64).map(|index| format!("p{object}-{index}"));
+        let members: Map<String, Value> =
+            names.map(|name| (name, json!({"type": "null"}))).collect();
+        let names: Vec<&String> = members.keys().collect();
+        json!({"type": "object", "required": names, "properties": members})
+    });
+    let objects: Vec<Value> = objects.collect();
+    let item = json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "string", "maxLength": 120}}});
+    let schema = json!({"type": "object", "properties": {
+        "lines": {"anyOf": objects},
+        "text": {"type": "string", "maxLength": 50},
+        "list": {"type": "array", "items": {"type": "object", "required": ["a", "b"], "properties": {"a": item, "b": item}}}}});
+    let grammar = made(&Dialect::block().escaped(), &schema, None);
+    let start = Engine::new().compile(&grammar.lark());
+    let items =
+        "!!!ARG:list/0/a/x\n\n!!!ARG:list/0/b/x\n\n!!!ARG:list/1/a/x\n\n!!!ARG:list/1/b/x\n\n";
+    let long = "a".repeat(121);
+    let call = format!("{items}!!!ARG:list/2/a/x\n\n!!!ARG:list/2/b\n{{\"x\":\"{long}\"}}");
+    let call = format!("!!!GADGET_START:t\n{call}\n!!!GADGET_END\n");
+    assert!(Engine::accepts(&start, &call));
+    assert_eq!(
+        unheld(&grammar),
+        [
+            "t: `list/0/b/x`: `maxLength` is not enforced",
+            "t: `list/0/a/x`: `maxLength` is not enforced"
+        ]
+    );
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plaincall::Policy;
+use plaincall::call::grammar::GrammarError;
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
 use plaincall_config::Origin;
@@ -196,9 +197,14 @@ pub(super) async fn report(agent: &Agent) -> Result<(), Failure> {
     for skipped in agent.skipped_examples() {
         print_note(&skipped);
     }
-    let checked = agent.check_grammar().await;
-    let missing = checked.map_err(|error| Failure::Configuration(error.to_string()))?;
-    if let Some(error) = missing {
+    report_grammar(agent.check_grammar().await)
+}
+
+/// Reports why replies have no grammar.
+pub(crate) fn report_grammar(
+    checked: Result<Option<GrammarError>, AgentError>,
+) -> Result<(), Failure> {
+    if let Some(error) = checked.map_err(|error| Failure::Configuration(error.to_string()))? {
         print_note(&format!("replies are not constrained: {error}"));
     }
     Ok(())

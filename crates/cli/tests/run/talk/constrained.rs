@@ -6,7 +6,7 @@ use plaincall_testkit::model_server::{Asked, Script};
 use serde_json::Value;
 
 use super::configuration::user;
-use super::{at_home, scene};
+use super::{at_home, fed, scene};
 use crate::run::probe::{models, serving};
 use crate::run::scene::{Ended, Scene, call};
 
@@ -133,6 +133,31 @@ fn what_cannot_be_constrained_is_explained() {
         (Some(0), ""),
         "{ended:?}"
     );
+
+    // A switch of the model in a conversation explains it too, or fails.
+    let tables: String = ["auto", "never", "vllm"]
+        .map(|constrain| {
+            format!("[models.{constrain}]\nurl = 'http://127.0.0.1:9'\nconstrain = '{constrain}'\n")
+        })
+        .concat();
+    user(&scene, &format!("tools = ['~/../tools.toml']\n{tables}"));
+    let mut command = scene.plaincall(&["chat", "--model", "never"]);
+    command.env("HOME", scene.path("home"));
+    let ended = fed(&mut command, "/model auto\n/model vllm\n/model\n");
+    let expected = [
+        &note[..],
+        "note: switched to auto; the conversation keeps its syntax\n",
+        &format!("error: replies cannot be constrained: {reason}"),
+        "note: current model: auto\n",
+    ];
+    let mut rest = &*ended.stderr;
+    for part in expected {
+        let (_, after) = rest
+            .split_once(part)
+            .unwrap_or_else(|| panic!("{part:?} is not in {ended:?}"));
+        rest = after;
+    }
+    assert_eq!(ended.stderr.matches(reason).count(), 2, "{ended:?}");
 
     let scene = super::scene(&[]);
     let options = ["--constrain", "always"];
