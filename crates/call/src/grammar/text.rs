@@ -15,6 +15,8 @@ const MOST_STATES_IN_ALL: usize = 6_000;
 /// compile each.
 const MOST_STATES_IN_TAG: usize = 50;
 const MOST_STATES_IN_ALL_TAGS: usize = 300;
+/// The maximum number of states of a value of several lines in Lark.
+const MOST_STATES_IN_LARK: usize = 40;
 /// A limited text excludes what begins with this many characters of a marker or near miss; with fewer, if it has too many states.
 const BEGINS: [usize; 2] = [4, 3];
 
@@ -176,10 +178,11 @@ impl Texts {
     }
 
     /// Returns whether Lark expresses the limits of a text. The lexer of llguidance has a limit for the work of one token, which
-    /// patterns of several lines exceed together with near misses at the beginning of each.
+    /// patterns and longer lengths of several lines exceed together with near misses at the beginning of each.
     pub(super) fn is_in_lark(&self, index: usize) -> bool {
         self.all.get(index).is_some_and(|text| {
-            text.location != Location::Value || text.is_length || text.automaton.is_one_line()
+            let is_short = text.is_length && text.automaton.states.len() <= MOST_STATES_IN_LARK;
+            text.location != Location::Value || is_short || text.automaton.is_one_line()
         })
     }
 

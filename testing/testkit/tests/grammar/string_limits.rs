@@ -205,7 +205,7 @@ fn emoji_calls_keep_their_limits() {
 fn limits_that_are_not_enforced_are_reported() {
     let schema = json!({"type": "object", "properties": {
         "long": {"type": "string", "minLength": 1, "maxLength": 100_000},
-        "look": {"type": "string", "pattern": "^(?=a)", "maxLength": 5},
+        "look": {"type": "string", "pattern": "^(?=a)", "maxLength": 4},
         "number": {"type": ["string", "number"], "pattern": "^a", "minLength": 2},
         "two": {"anyOf": [{"type": "string", "maxLength": 5}, {"type": "string", "pattern": "^a"}]},
         "any": {"maxLength": 5},
@@ -246,7 +246,8 @@ fn engines_enforce_different_limits() {
         unheld.collect::<Vec<String>>()
     };
     assert_eq!(of(LlamaCpp), [""; 0]);
-    assert_eq!(of(LlGuidance), ["end pattern"]);
+    let in_lark = ["note maxLength", "tags/0 maxLength", "end pattern"];
+    assert_eq!(of(LlGuidance), in_lark);
     assert_eq!(of(Vllm), ["note maxLength", "tags/0 maxLength"]);
     assert!(grammar.structural_tag().to_string().len() < 20_000);
 }
@@ -284,7 +285,9 @@ fn long_lengths_are_enforced_within_bounds() {
                 } else {
                     text
                 };
-                assert_eq!(Engine::accepts(&lark, &block(&text)), is_accepted);
+                // Lark has no long length of a value that may have several lines.
+                let by_lark = is_accepted || !is_list;
+                assert_eq!(Engine::accepts(&lark, &block(&text)), by_lark);
                 assert_eq!(gbnf.accepts(&block(&text)), is_accepted);
             }
         }
