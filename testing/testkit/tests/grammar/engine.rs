@@ -35,15 +35,15 @@ impl Engine {
     }
 
     /// Writes a random text of the grammar; `None` if it does not end in time. It often tries one of `wishes`, so that it comes
-    /// near markers, and later one of `ends`.
+    /// near markers, and later one of `ends`. The matcher keeps the states of its lexer for the next walk.
     pub(super) fn walk(
         &self,
-        start: &Matcher,
+        matcher: &mut Matcher,
         random: &mut Random,
         wishes: &[String],
         ends: &[String],
     ) -> Option<String> {
-        let mut matcher = start.deep_clone();
+        matcher.reset().unwrap();
         let mut text: Vec<u8> = Vec::new();
         let mut wish: Vec<u8> = Vec::new();
         let limit = *random.one(&[60, 200, 500]);

@@ -119,7 +119,8 @@ fn write_texts() {
         if let Some(case) = Case::new(seed, random) {
             let start = engine.compile(&case.grammar.lark());
             let (wishes, ends) = (wishes(&case.dialect), ends(&case.dialect));
-            let walks = (0..WALKS).filter_map(|_| engine.walk(&start, random, &wishes, &ends));
+            let walks = (0..WALKS)
+                .filter_map(|_| engine.walk(&mut start.deep_clone(), random, &wishes, &ends));
             let walks: Vec<String> = walks.collect();
             let mut texts = walks.clone();
             texts.extend(walks.iter().flat_map(|text| altered(text, random)));

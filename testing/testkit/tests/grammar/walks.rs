@@ -20,6 +20,8 @@ use super::random::Random;
 
 /// The walks of each grammar that are compared with the GBNF. The recognizer is slow.
 const COMPARED: usize = 4;
+/// The walks after which the engine forgets what it computed, as for a new request.
+const FRESH: usize = 100;
 /// How many other texts are made from one.
 const ALTERED: usize = 4;
 
@@ -308,8 +310,12 @@ fn walk_all(seeds: impl Iterator<Item = u64>, walks: usize) -> Tally {
         let gbnf = Gbnf::new(&case.grammar.gbnf());
         tally.grammars += 1;
         let (wishes, ends) = (wishes(&case.dialect), ends(&case.dialect));
+        let mut matcher = start.deep_clone();
         for walk in 0..walks {
-            let Some(text) = engine.walk(&start, random, &wishes, &ends) else {
+            if walk % FRESH == 0 {
+                matcher = start.deep_clone();
+            }
+            let Some(text) = engine.walk(&mut matcher, random, &wishes, &ends) else {
                 continue;
             };
             tally.texts += 1;
