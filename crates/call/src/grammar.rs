@@ -281,8 +281,7 @@ impl Grammar {
     }
 
     /// Returns the keywords of the schemas that no notation of the grammar enforces; [`Engine::unheld`] returns those of one
-    /// engine. The ids of calls and dependencies on unknown
-    /// calls are not checked either.
+    /// engine. The ids of calls and dependencies on unknown calls are not checked either.
     pub fn unheld(&self) -> &[Unheld] {
         &self.unheld
     }

@@ -252,8 +252,7 @@ impl Graph {
                 let mut rest = text.chars().peekable();
                 while let Some(character) = rest.next() {
                     let next = rest.peek().map_or(to, |_| self.add());
-                    let step = Characters::one_of(character.encode_utf8(&mut [0; 4]));
-                    self.steps.push((here, step, next));
+                    self.steps.push((here, Characters::one(character), next));
                     here = next;
                 }
                 if text.is_empty() {
@@ -307,8 +306,8 @@ impl Graph {
         }
     }
 
-    /// Converts to a deterministic automaton of the sets that are allowed; `None` if there are more than `most`. The text may end in a set that contains `end`, or
-    /// without `end`, where a line end is allowed.
+    /// Converts to a deterministic automaton of the sets that are allowed; `None` if there are more than `most`. The text may
+    /// end in a set that contains `end`, or without `end`, where a line end is allowed.
     fn determined(
         &self,
         start: usize,

@@ -177,7 +177,7 @@ impl Reader<'_> {
             '\\' => self.escape()?,
             // A later standard gives it a meaning.
             '[' => return None,
-            plain => Characters::one_of(plain.encode_utf8(&mut [0; 4])),
+            plain => Characters::one(plain),
         };
         let is_one = matches!(part.ranges(), [(low, high)] if low == high);
         Some((part, is_one))
@@ -185,13 +185,12 @@ impl Reader<'_> {
 
     fn escape(&mut self) -> Option<Characters> {
         let digits = || Characters::of_ranges([('0'.into(), '9'.into())]);
-        let words = || Characters::of_words().and(&Characters::of_ranges([(0, 0x7F)]));
         let blanks = || Characters::one_of(BLANKS).or(&Characters::one_of(LINE_ENDS));
         let one = match self.rest.next()? {
             'd' => return Some(digits()),
             'D' => return Some(digits().not()),
-            'w' => return Some(words()),
-            'W' => return Some(words().not()),
+            'w' => return Some(Characters::of_ascii_words()),
+            'W' => return Some(Characters::of_ascii_words().not()),
             's' => return Some(blanks()),
             'S' => return Some(blanks().not()),
             't' => '\t',
@@ -208,7 +207,7 @@ impl Reader<'_> {
             sign if SYNTAX.contains(sign) => sign,
             _ => return None,
         };
-        Some(Characters::one_of(one.encode_utf8(&mut [0; 4])))
+        Some(Characters::one(one))
     }
 
     /// Reads a code point; `None` if it is half a surrogate pair.

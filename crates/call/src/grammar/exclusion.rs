@@ -99,7 +99,7 @@ fn stems<'m>(markers: &'m [String], dialect: &Dialect) -> impl Iterator<Item = (
 
 /// An id of a call, of at most 32 characters. Characters with which a marker could begin in a header are skipped.
 pub(super) fn id(markers: &[String]) -> Pattern {
-    let all = Characters::of_words().and(&Characters::of_ranges([(0, 0x7F)]));
+    let all = Characters::of_ascii_words();
     let is_inside = |marker: &&String| marker.chars().all(|one| all.has(one) || ":,".contains(one));
     let begins = markers.iter().filter(is_inside);
     let begins: String = begins.filter_map(|marker| marker.chars().next()).collect();

@@ -48,8 +48,7 @@ fn hexadecimal() -> Pattern {
 fn inside(texts: &Pattern) -> Pattern {
     match texts {
         Pattern::Literal(text) => {
-            let one = |one: char| character(&Characters::one_of(one.encode_utf8(&mut [0; 4])));
-            Pattern::sequence(text.chars().map(one))
+            Pattern::sequence(text.chars().map(|one| character(&Characters::one(one))))
         }
         Pattern::Characters(characters) => character(characters),
         Pattern::Sequence(parts) => Pattern::sequence(parts.iter().map(inside)),

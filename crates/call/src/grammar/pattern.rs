@@ -14,6 +14,10 @@ impl Characters {
         Self(vec![(0, LAST)])
     }
 
+    pub(super) fn one(character: char) -> Self {
+        Self(vec![(character.into(), character.into())])
+    }
+
     pub(super) fn one_of(characters: &str) -> Self {
         Self::of_ranges(characters.chars().map(|one| (one.into(), one.into())))
     }
@@ -33,11 +37,15 @@ impl Characters {
         Self(merged)
     }
 
+    /// The ASCII letters, digits and `_`.
+    pub(super) fn of_ascii_words() -> Self {
+        let ascii = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+        Self::of_ranges(ascii.map(|(first, last)| (first.into(), last.into())))
+    }
+
     /// The ASCII letters, digits and `_`, and every character that is not ASCII.
     pub(super) fn of_words() -> Self {
-        let ascii = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
-        let ascii = ascii.map(|(first, last)| (first.into(), last.into()));
-        Self::of_ranges(ascii.into_iter().chain([(0x80, LAST)]))
+        Self::of_ascii_words().or(&Self::of_ranges([(0x80, LAST)]))
     }
 
     pub(super) fn not(&self) -> Self {
