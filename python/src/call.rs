@@ -164,13 +164,10 @@ impl Decided {
         };
         // Its arguments may be valid all the same, as those of a truncated call.
         let bound = BoundCall::new(call, tools);
-        let of_text = call.diagnostics.iter();
-        let of_text = of_text.filter(|one| one.is_error() && !bound.resolves(one));
-        let mut problems: Vec<ReplyDiagnostic> = of_text.chain(bound.problems()).cloned().collect();
-        problems.sort_by_key(|problem| problem.span.end);
+        let problems = bound.diagnostics().filter(|one| one.is_error());
         Self {
+            problems: problems.cloned().collect(),
             arguments: bound.arguments.ok().map(|arguments| arguments.to_value()),
-            problems,
             rejection: Some(rejection),
             held: None,
         }

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use plaincall_syntax::{ByteParser, Dialect, DialectError, Syntax};
+use plaincall_syntax::{ByteParser, Dialect, DialectError};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::call::ToolCall;
 use crate::document::{BoundCall, DocumentBuilder, Segment};
 use crate::limits::Limits;
 use crate::may_run::ReplyCheck;
+use crate::openai::line_and_body;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::stop::Stop;
 use crate::tool::set::ToolSet;
@@ -140,11 +140,7 @@ impl Extractor {
                 Err(error) => {
                     // Its arguments may be valid all the same, as those of a truncated call.
                     let bound = BoundCall::new(&call, tools);
-                    let of_text = call.diagnostics.iter();
-                    let of_text = of_text.filter(|one| !bound.resolves(one));
-                    let mut all: Vec<_> = of_text.chain(bound.problems()).collect();
-                    all.sort_by_key(|one| one.span.end);
-                    let codes = codes(all);
+                    let codes = codes(bound.diagnostics());
                     let arguments = bound.arguments.as_ref().ok().and_then(json_text);
                     (arguments, Err(error), codes)
                 }
@@ -171,16 +167,12 @@ impl Extractor {
     }
 }
 
-/// Returns the arguments without a definition, as [`openai_calls`](crate::openai::openai_calls) does.
+/// Returns the arguments without a definition.
 fn written_arguments(call: &ToolCall) -> Option<String> {
-    match call.syntax {
-        Syntax::Emoji => {
-            let raw_args = call.raw_args().unwrap_or_default();
-            let body = call.body().unwrap_or_default();
-            json_text(&json!({"raw_args": raw_args, "body": body}))
-        }
-        Syntax::Block if call.parse_error.is_some() => None,
-        Syntax::Block => json_text(&call.arguments),
+    match line_and_body(call) {
+        Some(arguments) => json_text(&arguments),
+        None if call.parse_error.is_some() => None,
+        None => json_text(&call.arguments),
     }
 }
 

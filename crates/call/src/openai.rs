@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::call::ToolCall;
 use crate::call_error::CallError;
 use crate::document::Document;
 use crate::may_run::ReplyCheck;
@@ -55,12 +56,7 @@ pub fn openai_calls(
                 .map(|bound| bound.arguments.to_value()),
             None => check
                 .may_run(call, None, stop)
-                .map(|_| match call.raw_args() {
-                    Some(raw_args) => {
-                        json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()})
-                    }
-                    None => call.arguments.to_value(),
-                }),
+                .map(|_| line_and_body(call).unwrap_or_else(|| call.arguments.to_value())),
         };
         match arguments {
             Ok(arguments) => calls.tool_calls.push(json!({
@@ -82,4 +78,10 @@ pub fn openai_calls(
         }
     }
     calls
+}
+
+/// Returns the arguments of an emoji call without a definition: its line and its body. `None` for a block call.
+pub(crate) fn line_and_body(call: &ToolCall) -> Option<Value> {
+    let raw_args = call.raw_args()?;
+    Some(json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()}))
 }

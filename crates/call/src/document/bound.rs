@@ -93,6 +93,16 @@ impl<'d> BoundCall<'d> {
             && diagnostic.span.end <= self.call.span.end
     }
 
+    /// Returns all diagnostics of the call, ordered by the ends of their spans: those of its text that the definition does not
+    /// resolve, and those of the definition.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
+        let of_text = self.call.diagnostics.iter();
+        let of_text = of_text.filter(|one| !self.resolves(one));
+        let mut all: Vec<&ReplyDiagnostic> = of_text.chain(self.problems()).collect();
+        all.sort_by_key(|diagnostic| diagnostic.span.end);
+        all.into_iter()
+    }
+
     /// Returns the errors from the definition that the text does not report already.
     pub fn problems(&self) -> impl Iterator<Item = &ReplyDiagnostic> {
         let problems = self.arguments.as_ref().err().into_iter().flatten();
