@@ -69,18 +69,9 @@ impl ToolSet {
     ) -> PyResult<Self> {
         let mut specs = read_tool_definitions(definitions).map_err(error::definition)?;
         for (name, effect) in effects {
-            let effect = match &*effect {
-                "read" => Effect::Read,
-                "idempotent" => Effect::Idempotent,
-                "write" => Effect::Write,
-                other => {
-                    return Err(error::one_of(
-                        "effect",
-                        other,
-                        &["read", "idempotent", "write"],
-                    ));
-                }
-            };
+            let names = Effect::ALL.map(Effect::name);
+            let known = Effect::from_name(&effect);
+            let effect = known.ok_or_else(|| error::one_of("effect", &effect, &names))?;
             for tool in specs.iter_mut().filter(|tool| tool.name == name) {
                 tool.effect = effect;
             }
@@ -100,11 +91,7 @@ impl ToolSet {
         let tools = PyDict::new(py);
         for tool in self.tools.iter() {
             let schema = tool.to_schema().to_string();
-            let effect = match tool.effect {
-                Effect::Read => "read",
-                Effect::Idempotent => "idempotent",
-                Effect::Write => "write",
-            };
+            let effect = tool.effect.name();
             tools.set_item(&tool.name, (&tool.description, schema, effect))?;
         }
         Ok(tools)

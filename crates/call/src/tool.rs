@@ -174,6 +174,25 @@ pub enum Effect {
     Write,
 }
 
+impl Effect {
+    /// All effects.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Write];
+
+    /// Returns the name in `tools.toml`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Idempotent => "idempotent",
+            Self::Write => "write",
+        }
+    }
+
+    /// Returns the effect with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effect| effect.name() == name)
+    }
+}
+
 impl ToolSpec {
     /// Creates a tool without parameters and with [`Effect::Write`].
     pub fn new(name: impl Into<String>) -> Self {

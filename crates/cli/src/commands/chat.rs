@@ -15,7 +15,6 @@ use crate::commands::chat::lines::{Line, Lines};
 use crate::commands::conversation::{
     Built, Ended, Setup, build, chosen, explained, play, report_grammar, warning,
 };
-use crate::commands::tools::effect_name;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::write_stderr;
@@ -279,7 +278,7 @@ impl Chat<'_> {
         for tool in toolbox.iter() {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
-            let line = format!("{} ({})  {about}", tool.name(), effect_name(spec.effect));
+            let line = format!("{} ({})  {about}", tool.name(), spec.effect.name());
             write_stderr(format_args!("{}\n", sanitize(line.trim_end())));
         }
     }

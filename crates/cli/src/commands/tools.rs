@@ -7,7 +7,6 @@ mod list;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use plaincall::Effect;
 
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, FileOptions};
@@ -105,14 +104,5 @@ pub(crate) fn tools(
         ToolsAction::List(options) => list::list(options, &mut Output::new(color)),
         ToolsAction::Call(options) => call::call(options, color),
         ToolsAction::Check(options) => check::check(options, &mut output()),
-    }
-}
-
-/// Returns the name of an effect.
-pub(crate) fn effect_name(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "read",
-        Effect::Idempotent => "idempotent",
-        Effect::Write => "write",
     }
 }

@@ -7,7 +7,7 @@ use plaincall::Tool;
 use plaincall::call::{CallExample, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::commands::tools::{SourceOptions, effect_name};
+use crate::commands::tools::SourceOptions;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::runtime::block_on;
@@ -62,7 +62,7 @@ fn as_json(tool: &Tool) -> Value {
     let spec = tool.spec();
     let mut value = json!({
         "name": spec.name,
-        "effect": effect_name(spec.effect),
+        "effect": spec.effect.name(),
         "description": spec.description,
         "usage": spec.usage().to_string(),
         "parameters": spec.schema().document(),
@@ -71,7 +71,7 @@ fn as_json(tool: &Tool) -> Value {
         return value;
     };
     if let Some(hint) = spec.hinted_effect {
-        fields.insert("hinted_effect".to_owned(), effect_name(hint).into());
+        fields.insert("hinted_effect".to_owned(), hint.name().into());
     }
     let examples = spec.call_examples();
     if !examples.is_empty() {
@@ -95,9 +95,9 @@ fn example(example: &CallExample) -> Value {
 
 fn as_lines(tool: &Tool) -> String {
     let spec = tool.spec();
-    let effect = effect_name(spec.effect);
+    let effect = spec.effect.name();
     let hint = spec.hinted_effect.filter(|hint| *hint != spec.effect);
-    let hint = hint.map(|hint| format!("; according to its server, {}", effect_name(hint)));
+    let hint = hint.map(|hint| format!("; according to its server, {}", hint.name()));
     let hint = hint.unwrap_or_default();
     let sentence = first_sentence(&spec.description);
     let sentence = if sentence.is_empty() {
