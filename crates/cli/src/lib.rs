@@ -11,6 +11,7 @@ mod model_servers;
 mod options;
 mod outcome;
 mod output;
+mod replacement;
 mod report;
 mod runtime;
 mod sanitize;

@@ -1,6 +1,7 @@
 //! The outcome of a command.
 
 use std::io;
+use std::path::Path;
 
 use plaincall_syntax::DialectError;
 
@@ -77,6 +78,12 @@ pub(crate) fn reason(error: &io::Error) -> String {
         Some(first) => first.to_lowercase().chain(letters).collect(),
         None => text,
     }
+}
+
+/// The failure of a file that cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let reason = reason(error);
+    Failure::Runtime(format!("cannot write {}: {reason}", path.display()))
 }
 
 /// Returns the reason that a program did not start, as a phrase.

@@ -11,7 +11,7 @@ use plaincall::{
     run::{CloseError, RemovedFiles},
 };
 
-pub(crate) use crate::outcome::{Failure, Outcome, Status, not_started, reason};
+pub(crate) use crate::outcome::{Failure, Outcome, Status, cannot_write, not_started, reason};
 use crate::output::{is_quiet, write_stderr};
 use crate::sanitize::sanitize;
 use crate::terminal::human;

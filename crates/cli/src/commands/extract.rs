@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall_call::{ReplyCheck, Stop, extract::Extractor};
+use plaincall_call::{ReplyCheck, extract::Extractor};
 
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::status::{Outcome, Status, print_note};
-use crate::text::input::Input;
+use crate::text::input::{Input, stop_at_end};
 
 /// Extract the calls of many texts to a table.
 ///
@@ -60,11 +60,7 @@ pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
     let dialect = options.dialect.dialect()?;
     let texts = std::slice::from_ref(&options.input);
     let (tools, unclosed) = options.schema.load(Some(texts))?;
-    let stop = if options.complete {
-        Stop::Natural
-    } else {
-        Stop::Broken
-    };
+    let stop = stop_at_end(options.complete, false);
     let check = ReplyCheck::new(&dialect, unclosed)?;
     let extractor = Extractor::new(&dialect, check, tools.map(Arc::new), stop)?;
     let mut lines = Input::open(&options.input)?.into_lines();

@@ -1,7 +1,6 @@
 //! `plaincall show`: print the log of a run.
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,10 +9,11 @@ use plaincall::{Dialect, RunEvent, log::Record};
 use crate::commands::run::note::Note;
 use crate::environment::Environment;
 use crate::output::Output;
+use crate::replacement::replace;
 use crate::report::trace::Trace;
 use crate::report::{lines, page};
 use crate::session::Note as SessionNote;
-use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
+use crate::status::{Failure, Outcome, Status, cannot_write, print_error, print_note};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::summary::Layout;
 use crate::terminal::tty::Size;
@@ -135,27 +135,10 @@ fn write_page(trace: &Trace, path: &Path, output: &mut Output) -> Result<(), Fai
     let result = if is_special {
         fs::write(path, page)
     } else {
+        // Only its owner can read it, because it has the content of the log.
         replace(path, page.as_bytes())
     };
-    result.map_err(|error| {
-        Failure::Runtime(format!(
-            "cannot write {}: {}",
-            path.display(),
-            reason(&error)
-        ))
-    })
-}
-
-/// Replaces a file atomically, so that the old file survives a full disk. Only its owner can read the new file, because
-/// it has the content of the log.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
+    result.map_err(|error| cannot_write(path, &error))
 }
 
 /// Returns an error if both paths are the same file.

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::settings::texts::Texts;
 use crate::settings::{Configuration, Project};
-use crate::status::{Failure, Outcome, Status, print_note, reason};
+use crate::status::{Failure, Outcome, Status, cannot_write, print_note};
 use crate::terminal::tty::Tty;
 
 /// Returns the SHA-256 of texts. Each is prefixed with its length, so that their boundaries matter.
@@ -80,13 +80,7 @@ fn set(state: &Path, path: &Path, fingerprint: Option<&str>) -> Result<(), Failu
     };
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound && fingerprint.is_none() => Ok(()),
-        result => result.map_err(|error| {
-            Failure::Runtime(format!(
-                "cannot write {}: {}",
-                file.display(),
-                reason(&error)
-            ))
-        }),
+        result => result.map_err(|error| cannot_write(&file, &error)),
     }
 }
 

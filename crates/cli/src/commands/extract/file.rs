@@ -11,9 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
-use crate::status::{Failure, reason};
+use crate::replacement::file_for;
+use crate::status::{Failure, cannot_write};
 use crate::text::input::BUFFER_SIZE;
 
 /// How often signals are looked for.
@@ -29,16 +30,12 @@ impl OutputFile {
     /// Creates the file. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         if path.is_dir() {
-            return Err(failed(path, &io::ErrorKind::IsADirectory.into()));
+            return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
         }
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            // Those of a file that a shell's `>` creates: the umask decides.
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| failed(path, &error))?;
+        let mut builder = Builder::new();
+        // Those of a file that a shell's `>` creates: the umask decides.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+        let file = file_for(path, &builder).map_err(|error| cannot_write(path, &error))?;
         remove_at_signals(file.path().to_owned());
         Ok(Self {
             path: path.to_owned(),
@@ -50,18 +47,18 @@ impl OutputFile {
         &mut self,
         write: impl FnOnce(&mut BufWriter<NamedTempFile>) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        write(&mut self.writer).map_err(|error| failed(&self.path, &error))
+        write(&mut self.writer).map_err(|error| cannot_write(&self.path, &error))
     }
 
     /// Replaces the output.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Self { path, writer } = self;
         let file = writer.into_inner();
-        let file = file.map_err(|error| failed(&path, error.error()))?;
+        let file = file.map_err(|error| cannot_write(&path, error.error()))?;
         let synced = file.as_file().sync_all();
-        synced.map_err(|error| failed(&path, &error))?;
+        synced.map_err(|error| cannot_write(&path, &error))?;
         let replaced = file.persist(&path);
-        replaced.map_err(|error| failed(&path, &error.error))?;
+        replaced.map_err(|error| cannot_write(&path, &error.error))?;
         Ok(())
     }
 }
@@ -86,9 +83,4 @@ fn remove_at_signals(file: PathBuf) {
             }
         }
     });
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    let reason = reason(error);
-    Failure::Runtime(format!("cannot write {}: {reason}", path.display()))
 }

@@ -10,6 +10,7 @@ use serde::ser::{SerializeMap as _, Serializer as _};
 use serde_json::value::RawValue;
 
 use crate::text::json_error::in_line;
+use crate::text::json_line::{JsonLine, text_of};
 
 /// The keys that are added.
 const ADDED: [&str; 3] = ["content", "calls", "error"];
@@ -36,22 +37,17 @@ fn read<'l>(
     column: &str,
     fields: &mut Vec<(Cow<'l, str>, &'l RawValue)>,
 ) -> Result<String, String> {
-    let line = str::from_utf8(line)
-        .map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to() + 1))?;
-    if line.trim_ascii_start().is_empty() {
-        return Err("the line is empty".to_owned());
-    }
-    if !line.trim_ascii_start().starts_with('{') {
-        return serde_json::from_str(line).map_err(|error| in_line(&error));
-    }
+    let line = match JsonLine::parse(line)? {
+        JsonLine::Text(text) => return Ok(text),
+        JsonLine::Object(line) => line,
+    };
     let object: Fields<'l> = serde_json::from_str(line).map_err(|error| in_line(&error))?;
     *fields = object.0;
     let mut texts = fields.iter().filter(|(key, _)| key == column);
     match (texts.next(), texts.next()) {
         (None, _) => Err(format!("missing key `{column}`")),
         (Some(_), Some(_)) => Err(format!("duplicate key `{column}`")),
-        (Some((_, text)), None) => serde_json::from_str(text.get())
-            .map_err(|error| format!("the value of `{column}`: {}", in_line(&error))),
+        (Some((_, text)), None) => text_of(column, text.get()),
     }
 }
 

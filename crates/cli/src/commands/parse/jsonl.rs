@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::text::json_error::in_line;
+use crate::text::json_line::{JsonLine, text_of};
 
 #[derive(Deserialize)]
 struct Object<'l> {
@@ -21,31 +22,16 @@ fn any_value<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue
 /// Parses a line: a string, or an object with the key `text`. Returns its `id`, unchanged, and its text or an error
 /// message.
 pub(super) fn read_line(line: &[u8]) -> (Option<&RawValue>, Result<String, String>) {
-    let line = match str::from_utf8(line) {
-        Ok(line) => line,
-        Err(error) => {
-            let message = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-            return (None, Err(message));
-        }
+    let line = match JsonLine::parse(line) {
+        Ok(JsonLine::Object(line)) => line,
+        Ok(JsonLine::Text(text)) => return (None, Ok(text)),
+        Err(error) => return (None, Err(error)),
     };
-    if line.trim_ascii_start().is_empty() {
-        return (None, Err("the line is empty".to_owned()));
-    }
-    if !line.trim_ascii_start().starts_with('{') {
-        return (None, text(line));
-    }
     match serde_json::from_str(line) {
         Err(error) => (None, Err(in_line(&error))),
         Ok(Object { id, text: None }) => (id, Err("missing key `text`".to_owned())),
-        Ok(Object { id, text: Some(it) }) => (
-            id,
-            text(it.get()).map_err(|error| format!("the value of `text`: {error}")),
-        ),
+        Ok(Object { id, text: Some(it) }) => (id, text_of("text", it.get())),
     }
-}
-
-fn text(json: &str) -> Result<String, String> {
-    serde_json::from_str(json).map_err(|error| in_line(&error))
 }
 
 /// The output for a line.

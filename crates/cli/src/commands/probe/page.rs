@@ -1,14 +1,15 @@
 //! A comparison as one page for a browser: the tables, and each transcript. It has no scripts and loads nothing.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use plaincall_probe::{Attempt, Author, Report, SharedResult, Task};
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use crate::commands::probe::table::{FIGURES, cell, duration, task_cell};
-use crate::status::{Failure, reason};
+use crate::replacement::{file_for, replace};
+use crate::status::{Failure, cannot_write};
 use crate::terminal::human;
 
 const STYLE: &str = include_str!("page.css");
@@ -16,36 +17,17 @@ const STYLE: &str = include_str!("page.css");
 /// Checks that the page can be written, so that this is known before a long comparison.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
-        return Err(failed(path, &io::ErrorKind::IsADirectory.into()));
+        return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
     }
-    new_file(path).map(drop)
+    let created = file_for(path, &Builder::new());
+    created
+        .map(drop)
+        .map_err(|error| cannot_write(path, &error))
 }
 
 /// Replaces the file by the page.
 pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    let mut file = new_file(path)?;
-    let written = file.write_all(page.as_bytes());
-    written.map_err(|error| failed(path, &error))?;
-    let replaced = file.persist(path);
-    replaced.map_err(|error| failed(path, &error.error))?;
-    Ok(())
-}
-
-/// Creates a file in the folder of the page.
-fn new_file(path: &Path) -> Result<NamedTempFile, Failure> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-    file.map_err(|error| failed(path, &error))
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::Runtime(format!(
-        "cannot write {}: {}",
-        path.display(),
-        reason(error)
-    ))
+    replace(path, page.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
 /// Returns the page.
