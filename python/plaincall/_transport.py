@@ -83,14 +83,18 @@ class Usage:
         return flow == STOP or self.left <= 0
 
 
-class Exchange:
-    """Sends a translated request, and repair rounds, and yields the bytes for the client."""
+class _Pending:
+    """A translated request, and the last answer of the model server to it."""
 
     def __init__(self, translation: Translation, request: Any, asked: Asked) -> None:
         self.translation = translation
         self.request = request
         self.asked = asked
         self.upstream: Any = None
+
+
+class Exchange(_Pending):
+    """Sends a translated request, and repair rounds, and yields the bytes for the client."""
 
     def pieces(self) -> Iterator[bytes | ErrorResponse]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
@@ -120,14 +124,8 @@ class Exchange:
             yield more
 
 
-class AsyncExchange:
+class AsyncExchange(_Pending):
     """The same with coroutines."""
-
-    def __init__(self, translation: Translation, request: Any, asked: Asked) -> None:
-        self.translation = translation
-        self.request = request
-        self.asked = asked
-        self.upstream: Any = None
 
     async def pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""

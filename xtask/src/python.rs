@@ -23,9 +23,15 @@ fn install_with(options: &[&str], requirements: &Path, folder: &Path) -> Result<
         let mut make = Command::new("python3");
         step("Python", make.args(["-m", "venv"]).arg(folder))?;
     }
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet"]).args(options);
+    let mut pip = pip(&programs, options);
     let title = format!("Python packages of {}", requirements.display());
     step(&title, pip.arg("--requirement").arg(requirements))?;
     Ok(programs)
+}
+
+/// Returns the command that installs packages with these options into the folder of these programs.
+pub(crate) fn pip(programs: &Path, options: &[&str]) -> Command {
+    let mut pip = Command::new(programs.join("python"));
+    pip.args(["-m", "pip", "install", "--quiet"]).args(options);
+    pip
 }

@@ -132,15 +132,7 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Result<(), String> {
 fn install_engines(folder: &Path, wheel: &Path) -> Result<PathBuf, String> {
     let programs = install(&folder.join("requirements.txt"), "python-engines", wheel)?;
     let build = std::path::absolute(folder.join("build")).map_err(|error| error.to_string())?;
-    let mut pip = Command::new(programs.join("python"));
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-compile",
-    ]);
+    let mut pip = python::pip(&programs, &["--no-deps", "--no-compile"]);
     // The source package of vLLM installs in seconds if it has no kernels to compile; its wheel has hundreds of megabytes.
     pip.args(["--no-build-isolation", "--no-binary", "vllm"]);
     pip.env("PYTHONPATH", build)
@@ -163,15 +155,7 @@ fn lint() -> Result<(), String> {
 /// Installs packages and the wheel, and returns the folder of the programs.
 fn install(requirements: &Path, folder: &str, wheel: &Path) -> Result<PathBuf, String> {
     let programs = python::install(requirements, &target().join(folder))?;
-    let mut pip = Command::new(programs.join("python"));
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--force-reinstall",
-        "--no-deps",
-    ]);
+    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps"]);
     step("wheel of the package", pip.arg("--no-index").arg(wheel))?;
     Ok(programs)
 }
