@@ -57,6 +57,8 @@ const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::res
 
 /// The features of the test build, which include spans.
 const FEATURES: [&str; 2] = ["--features", "plaincall/tracing"];
+/// Arrow takes long to build. The group of features tests what needs it.
+const WITHOUT: [&str; 2] = ["--exclude", "plaincall-table"];
 
 /// The number of programs in the summary.
 const DEAREST: usize = 10;
@@ -202,6 +204,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
         "json",
     ];
     let build = linting_cargo(&arguments)
+        .args(WITHOUT)
         .args(FEATURES)
         .stderr(Stdio::inherit())
         .output()
@@ -226,7 +229,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     }
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
     let mut examples = linting_cargo(&["test", "--workspace", "--doc"]);
-    examples.args(FEATURES);
+    examples.args(WITHOUT).args(FEATURES);
     examples.args(["--", "--skip", "testing/interleave/"]);
     let libraries = messages.iter().filter(|message| {
         message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)
