@@ -34,7 +34,7 @@ mod _plaincall {
     #[pymodule_export]
     use crate::adapter::{Adapter, Asked, ErrorResponse};
     #[pymodule_export]
-    use crate::call::Call;
+    use crate::call::{Call, unpickled_call};
     #[pymodule_export]
     use crate::dialect::{Dialect, unpickled_dialect};
     #[pymodule_export]
