@@ -28,6 +28,7 @@ __all__ = [
     "RenderError",
     "Table",
     "Text",
+    "TokenCount",
     "ToolSet",
     "ValueDelta",
     "ValueEnd",
@@ -536,15 +537,17 @@ class Adapter:
         engine: str | None = None,
     ) -> Adapter: ...
     @staticmethod
-    def translates(method: str, path: str) -> bool: ...
+    def translates(method: str, path: str, content_type: str | None = None) -> bool: ...
     def ask(
         self, path: str, body: bytes, caller: str, seed: bytes, now: int
-    ) -> bytes | Asked | ErrorResponse | None: ...
+    ) -> bytes | Asked | TokenCount | ErrorResponse | None: ...
 
 @final
 class Asked:
     """A translated request whose answer is being read."""
 
+    @property
+    def base(self) -> str: ...
     @property
     def path(self) -> str: ...
     @property
@@ -558,6 +561,18 @@ class Asked:
     def keep_alive(self) -> bytes | None: ...
     def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
     def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+
+@final
+class TokenCount:
+    """A request for a number of tokens, which the model server counts or which is estimated."""
+
+    @property
+    def base(self) -> str: ...
+    @property
+    def request(self) -> tuple[str, bytes] | None: ...
+    def answer(self, answer: bytes) -> None: ...
+    @property
+    def response(self) -> tuple[list[tuple[str, str]], bytes]: ...
 
 @final
 class ErrorResponse:
