@@ -133,7 +133,8 @@ def test_libraries_give_equal_tables() -> None:
         assert listed == connection.from_arrow(reference).select(*names).fetchall(), name
     shuffled = pyarrow.table(pc.table(dataset.select([6, 0])))
     assert shuffled["id"].to_pylist() == [6, 0]
-    assert pandas.DataFrame.from_arrow(pc.table(INPUT))["content"][0] == "Look.\n\n"
+    frame: Any = pandas.DataFrame.from_arrow(pc.table(INPUT))
+    assert frame["content"][0] == "Look.\n\n"
 
 
 def test_duckdb_reads_it_in_a_query() -> None:
