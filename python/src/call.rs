@@ -1,11 +1,9 @@
 //! A complete call as a Python object.
 
-use plaincall_call::document::BoundCall;
-use plaincall_call::{Bound, CallError, ReplyDiagnostic, SuspectMarker, ToolCall, ToolSet};
-use plaincall_syntax::Syntax;
+use plaincall_call::ToolCall;
+use plaincall_call::decision::Decision;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use serde_json::Value;
 
 use crate::events::{diagnostics, optional, string, strings, word};
 use crate::json;
@@ -54,23 +52,14 @@ pub(crate) struct Call {
     source: Py<PyAny>,
 }
 
-/// The decision about a call.
-pub(crate) struct Decided {
-    /// The arguments, if they are valid.
-    pub(crate) arguments: Option<Value>,
-    pub(crate) problems: Vec<ReplyDiagnostic>,
-    pub(crate) rejection: Option<CallError>,
-    pub(crate) held: Option<SuspectMarker>,
-}
-
 impl Call {
-    pub(crate) fn new(py: Python<'_>, call: &ToolCall, decided: &Decided) -> PyResult<Self> {
-        let arguments = match &decided.arguments {
+    pub(crate) fn new(py: Python<'_>, call: &ToolCall, decision: &Decision) -> PyResult<Self> {
+        let arguments = match &decision.arguments {
             Some(arguments) => json::to_python(py, arguments)?.unbind(),
             None => py.None(),
         };
-        let rejection = decided.rejection.as_ref().map(ToString::to_string);
-        let held = decided.held.as_ref().map(ToString::to_string);
+        let rejection = decision.rejection.as_ref().map(ToString::to_string);
+        let held = decision.held.as_ref().map(ToString::to_string);
         Ok(Self {
             index: call.index,
             name: string(py, &call.name),
@@ -78,7 +67,7 @@ impl Call {
             is_id_automatic: call.is_id_automatic,
             dependencies: strings(py, call.dependencies.iter().map(String::as_str))?,
             arguments,
-            problems: diagnostics(py, &decided.problems)?,
+            problems: diagnostics(py, &decision.problems)?,
             rejection: optional(py, rejection.as_deref()),
             held: optional(py, held.as_deref()),
             diagnostics: diagnostics(py, &call.diagnostics)?,
@@ -154,55 +143,5 @@ impl Call {
         Ok(format!(
             "Call(name={name}, id={id}, arguments={arguments}{rejection})"
         ))
-    }
-}
-
-impl Decided {
-    /// Returns the decision about a call of a text without tools.
-    pub(crate) fn without_tools(
-        call: &ToolCall,
-        decided: Result<Option<SuspectMarker>, CallError>,
-    ) -> Self {
-        let errors = call.diagnostics.iter().filter(|one| one.is_error());
-        // Only the definition of a tool gives the line and body of an emoji call a meaning.
-        let has_arguments = call.syntax == Syntax::Block && call.parse_error.is_none();
-        let (rejection, held) = match decided {
-            Ok(held) => (None, held),
-            Err(error) => (Some(error), None),
-        };
-        Self {
-            arguments: has_arguments.then(|| call.arguments.to_value()),
-            problems: errors.cloned().collect(),
-            rejection,
-            held,
-        }
-    }
-
-    /// Returns the decision about a call of a tool.
-    pub(crate) fn with_tools(
-        call: &ToolCall,
-        tools: &ToolSet,
-        bound: Result<Bound, CallError>,
-    ) -> Self {
-        let rejection = match bound {
-            Ok(bound) => {
-                return Self {
-                    arguments: Some(bound.arguments.to_value()),
-                    problems: Vec::new(),
-                    rejection: None,
-                    held: bound.held,
-                };
-            }
-            Err(error) => error,
-        };
-        // Its arguments may be valid all the same, as those of a truncated call.
-        let bound = BoundCall::new(call, tools);
-        let problems = bound.diagnostics().filter(|one| one.is_error());
-        Self {
-            problems: problems.cloned().collect(),
-            arguments: bound.arguments.ok().map(|arguments| arguments.to_value()),
-            rejection: Some(rejection),
-            held: None,
-        }
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use plaincall_call::document::{DocumentBuilder, Segment};
-use plaincall_call::{CallError, Limits, ReplyCheck, Stop, ToolCall, ToolSet, Unclosed};
-use plaincall_syntax::{ByteParser, DialectError, Syntax};
+use plaincall_call::decision::DecidedDocument;
+use plaincall_call::document::Segment;
+use plaincall_call::{ReplyCheck, ToolSet, Unclosed};
+use plaincall_syntax::Syntax;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::call::{Call, Decided};
+use crate::call::Call;
 use crate::dialect::Dialect;
 use crate::error;
 use crate::events::{Reasoning, Text, diagnostics, string};
@@ -32,65 +33,22 @@ pub(crate) struct Document {
     /// All diagnostics, ordered by the ends of their spans. With tools, also those of their definitions.
     #[pyo3(get)]
     diagnostics: Py<PyTuple>,
-    pub(crate) parsed: Parsed,
-}
-
-/// A parsed text, before it becomes Python objects.
-pub(crate) struct Parsed {
-    pub(crate) document: plaincall_call::Document,
+    pub(crate) read: DecidedDocument,
     tools: Option<Arc<ToolSet>>,
-    /// A decision for each call.
-    decided: Vec<Decided>,
-    /// The text, if there is no call: a repair message may be about it.
-    pub(crate) source: String,
 }
 
-impl Parsed {
-    /// Parses a text and decides about its calls. This needs no Python.
+impl Document {
+    /// Converts a document, whose calls were validated against these tools.
     pub(crate) fn new(
+        py: Python<'_>,
+        read: DecidedDocument,
         text: &[u8],
-        dialect: &plaincall_syntax::Dialect,
-        mut check: ReplyCheck,
         tools: Option<Arc<ToolSet>>,
-        stop: Stop,
-    ) -> Result<Self, DialectError> {
-        let mut parser = ByteParser::new(dialect)?;
-        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
-        parser.feed(text).for_each(|event| builder.push(&event));
-        parser.finish().for_each(|event| builder.push(&event));
-        let document = builder.finish();
-        let decide = |call: &ToolCall| match &tools {
-            Some(tools) => {
-                let bound = check.bind(call, &**tools, stop);
-                Decided::with_tools(call, tools, bound)
-            }
-            None => Decided::without_tools(call, check.may_run(call, None, stop)),
-        };
-        let decided: Vec<Decided> = document.calls().map(decide).collect();
-        let source = if decided.is_empty() && tools.is_some() {
-            String::from_utf8_lossy(text).into_owned()
-        } else {
-            String::new()
-        };
-        Ok(Self {
-            document,
-            tools,
-            decided,
-            source,
-        })
-    }
-
-    /// Returns the rejected calls with the reasons.
-    pub(crate) fn rejected(&self) -> impl Iterator<Item = (&ToolCall, &CallError)> {
-        let calls = self.document.calls().zip(&self.decided);
-        calls.filter_map(|(call, decided)| Some((call, decided.rejection.as_ref()?)))
-    }
-
-    pub(crate) fn into_python(self, py: Python<'_>, text: &[u8]) -> PyResult<Document> {
-        let mut calls = Vec::with_capacity(self.decided.len());
-        let mut segments = Vec::with_capacity(self.document.segments.len());
-        let mut decided = self.decided.iter();
-        for segment in &self.document.segments {
+    ) -> PyResult<Self> {
+        let mut calls = Vec::with_capacity(read.decisions.len());
+        let mut segments = Vec::with_capacity(read.document.segments.len());
+        let mut decisions = read.decisions.iter();
+        for segment in &read.document.segments {
             let (start, end) = (segment.span().start, segment.span().end);
             let source = || {
                 let source = text.get(start..end).unwrap_or_default();
@@ -124,27 +82,23 @@ impl Parsed {
                     .into_any()
                 }
                 Segment::Call(call) => {
-                    let Some(decided) = decided.next() else { break };
-                    let call = Py::new(py, Call::new(py, call, decided)?)?;
+                    let Some(decision) = decisions.next() else {
+                        break;
+                    };
+                    let call = Py::new(py, Call::new(py, call, decision)?)?;
                     calls.push(call.clone_ref(py));
                     call.into_any()
                 }
                 _ => continue,
             });
         }
-        let found = match &self.tools {
-            Some(tools) => {
-                let bound = self.document.bind(tools);
-                diagnostics(py, bound.diagnostics())?
-            }
-            None => diagnostics(py, &self.document.diagnostics)?,
-        };
-        Ok(Document {
-            syntax: self.document.syntax.map(Syntax::name),
+        Ok(Self {
+            syntax: read.document.syntax.map(Syntax::name),
             segments: PyTuple::new(py, segments)?.unbind(),
             calls: PyTuple::new(py, calls)?.unbind(),
-            diagnostics: found,
-            parsed: self,
+            diagnostics: diagnostics(py, &read.diagnostics)?,
+            read,
+            tools,
         })
     }
 }
@@ -154,7 +108,7 @@ impl Document {
     /// The text outside calls and reasoning.
     #[getter]
     fn text(&self) -> String {
-        let segments = self.parsed.document.segments.iter();
+        let segments = self.read.document.segments.iter();
         let texts = segments.map(|segment| match segment {
             Segment::Text { text, .. } => text.as_str(),
             _ => "",
@@ -164,10 +118,8 @@ impl Document {
 
     /// Returns the document as JSON, as `plaincall parse` prints it.
     fn to_json(&self) -> PyResult<String> {
-        let Parsed {
-            document, tools, ..
-        } = &self.parsed;
-        let json = match tools {
+        let document = &self.read.document;
+        let json = match &self.tools {
             Some(tools) => serde_json::to_string(&document.bind(tools)),
             None => serde_json::to_string(document),
         };
@@ -207,11 +159,11 @@ pub(crate) fn parse(
     let stop = stop_from(stop)?;
     let dialect = Dialect::or_auto(dialect);
     let text = bytes(text)?;
-    let parsed = released(py, text.len(), || {
+    let read = released(py, text.len(), || {
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        Parsed::new(&text, &dialect, check, None, stop)
+        DecidedDocument::new(&text, &dialect, check, stop)
     });
-    parsed.map_err(error::dialect)?.into_python(py, &text)
+    Document::new(py, read.map_err(error::dialect)?, &text, None)
 }
 
 /// Text that looks like a marker or a call in another format, and is neither (`spec/common.md` 9).

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use plaincall_call::decision::Decision;
 use plaincall_call::{ReplyItem, ReplyReader, ToolSet};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::call::{Call, Decided};
+use crate::call::Call;
 use crate::events::to_python;
 use crate::input::bytes;
 use crate::lock::released;
@@ -40,8 +41,8 @@ impl Reader {
             match item {
                 ReplyItem::Event(event) => objects.append(to_python(py, &event)?)?,
                 ReplyItem::Call { call, bound } => {
-                    let decided = Decided::with_tools(&call, self.reader.tools(), bound);
-                    objects.append(Py::new(py, Call::new(py, &call, &decided)?)?)?;
+                    let decision = Decision::with_tools(&call, self.reader.tools(), bound);
+                    objects.append(Py::new(py, Call::new(py, &call, &decision)?)?)?;
                 }
                 _ => {}
             }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use plaincall_call::decision::DecidedDocument;
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::extract::Extractor;
 use plaincall_call::history::{
@@ -10,16 +11,13 @@ use plaincall_call::history::{
 };
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::repair::{repair, repair_reply};
-use plaincall_call::{
-    Effect, Limits, ModelText, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Untrusted,
-};
+use plaincall_call::{Effect, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Untrusted};
 use plaincall_syntax::DialectError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::dialect::Dialect;
-use crate::document::{Document, Parsed};
+use crate::document::Document;
 use crate::error;
 use crate::error::RenderError;
 use crate::grammar::{self, Grammar};
@@ -132,11 +130,12 @@ impl ToolSet {
     fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>, stop: &str) -> PyResult<Document> {
         let stop = stop_from(stop)?;
         let text = bytes(text)?;
-        let parsed = released(py, text.len(), || {
-            let tools = Some(Arc::clone(&self.tools));
-            Parsed::new(&text, &self.dialect, self.check.clone(), tools, stop)
+        let read = released(py, text.len(), || {
+            let check = self.check.clone();
+            DecidedDocument::with_tools(&text, &self.dialect, check, &self.tools, stop)
         });
-        parsed.map_err(error::dialect)?.into_python(py, &text)
+        let tools = Some(Arc::clone(&self.tools));
+        Document::new(py, read.map_err(error::dialect)?, &text, tools)
     }
 
     /// Returns a reader of replies that still arrive.
@@ -150,16 +149,7 @@ impl ToolSet {
     /// Returns a message to the model about the rejected calls of a document, or `None` if there is none. If a reply has no
     /// call, but text like one, the message is about that.
     fn repair(&self, document: &Document) -> PyResult<Option<String>> {
-        let Parsed { document: read, .. } = &document.parsed;
-        let mut rejected = document.parsed.rejected().peekable();
-        let message = if rejected.peek().is_some() {
-            repair(rejected, &*self.tools, &self.dialect).map(Some)
-        } else if read.calls().next().is_none() {
-            let text = ModelText::new(document.parsed.source.as_str());
-            repair_reply(&text, &*self.tools, &self.dialect)
-        } else {
-            Ok(None)
-        };
+        let message = document.read.repair(&self.tools, &self.dialect);
         let message = message.map_err(error::dialect)?;
         Ok(message.map(|message| message.text().to_owned()))
     }

@@ -61,6 +61,7 @@ mod call_error;
 mod coerce;
 pub mod collector;
 mod decimal;
+pub mod decision;
 pub mod document;
 pub mod extract;
 mod flatten;
