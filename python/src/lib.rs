@@ -19,7 +19,6 @@ mod input;
 mod json;
 mod lock;
 mod parser;
-mod paths;
 mod plan;
 mod reader;
 mod settings;

@@ -25,6 +25,7 @@ mod token_count;
 mod tool_cache;
 mod tools;
 mod translate;
+pub mod transport;
 mod unreadable_call;
 
 pub mod translation {

@@ -1,7 +1,8 @@
 //! Which requests belong to the translated APIs.
 
-use plaincall_gateway::translation::ClientApi;
 use serde_json::Value;
+
+use crate::api::ClientApi;
 
 const APIS: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
 /// Azure has the Responses API below this segment, without a version.
