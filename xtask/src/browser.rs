@@ -89,7 +89,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 /// Returns the path of Chromium. If there is none, it tries to install the package of Debian.
-fn installed() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     find().or_else(|| {
         let install = |arguments: &[&str]| {
             let mut install = Command::new("apt-get");

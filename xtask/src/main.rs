@@ -24,6 +24,7 @@ mod mutants;
 mod names;
 mod node;
 mod notices;
+mod npm;
 mod oldest_rust;
 mod other_parsers;
 mod other_targets;
@@ -55,13 +56,15 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
-                clients, Python, coding agents, mcp, engines, soak, deployment and fuzz
+                clients, Python, npm, coding agents, mcp, engines, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
   python        build the wheel of the Python package, and check it with its tests, type checkers and published clients:
                 [PROFILE] (default: release; needs x86-64 Linux, Python and a network); soak SECONDS instead uses it and checks
                 that nothing grows
+  npm           build the npm package, and test it in Node, Deno, Bun and Chromium, and with published clients (needs Node and a
+                network)
   coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
@@ -85,6 +88,7 @@ cargo xtask TASK
   bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
   bench python  compare the Python package with the Python parsers of vLLM and SGLang; installs them (needs x86-64 Linux, Python
                 and a network): [--rounds N] [--seconds S]
+  bench npm     compare the npm package with other parsers in JavaScript; installs them (needs Node and a network)
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
@@ -112,6 +116,8 @@ fn main() -> ExitCode {
         ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
         ["python", "soak", seconds] => python_package::soak(&root(), seconds),
+        ["npm"] => npm::test(&root()),
+        ["bench", "npm"] => npm::bench(&root()),
         ["python"] => python_package::test(&root(), QUICK),
         ["python", profile] => python_package::test(&root(), profile),
         ["coding-agents"] => coding_agents::test(&root(), None),
@@ -217,7 +223,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 18] = [
+    let groups: [(&str, Group); 19] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -230,6 +236,7 @@ fn test_all() -> Result<(), String> {
         ("browser", || browser::check(&root())),
         ("clients", || clients::test(&root())),
         ("Python", || python_package::test(&root(), QUICK)),
+        ("npm", || npm::test(&root())),
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("engines", || engines::compare(&root())),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::{cargo, root, step};
 
-const WASM: &str = "wasm32-unknown-unknown";
+pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
 const WITHOUT_IO: [&str; 6] = [
@@ -81,7 +81,7 @@ fn library(target: &str) -> Command {
 }
 
 /// Installs a target. Prints the reason and returns `false` if `rustup` cannot do that.
-fn is_installed(target: &str) -> bool {
+pub(crate) fn is_installed(target: &str) -> bool {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "add", target]).current_dir(root());
     let reason = match rustup.output() {

@@ -1,0 +1,154 @@
+//! A complete text with its calls, as JSON of the host.
+
+use plaincall_call::decision::{DecidedDocument, Decision};
+use plaincall_call::document::Segment;
+use plaincall_call::{ReplyDiagnostic, ToolCall};
+use plaincall_syntax::Syntax;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// A diagnostic.
+#[derive(Serialize)]
+pub(crate) struct DiagnosticView<'d> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'d str,
+    pointer: Option<&'d str>,
+    start: usize,
+    end: usize,
+}
+
+/// A call, with the decision of whether it may run.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallView<'d> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    index: usize,
+    name: &'d str,
+    id: &'d str,
+    is_id_automatic: bool,
+    dependencies: &'d [String],
+    /// As text, because the numbers of the host lose digits.
+    arguments_json: Option<String>,
+    problems: Vec<DiagnosticView<'d>>,
+    rejection: Option<String>,
+    held: Option<String>,
+    may_run: bool,
+    diagnostics: Vec<DiagnosticView<'d>>,
+    syntax: &'static str,
+    termination: &'static str,
+    raw_args: Option<&'d str>,
+    body: Option<&'d str>,
+    start: usize,
+    end: usize,
+    source: Option<&'d str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum SegmentView<'d> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: &'d str,
+        start: usize,
+        end: usize,
+        source: String,
+    },
+    Call(Box<CallView<'d>>),
+}
+
+#[derive(Serialize)]
+struct DocumentView<'d> {
+    syntax: Option<&'static str>,
+    segments: Vec<SegmentView<'d>>,
+    diagnostics: Vec<DiagnosticView<'d>>,
+}
+
+impl<'d> DiagnosticView<'d> {
+    pub(crate) fn new(found: &'d ReplyDiagnostic) -> Self {
+        Self {
+            code: found.code,
+            severity: found.severity.name(),
+            message: &found.message,
+            pointer: Some(found.pointer.as_str()).filter(|pointer| !pointer.is_empty()),
+            start: found.span.start,
+            end: found.span.end,
+        }
+    }
+}
+
+fn diagnostics(found: &[ReplyDiagnostic]) -> Vec<DiagnosticView<'_>> {
+    found.iter().map(DiagnosticView::new).collect()
+}
+
+impl<'d> CallView<'d> {
+    pub(crate) fn new(call: &'d ToolCall, decision: &'d Decision) -> Self {
+        Self {
+            kind: "call",
+            index: call.index,
+            name: &call.name,
+            id: &call.id,
+            is_id_automatic: call.is_id_automatic,
+            dependencies: &call.dependencies,
+            arguments_json: decision.arguments.as_ref().map(Value::to_string),
+            problems: diagnostics(&decision.problems),
+            rejection: decision.rejection.as_ref().map(ToString::to_string),
+            held: decision.held.as_ref().map(ToString::to_string),
+            may_run: decision.may_run(),
+            diagnostics: diagnostics(&call.diagnostics),
+            syntax: call.syntax.name(),
+            termination: call.termination.name(),
+            raw_args: call.raw_args(),
+            body: call.body(),
+            start: call.span.start,
+            end: call.span.end,
+            source: call.source(),
+        }
+    }
+}
+
+/// Writes a document.
+pub(crate) fn write_document(
+    output: &mut Vec<u8>,
+    read: &DecidedDocument,
+    text: &[u8],
+) -> Result<(), Error> {
+    let mut decisions = read.decisions.iter();
+    let segments = read.document.segments.iter().filter_map(|segment| {
+        let span = segment.span();
+        let part = |kind, part| {
+            let source = text.get(span.range()).unwrap_or_default();
+            Some(SegmentView::Text {
+                kind,
+                text: part,
+                start: span.start,
+                end: span.end,
+                source: String::from_utf8_lossy(source).into_owned(),
+            })
+        };
+        match segment {
+            Segment::Text { text, .. } => part("text", text),
+            Segment::Reasoning { text, .. } => part("reasoning", text),
+            Segment::Call(call) => {
+                let view = CallView::new(call, decisions.next()?);
+                Some(SegmentView::Call(Box::new(view)))
+            }
+            _ => None,
+        }
+    });
+    let view = DocumentView {
+        syntax: read.document.syntax.map(Syntax::name),
+        segments: segments.collect(),
+        diagnostics: diagnostics(&read.diagnostics),
+    };
+    write(output, &view)
+}
+
+/// Writes JSON.
+pub(crate) fn write(output: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
+    serde_json::to_writer(output, value).map_err(Error::argument)
+}

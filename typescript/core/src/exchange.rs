@@ -1,0 +1,377 @@
+//! The core of the gateway inside a client library (`spec/gateway.md`).
+
+use std::num::NonZeroUsize;
+
+use plaincall_call::grammar::Engine;
+use plaincall_gateway::translation::{Flow, Host};
+use plaincall_gateway::transport::{Ask, Asked, CountTokens, Next, Response, Transport};
+use plaincall_gateway::{
+    ArgumentMode, Markers, ModelSettings, PromptBudget, ReasoningSpan, Secret, ToolMode,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::dialect::DialectOptions;
+use crate::document::write;
+use crate::error::Error;
+use crate::state::{Object, State};
+use crate::toolbox::{UnclosedOption, one_of};
+
+/// An operation of requests and replies.
+#[derive(Deserialize)]
+#[serde(
+    tag = "exchange",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum ExchangeOperation {
+    /// Creates a transport. The text is its secret.
+    Create { settings: Box<Settings> },
+    /// Returns whether a request must be passed to `ask`.
+    Translates {
+        object: u32,
+        method: String,
+        path: String,
+        content_type: Option<String>,
+    },
+    /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
+    /// in seconds since 1970.
+    Ask {
+        object: u32,
+        path: String,
+        caller: String,
+        seed: String,
+        now: u64,
+    },
+    /// Returns the body of the next request to the model server.
+    Body { object: u32 },
+    /// Begins the model server's answer.
+    Begin { object: u32, content_type: String },
+    /// Returns what keeps the connection open.
+    KeepAlive { object: u32 },
+    /// Ends the model server's answer, with an error if there was one.
+    End { object: u32, error: Option<String> },
+    /// Ends an answer with an error status, whose body is the text.
+    Fail { object: u32, status: u16 },
+    /// Returns the next request of a count of tokens.
+    CountRequest { object: u32 },
+    /// Takes the answer to it, which is the text.
+    CountAnswer { object: u32 },
+    /// Returns the response of a count of tokens.
+    CountResponse { object: u32 },
+}
+
+/// The settings of a model.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    mode: ModeOption,
+    dialect: Option<DialectOptions>,
+    keyed: bool,
+    reasoning: Option<(String, String)>,
+    in_reasoning: bool,
+    arguments: ArgumentsOption,
+    unclosed: UnclosedOption,
+    repair_rounds: u32,
+    upstream_model: Option<String>,
+    listed_tools: Option<Vec<String>>,
+    hidden_tools: Vec<String>,
+    description_length: Option<NonZeroUsize>,
+    engine: Option<String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "camelCase")]
+enum ModeOption {
+    Text,
+    Native,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "camelCase")]
+enum ArgumentsOption {
+    Checked,
+    Stream,
+}
+
+/// What happens with a request.
+#[derive(Serialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+enum AskView {
+    Unchanged,
+    Renamed {
+        body: String,
+    },
+    Asked {
+        object: u32,
+        path: String,
+        is_streamed: bool,
+        changed_tools: Vec<ChangedView>,
+    },
+    CountTokens {
+        object: u32,
+    },
+    Response(ResponseView),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChangedView {
+    at: String,
+    is_dropped: bool,
+}
+
+#[derive(Serialize)]
+struct ResponseView {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+/// The last bytes for the client, and what follows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EndView {
+    bytes: String,
+    is_repaired: bool,
+    response: Option<ResponseView>,
+}
+
+#[derive(Serialize)]
+struct RequestView {
+    path: String,
+    body: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let defaults = ModelSettings::default();
+        let reasoning = defaults.reasoning.map(|span| (span.open, span.close));
+        Self {
+            mode: ModeOption::Text,
+            dialect: None,
+            keyed: false,
+            reasoning,
+            in_reasoning: false,
+            arguments: ArgumentsOption::Checked,
+            unclosed: UnclosedOption::Reject,
+            repair_rounds: defaults.repair_rounds,
+            upstream_model: None,
+            listed_tools: None,
+            hidden_tools: Vec::new(),
+            description_length: None,
+            engine: None,
+        }
+    }
+}
+
+impl Settings {
+    fn transport(self, secret: &[u8]) -> Result<Transport, Error> {
+        let mut settings = ModelSettings::default();
+        settings.mode = match self.mode {
+            ModeOption::Text => ToolMode::Text,
+            ModeOption::Native => ToolMode::Native,
+        };
+        if let Some(dialect) = self.dialect {
+            settings.dialect = dialect.dialect()?;
+        }
+        if self.keyed {
+            settings.markers = Markers::Keyed;
+        }
+        settings.reasoning = self.reasoning.map(|(open, close)| {
+            let mut span = ReasoningSpan::new(open, close);
+            span.is_started = self.in_reasoning;
+            span
+        });
+        settings.arguments = match self.arguments {
+            ArgumentsOption::Checked => ArgumentMode::Checked,
+            ArgumentsOption::Stream => ArgumentMode::Stream,
+        };
+        settings.unclosed = self.unclosed.into();
+        settings.repair_rounds = self.repair_rounds;
+        settings.upstream_model = self.upstream_model;
+        let mut budget = PromptBudget::default();
+        budget.listed_tools = self.listed_tools;
+        budget.hidden_tools = self.hidden_tools;
+        budget.description_length = self.description_length;
+        settings.prompt_budget = budget;
+        settings.check().map_err(Error::dialect)?;
+        let engine = self.engine.map(|name| {
+            Engine::from_name(&name).ok_or_else(|| one_of("engine", &name, Engine::names()))
+        });
+        Ok(Transport::new(
+            Secret::new(secret),
+            settings,
+            engine.transpose()?,
+        ))
+    }
+}
+
+impl From<Response> for ResponseView {
+    fn from(response: Response) -> Self {
+        Self {
+            status: response.status,
+            headers: response.headers,
+            body: text(response.body),
+        }
+    }
+}
+
+/// Returns bytes that are a text.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let bytes = error.into_bytes();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+impl ExchangeOperation {
+    pub(crate) fn perform(self, state: &mut State, text: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Create { settings } => {
+                let transport = Box::new(settings.transport(text)?);
+                let object = state.add(Object::Transport(transport));
+                write(&mut state.output, &object)
+            }
+            Self::Translates {
+                object,
+                method,
+                path,
+                content_type,
+            } => {
+                let transport = state.transport(object)?;
+                let translates = transport.translates(&method, &path, content_type.as_deref());
+                write(&mut state.output, &translates)
+            }
+            Self::Ask {
+                object,
+                path,
+                caller,
+                seed,
+                now,
+            } => {
+                let host = Host::new(&caller, Secret::new(seed), now);
+                let asked = state.transport(object)?.ask(&path, text, host);
+                let view = view(state, asked)?;
+                write(&mut state.output, &view)
+            }
+            Self::CountRequest { object } => {
+                let request = state.count(object)?.request();
+                let view = request.map(|(path, body)| RequestView {
+                    path,
+                    body: self::text(body.to_vec()),
+                });
+                write(&mut state.output, &view)
+            }
+            Self::CountAnswer { object } => {
+                state.count(object)?.answer(text);
+                Ok(())
+            }
+            Self::CountResponse { object } => {
+                let response = ResponseView::from(state.count(object)?.response());
+                write(&mut state.output, &response)
+            }
+            Self::Body { object }
+            | Self::Begin { object, .. }
+            | Self::KeepAlive { object }
+            | Self::End { object, .. }
+            | Self::Fail { object, .. } => {
+                let mut output = std::mem::take(&mut state.output);
+                let written = state
+                    .asked(object)
+                    .and_then(|asked| self.of_asked(asked, text, &mut output));
+                state.output = output;
+                written
+            }
+        }
+    }
+
+    fn of_asked(self, asked: &mut Asked, text: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
+        let (bytes, next) = match self {
+            Self::Body { .. } => {
+                output.extend_from_slice(asked.body());
+                return Ok(());
+            }
+            Self::Begin { content_type, .. } => {
+                asked.begin_answer(&content_type);
+                return Ok(());
+            }
+            Self::KeepAlive { .. } => return write(output, &asked.keep_alive().map(self::text)),
+            Self::Fail { status, .. } => asked.fail(status, text),
+            Self::End { error, .. } => asked.end(error),
+            _ => return Ok(()),
+        };
+        let view = EndView {
+            bytes: self::text(bytes),
+            is_repaired: matches!(next, Next::Again),
+            response: match next {
+                Next::Response(response) => Some(response.into()),
+                _ => None,
+            },
+        };
+        write(output, &view)
+    }
+}
+
+fn view(state: &mut State, asked: Ask) -> Result<AskView, Error> {
+    Ok(match asked {
+        Ask::Unchanged => AskView::Unchanged,
+        Ask::Renamed(body) => AskView::Renamed {
+            body: text(body.to_vec()),
+        },
+        Ask::Asked(asked) => {
+            let changed = asked.changed_tools().iter().map(|tool| ChangedView {
+                at: tool.reason.at.clone(),
+                is_dropped: tool.is_dropped,
+            });
+            AskView::Asked {
+                path: asked.path(),
+                is_streamed: asked.is_streamed(),
+                changed_tools: changed.collect(),
+                object: state.add(Object::Asked(asked)),
+            }
+        }
+        Ask::CountTokens(count) => AskView::CountTokens {
+            object: state.add(Object::CountTokens(count)),
+        },
+        Ask::Response(response) => AskView::Response(response.into()),
+        _ => return Err(Error::argument("this request needs a newer version")),
+    })
+}
+
+/// Feeds an answer. The output is the flow (0 to read on, 1 to read on for the usage only, 2 to stop), then the bytes for the client.
+pub(crate) fn feed(asked: &mut Asked, output: &mut Vec<u8>, chunk: &[u8]) {
+    let (bytes, flow) = asked.feed(chunk);
+    output.push(match flow {
+        Flow::UsageOnly => 1,
+        Flow::Stop => 2,
+        _ => 0,
+    });
+    output.extend_from_slice(&bytes);
+}
+
+impl State {
+    fn transport(&mut self, object: u32) -> Result<&Transport, Error> {
+        match self.get(object) {
+            Some(Object::Transport(transport)) => Ok(transport),
+            _ => Err(Error::finished()),
+        }
+    }
+
+    fn asked(&mut self, object: u32) -> Result<&mut Asked, Error> {
+        match self.get(object) {
+            Some(Object::Asked(asked)) => Ok(asked),
+            _ => Err(Error::finished()),
+        }
+    }
+
+    fn count(&mut self, object: u32) -> Result<&mut CountTokens, Error> {
+        match self.get(object) {
+            Some(Object::CountTokens(count)) => Ok(count),
+            _ => Err(Error::finished()),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The memory that the host shares, and the objects that live between calls.
+
+use std::cell::{Cell, RefCell};
+
+use plaincall_syntax::ByteParser;
+
+use crate::error::Error;
+use crate::events;
+
+/// An object of the host.
+pub(crate) enum Object {
+    Parser(Box<ByteParser>),
+    #[cfg(feature = "gateway")]
+    Tools(Box<crate::toolbox::Tools>),
+    #[cfg(feature = "gateway")]
+    Reader(Box<crate::toolbox::Reader>),
+    #[cfg(feature = "gateway")]
+    Transport(Box<plaincall_gateway::transport::Transport>),
+    #[cfg(feature = "gateway")]
+    Asked(Box<plaincall_gateway::transport::Asked>),
+    #[cfg(feature = "gateway")]
+    CountTokens(Box<plaincall_gateway::transport::CountTokens>),
+}
+
+/// The objects, and the output of the last call.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) output: Vec<u8>,
+    objects: Vec<Option<Object>>,
+    free: Vec<u32>,
+}
+
+thread_local! {
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static STATE: RefCell<State> = RefCell::default();
+    static OUTPUT: Cell<[u32; 2]> = const { Cell::new([0; 2]) };
+}
+
+/// The input keeps at most this many bytes between calls.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Returns a place for this many bytes.
+pub(crate) fn input(length: usize) -> *mut u8 {
+    INPUT.with_borrow_mut(|input| {
+        if input.len() < length || input.len() > MOST_KEPT.max(length) {
+            *input = vec![0; length.next_power_of_two()];
+        }
+        input.as_mut_ptr()
+    })
+}
+
+/// Returns the address of two numbers of 32 bits: where the output of the last call begins, and its length. It never changes.
+pub(crate) fn output() -> *const u32 {
+    OUTPUT.with(|output| output.as_ptr().cast())
+}
+
+/// Runs a function that writes the output. Returns 1 if that is an error.
+pub(crate) fn with(run: impl FnOnce(&mut State, &[u8]) -> Result<(), Error>) -> u32 {
+    STATE.with_borrow_mut(|state| {
+        if state.output.capacity() > MOST_KEPT {
+            state.output = Vec::new();
+        }
+        state.output.clear();
+        let result = INPUT.with_borrow(|input| run(state, input));
+        if let Err(error) = &result {
+            state.output.clear();
+            // Writing to memory does not fail.
+            let _ = serde_json::to_writer(&mut state.output, error);
+        }
+        // Addresses have 32 bits in WebAssembly.
+        let place = [state.output.as_ptr().addr(), state.output.len()];
+        OUTPUT.set(place.map(|number| u32::try_from(number).unwrap_or_default()));
+        u32::from(result.is_err())
+    })
+}
+
+impl State {
+    /// Adds an object, and returns its number.
+    pub(crate) fn add(&mut self, object: Object) -> u32 {
+        if let Some(number) = self.free.pop()
+            && let Some(place) = self.objects.get_mut(number as usize)
+        {
+            *place = Some(object);
+            return number;
+        }
+        self.objects.push(Some(object));
+        u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn remove(&mut self, number: u32) -> Option<Object> {
+        let removed = self.objects.get_mut(number as usize)?.take();
+        if removed.is_some() {
+            self.free.push(number);
+        }
+        removed
+    }
+
+    #[cfg(feature = "gateway")]
+    pub(crate) fn get(&mut self, number: u32) -> Option<&mut Object> {
+        self.objects.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Feeds an object, and writes its events or bytes.
+    pub(crate) fn feed(&mut self, number: u32, chunk: &[u8]) -> Result<(), Error> {
+        let object = self.objects.get_mut(number as usize);
+        match object.and_then(Option::as_mut) {
+            Some(Object::Parser(parser)) => {
+                for event in parser.feed(chunk) {
+                    events::write(&mut self.output, &event)?;
+                }
+                Ok(())
+            }
+            #[cfg(feature = "gateway")]
+            Some(Object::Reader(reader)) => reader.feed(&mut self.output, chunk),
+            #[cfg(feature = "gateway")]
+            Some(Object::Asked(asked)) => {
+                crate::exchange::feed(asked, &mut self.output, chunk);
+                Ok(())
+            }
+            _ => Err(Error::finished()),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import { toError } from "./errors.js";
+
+/** The functions that a WebAssembly module exports (`core/src/lib.rs`). */
+interface Exports {
+  memory: WebAssembly.Memory;
+  input(length: number): number;
+  output(): number;
+  perform(jsonLength: number, length: number): number;
+  feed(object: number, length: number): number;
+  release(object: number): number;
+}
+
+const encoder = new TextEncoder();
+// A byte order mark is text.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const NOTHING = new Uint8Array();
+/** The least room for chunks, in bytes. */
+const LEAST_ROOM = 4096;
+
+/** A place in the memory of a module, until its next call. */
+export interface Output {
+  readonly bytes: Uint8Array;
+  /** The same memory as numbers of 32 bits. */
+  readonly numbers: Int32Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A WebAssembly module: writes the input of each call to its memory, and reads the output. */
+export class Core {
+  #exports: Exports;
+  #bytes: Uint8Array = NOTHING;
+  #numbers: Int32Array = new Int32Array();
+  /** Where the place of the output is, as an index of numbers. */
+  #place: number;
+  /** Where the input is, and its length. Only calls that are not feeds can move it. */
+  #input = 0;
+  #room = 0;
+  /** Frees the objects of this package that were not disposed of. */
+  readonly registry: FinalizationRegistry<number> = new FinalizationRegistry((object) => this.release(object));
+
+  constructor(instance: WebAssembly.Instance) {
+    this.#exports = instance.exports as unknown as Exports;
+    this.#place = this.#exports.output() >> 2;
+  }
+
+  /** Performs an operation with a text, and returns the output as JSON. */
+  perform<T>(options: object, text: string | Uint8Array = NOTHING): T {
+    return JSON.parse(decode(this.performRaw(options, text))) as T;
+  }
+
+  /** Performs an operation, and returns the output. */
+  performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
+    const json = encoder.encode(JSON.stringify(options));
+    const rest = typeof text === "string" ? encoder.encode(text) : text;
+    const length = json.length + rest.length;
+    const at = this.#exports.input(length);
+    this.#room = 0;
+    const memory = this.#memory();
+    memory.set(json, at);
+    memory.set(rest, at + json.length);
+    return this.#checked(this.#exports.perform(json.length, length));
+  }
+
+  /** Feeds a chunk to an object, and returns the output. */
+  feed(object: number, chunk: string | Uint8Array): Output {
+    const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
+    if (room > this.#room) {
+      this.#room = Math.max(room, LEAST_ROOM);
+      this.#input = this.#exports.input(this.#room);
+    }
+    return this.#checked(this.#exports.feed(object, this.#write(this.#input, chunk)));
+  }
+
+  /** Forgets an object. */
+  release(object: number): void {
+    this.#exports.release(object);
+  }
+
+  #memory(): Uint8Array {
+    // When memory grows, views of it lose their content.
+    if (this.#bytes.length === 0) {
+      const { buffer } = this.#exports.memory;
+      [this.#bytes, this.#numbers] = [new Uint8Array(buffer), new Int32Array(buffer)];
+    }
+    return this.#bytes;
+  }
+
+  /** Writes a chunk, and returns its length in bytes. */
+  #write(at: number, chunk: string | Uint8Array): number {
+    const memory = this.#memory();
+    if (typeof chunk !== "string") {
+      memory.set(chunk, at);
+      return chunk.length;
+    }
+    // Calling an encoder takes longer than most chunks of a model.
+    if (chunk.length <= 32) {
+      let index = 0;
+      for (; index < chunk.length; index++) {
+        const code = chunk.charCodeAt(index);
+        if (code > 127) break;
+        memory[at + index] = code;
+      }
+      if (index === chunk.length) return index;
+    }
+    return encoder.encodeInto(chunk, memory.subarray(at, at + chunk.length * 3)).written;
+  }
+
+  #checked(status: number): Output {
+    const bytes = this.#memory();
+    const numbers = this.#numbers;
+    const start = numbers[this.#place]! >>> 0;
+    const output = { bytes, numbers, start, end: start + (numbers[this.#place + 1]! >>> 0) };
+    if (status !== 0) throw toError(JSON.parse(decode(output)) as { kind: string; message: string });
+    return output;
+  }
+}
+
+/** Decodes an output. */
+function decode({ bytes, start, end }: Output): string {
+  return decoder.decode(bytes.subarray(start, end));
+}
+
+let loaded: Core | undefined;
+let hasAll = false;
+
+/** The core of this program: that of the gateway if it is loaded, which has the parser too. */
+export function core(): Core {
+  if (loaded === undefined) throw new Error("import `plaincall` or `plaincall/parse`, not its internal modules");
+  return loaded;
+}
+
+/** Loads a module next to this file. */
+export async function load(file: "parse.wasm" | "gateway.wasm"): Promise<void> {
+  const isAll = file === "gateway.wasm";
+  if (loaded !== undefined && (hasAll || !isAll)) return;
+  const core = new Core(await instantiate(new URL(file, import.meta.url)));
+  // Another module may have been loaded meanwhile.
+  if (hasAll) return;
+  [loaded, hasAll] = [core, isAll];
+}
+
+async function instantiate(url: URL): Promise<WebAssembly.Instance> {
+  if (url.protocol === "file:" && "process" in globalThis) {
+    const files = "node:fs/promises";
+    const { readFile } = (await import(files)) as { readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> };
+    return (await WebAssembly.instantiate(await readFile(url))).instance;
+  }
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url.href} cannot be loaded: status ${response.status}`);
+  if (response.headers.get("content-type")?.startsWith("application/wasm")) {
+    return (await WebAssembly.instantiateStreaming(response)).instance;
+  }
+  return (await WebAssembly.instantiate(await response.arrayBuffer())).instance;
+}

@@ -1,0 +1,331 @@
+/** Native tool calls for clients of the OpenAI and Anthropic APIs, without a server: a `fetch` that translates their requests. */
+
+import { core, load, type Core, type Output } from "./core.js";
+import type { Dialect } from "./dialect.js";
+import { PlaincallError } from "./errors.js";
+import type { Engine } from "./tools.js";
+
+await load("gateway.wasm");
+
+export * from "./errors.js";
+
+/** The settings of a model. The defaults work for unknown models. */
+export interface FetchSettings {
+  /**
+   * `text` puts tools into the prompt, and the model writes calls as text. `native` passes tools on, and calls that arrive as text in a
+   * known format become native ones. Default: `text`.
+   */
+  mode?: "text" | "native";
+  /** The dialect, without reasoning markers. Escapes are added. Default: block. */
+  dialect?: Dialect;
+  /** Whether markers contain a key, derived for each conversation from `secret` and the client's key. Default: false. */
+  keyed?: boolean;
+  /** The markers around reasoning at the beginning of a reply; null if there are none. Default: `<think>` and `</think>`. */
+  reasoning?: [open: string, close: string] | null;
+  /** Whether a reply begins inside reasoning, because the model's template opens it. Default: false. */
+  inReasoning?: boolean;
+  /** `checked` sends a call when it is complete and valid, `stream` while the model writes it. Default: `checked`. */
+  arguments?: "checked" | "stream";
+  /** How calls without an end marker are handled. Default: `reject`. */
+  unclosed?: "reject" | "run";
+  /** The maximum number of hidden requests that ask the model to correct invalid calls. Default: 2. */
+  repairRounds?: number;
+  /** The name of the model that is sent to the server. Default: the requested one. */
+  upstreamModel?: string;
+  /** The names of the tools that the prompt lists; `*` matches any characters. Default: all. */
+  listedTools?: string[];
+  /** The names of tools that are not listed. Default: none. */
+  hiddenTools?: string[];
+  /** The maximum length of each description, in characters. Default: no limit. */
+  descriptionLength?: number;
+  /** The engine of the server that gets a grammar of the tools. Default: no grammar. */
+  engine?: Engine;
+}
+
+/** What is not a setting of the model. */
+export interface FetchOptions extends FetchSettings {
+  /** Sends the requests. Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch;
+  /** 32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones. */
+  secret?: Uint8Array;
+  /** Called for each tool that could not be offered unchanged. Default: a warning on the console. */
+  onChangedTool?: (tool: { at: string; isDropped: boolean }) => void;
+}
+
+interface ErrorResponse {
+  status: number;
+  headers: [name: string, value: string][];
+  body: string;
+}
+
+type Ask =
+  | { kind: "unchanged" }
+  | { kind: "renamed"; body: string }
+  | ({ kind: "asked" } & Asked)
+  | { kind: "countTokens"; object: number }
+  | ({ kind: "response" } & ErrorResponse);
+
+interface Asked {
+  object: number;
+  path: string;
+  isStreamed: boolean;
+  changedTools: { at: string; isDropped: boolean }[];
+}
+
+interface End {
+  bytes: string;
+  isRepaired: boolean;
+  response: ErrorResponse | null;
+}
+
+const LEAST_SECRET = 16;
+/** The flows of an answer: its reply has ended and the usage may follow, or it need not be read on. */
+const [USAGE_ONLY, STOP] = [1, 2];
+/** The maximum number of bytes that are read for the usage. */
+const MOST_USAGE = 64 << 10;
+
+const encoder = new TextEncoder();
+
+/**
+ * Returns a `fetch` for a client library. It translates requests with tools to plain text, and replies back while they arrive, and
+ * passes on all others.
+ *
+ * ```ts
+ * const client = new OpenAI({ baseURL: "http://localhost:8080/v1", apiKey: "none", fetch: plaincallFetch() });
+ * ```
+ *
+ * It translates the chat completions and Responses API of OpenAI and the Messages API of Anthropic; the model server needs chat
+ * completions only. A request that cannot be translated gets an error response in the format of its API; nothing is passed on
+ * untranslated.
+ *
+ * Throws a `PlaincallError` for invalid settings.
+ */
+export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fetch {
+  const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
+  if (secret.length < LEAST_SECRET) {
+    const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;
+    throw new PlaincallError(`\`secret\` has ${secret.length} bytes, and ${needs}`);
+  }
+  const translation = new Translation(settings, secret);
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const url = new URL(request.url);
+    if (!translation.applies(request, url.pathname)) return inner(request);
+    const body = new Uint8Array(await request.arrayBuffer());
+    const asked = translation.ask(request, url.pathname, body);
+    switch (asked.kind) {
+      case "unchanged":
+        return inner(again(request, url, body));
+      case "renamed":
+        return inner(again(request, url, asked.body));
+      case "response":
+        return toResponse(asked);
+      case "countTokens":
+        return translation.countTokens(asked.object, inner, request, url);
+      case "asked": {
+        asked.changedTools.forEach(onChangedTool);
+        const exchange = new Exchange(translation.core, asked, inner, request, url);
+        return asked.isStreamed ? exchange.streamed() : exchange.complete();
+      }
+    }
+  };
+}
+
+function random(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(32));
+}
+
+function warn({ at, isDropped }: { at: string; isDropped: boolean }): void {
+  // The rest of the place has names of the definition.
+  const tool = at.split("/").slice(0, 3).join("/");
+  console.warn(`plaincall: the tool at ${tool} of the request was ${isDropped ? "dropped" : "loosened"}`);
+}
+
+function toResponse({ status, headers, body }: ErrorResponse): Response {
+  return new Response(body, { status, headers });
+}
+
+/** Returns a request with another body, to another place if its path is another. */
+function again(request: Request, url: URL, body: BodyInit, path = url.pathname): Request {
+  const headers = new Headers(request.headers);
+  headers.delete("content-length");
+  const target = new URL(url);
+  if (path !== url.pathname) {
+    // The query belongs to the client's API, and so do these names of a key.
+    [target.pathname, target.search] = [path, ""];
+    const key = headers.get("x-api-key");
+    if (key !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+  }
+  const { method, signal, redirect, credentials, mode, cache, referrerPolicy } = request;
+  const init: RequestInit = { method, headers, body, signal, redirect, credentials, cache, referrerPolicy };
+  // Only navigations of a browser have this mode.
+  return new Request(target, mode === "navigate" ? init : { ...init, mode });
+}
+
+/** Translates the requests of one `fetch`. */
+class Translation {
+  readonly core: Core = core();
+  #object: number;
+
+  constructor(settings: FetchSettings, secret: Uint8Array) {
+    const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+    this.#object = perform(this.core, { exchange: "create", settings: given }, secret);
+    this.core.registry.register(this, this.#object);
+  }
+
+  /** Whether the request may be translated. */
+  applies({ method, headers }: Request, path: string): boolean {
+    const contentType = headers.get("content-type");
+    return perform(this.core, { exchange: "translates", object: this.#object, method, path, contentType });
+  }
+
+  ask({ headers }: Request, path: string, body: Uint8Array): Ask {
+    const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
+    const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
+    const now = Math.floor(Date.now() / 1000);
+    return perform(this.core, { exchange: "ask", object: this.#object, path, caller, seed, now }, body);
+  }
+
+  /** Asks the model server for a number of tokens. */
+  async countTokens(object: number, inner: typeof fetch, request: Request, url: URL): Promise<Response> {
+    try {
+      for (;;) {
+        const next = perform<{ path: string; body: string } | null>(this.core, { exchange: "countRequest", object });
+        if (next === null) break;
+        const answer = await inner(again(request, url, next.body, next.path)).catch(() => undefined);
+        if (answer?.ok !== true) break;
+        perform(this.core, { exchange: "countAnswer", object }, new Uint8Array(await answer.arrayBuffer()));
+      }
+      return toResponse(perform(this.core, { exchange: "countResponse", object }));
+    } finally {
+      this.core.release(object);
+    }
+  }
+}
+
+/** Sends a translated request, and repair rounds. */
+class Exchange {
+  #upstream: Response | undefined;
+  #core: Core;
+  #asked: Asked;
+  /** Sends a body to a path of the model server. */
+  #send: (body: Uint8Array, path: string) => Promise<Response>;
+
+  constructor(core: Core, asked: Asked, inner: typeof fetch, request: Request, url: URL) {
+    [this.#core, this.#asked] = [core, asked];
+    this.#send = (body, path) => inner(again(request, url, body as BodyInit, path));
+    core.registry.register(this, asked.object, this);
+  }
+
+  async complete(): Promise<Response> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.#pieces()) {
+      if (!(piece instanceof Uint8Array)) return this.#failed(piece);
+      pieces.push(piece);
+    }
+    return new Response(new Blob(pieces as BlobPart[]), { headers: this.#headers("application/json") });
+  }
+
+  async streamed(): Promise<Response> {
+    const pieces = this.#pieces();
+    // An error before any output is the response.
+    const first = await pieces.next();
+    if (!first.done && !(first.value instanceof Uint8Array)) return this.#failed(first.value);
+    let next: typeof first | undefined = first;
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = next ?? (await pieces.next());
+        next = undefined;
+        if (value instanceof Uint8Array) controller.enqueue(value);
+        if (done === true || !(value instanceof Uint8Array)) controller.close();
+      },
+      async cancel() {
+        await pieces.return();
+      },
+    });
+    return new Response(body as BodyInit, { headers: this.#headers("text/event-stream") });
+  }
+
+  /** Yields bytes for the client as soon as there are any, or the response that rejects the request. */
+  async *#pieces(): AsyncGenerator<Uint8Array | ErrorResponse, void, undefined> {
+    const core = this.#core;
+    const { object, path } = this.#asked;
+    try {
+      for (;;) {
+        const body = copy(core.performRaw(operation({ exchange: "body", object })));
+        const upstream = await this.#send(body, path);
+        this.#upstream = upstream;
+        let end: End;
+        if (upstream.ok) {
+          const contentType = upstream.headers.get("content-type") ?? "";
+          core.performRaw(operation({ exchange: "begin", object, contentType }));
+          yield* this.#read(upstream);
+          end = perform(core, { exchange: "end", object, error: null });
+        } else {
+          const answer = new Uint8Array(await upstream.arrayBuffer());
+          end = perform(core, { exchange: "fail", object, status: upstream.status }, answer);
+        }
+        if (end.bytes !== "") yield encoder.encode(end.bytes);
+        if (end.response !== null) yield end.response;
+        if (!end.isRepaired) return;
+      }
+    } finally {
+      core.registry.unregister(this);
+      core.release(object);
+    }
+  }
+
+  /** Feeds an answer, and yields the bytes for the client. */
+  async *#read(upstream: Response): AsyncGenerator<Uint8Array, void, undefined> {
+    const reader = upstream.body?.getReader();
+    let usage = MOST_USAGE;
+    try {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true };
+        if (done || value === undefined) return;
+        const output = this.#core.feed(this.#asked.object, value);
+        const flow = output.bytes[output.start];
+        const piece = copy(output, 1);
+        if (piece.length > 0) yield piece;
+        if (flow === USAGE_ONLY) usage -= value.length;
+        if (flow === STOP || usage <= 0) return;
+      }
+    } finally {
+      // Without an error if the answer was read to its end.
+      await reader?.cancel().catch(() => undefined);
+    }
+  }
+
+  /** The model server's headers for the client, with another body. */
+  #headers(contentType?: string): Headers {
+    const headers = new Headers(this.#upstream?.headers);
+    for (const name of ["content-length", "content-encoding", "transfer-encoding", "content-type"]) headers.delete(name);
+    if (contentType !== undefined) headers.set("content-type", contentType);
+    return headers;
+  }
+
+  #failed({ status, headers: own, body }: ErrorResponse): Response {
+    // Those of the model server may have a retry delay.
+    const headers = this.#headers();
+    for (const [name, value] of own) headers.set(name, value);
+    return new Response(body, { status, headers });
+  }
+}
+
+/** Returns the bytes of an output, from an index on. */
+function copy({ bytes, start, end }: Output, from = 0): Uint8Array {
+  return bytes.slice(start + from, end);
+}
+
+interface ExchangeOperation {
+  exchange: string;
+  [option: string]: unknown;
+}
+
+function operation(of: ExchangeOperation): object {
+  return { operation: "exchange", of };
+}
+
+function perform<T>(core: Core, of: ExchangeOperation, text?: Uint8Array): T {
+  return core.perform<T>(operation(of), text);
+}

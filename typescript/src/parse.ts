@@ -1,0 +1,12 @@
+/** The parser alone, in a WebAssembly module of a quarter of the size. */
+
+import { load } from "./core.js";
+
+await load("parse.wasm");
+
+export * from "./errors.js";
+export { THINK, type Dialect } from "./dialect.js";
+export type * from "./events.js";
+export type { Chunk } from "./chunk.js";
+export { EventStream, events, Parser, type Chunks } from "./parser.js";
+export { nearMisses, parse, type Call, type Document, type Json, type NearMiss, type Stop } from "./document.js";

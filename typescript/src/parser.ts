@@ -1,0 +1,106 @@
+import { Halves, type Chunk } from "./chunk.js";
+import { core, type Core } from "./core.js";
+import type { Dialect } from "./dialect.js";
+import { PlaincallError } from "./errors.js";
+import { readEvents, type Event } from "./events.js";
+
+/**
+ * Finds calls in a text while it arrives.
+ *
+ * The events are the same for every split, except for where text is split. No text is an error.
+ *
+ * ```ts
+ * const parser = new Parser({ syntax: "block" });
+ * for (const event of parser.feed("!!!GADGET_START:read\n")) console.log(event.type);
+ * parser.finish();
+ * ```
+ */
+export class Parser implements Disposable {
+  #core: Core = core();
+  #object: number | undefined;
+  #halves: Halves = new Halves();
+
+  /** Creates a parser for one text. Throws a `DialectError` for options that cannot be used together. */
+  constructor(dialect: Dialect = {}) {
+    this.#object = this.#core.perform<number>({ operation: "parser", dialect });
+    this.#core.registry.register(this, this.#object, this);
+  }
+
+  /** Reads the next chunk, and returns its events. */
+  feed(chunk: Chunk): Event[] {
+    return readEvents(this.#core.feed(this.#known(), this.#halves.join(chunk)));
+  }
+
+  /** Ends the text, and returns its last events. */
+  finish(): Event[] {
+    const object = this.#known();
+    const rest = readEvents(this.#core.feed(object, this.#halves.rest()));
+    this.#forget();
+    return [...rest, ...readEvents(this.#core.performRaw({ operation: "finish", object }))];
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#object !== undefined) this.#core.release(this.#object);
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#core.registry.unregister(this);
+    this.#object = undefined;
+  }
+
+  #known(): number {
+    if (this.#object === undefined) {
+      throw new PlaincallError("the parser is finished; create another one for the next text");
+    }
+    return this.#object;
+  }
+}
+
+/** A text that arrives in chunks, such as `response.body` or an array. */
+export type Chunks = AsyncIterable<Chunk> | Iterable<Chunk> | ReadableStream<Chunk>;
+
+/** Yields the events of a text that arrives in chunks, each as soon as it is known. Default dialect: automatic. */
+export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGenerator<Event, void, undefined> {
+  const parser = new Parser(dialect);
+  try {
+    for await (const chunk of iterated(chunks)) yield* parser.feed(chunk);
+    yield* parser.finish();
+  } finally {
+    parser[Symbol.dispose]();
+  }
+}
+
+/** Some browsers cannot iterate over streams. */
+async function* iterated(chunks: Chunks): AsyncGenerator<Chunk, void, undefined> {
+  if (Symbol.asyncIterator in chunks || Symbol.iterator in chunks) {
+    yield* chunks;
+    return;
+  }
+  const reader = (chunks as ReadableStream<Chunk>).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+    reader.releaseLock();
+  }
+}
+
+/** A stream from chunks to events, for `stream.pipeThrough(...)`. */
+export class EventStream extends TransformStream<Chunk, Event> {
+  constructor(dialect: Dialect = {}) {
+    const parser = new Parser(dialect);
+    super({
+      transform(chunk, controller) {
+        for (const event of parser.feed(chunk)) controller.enqueue(event);
+      },
+      flush(controller) {
+        for (const event of parser.finish()) controller.enqueue(event);
+      },
+    });
+  }
+}

@@ -1,0 +1,361 @@
+import { core, type Core } from "./core.js";
+import type { Dialect } from "./dialect.js";
+import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
+import { DefinitionError, PlaincallError } from "./errors.js";
+import { readEvents, type Event } from "./events.js";
+import { Halves, type Chunk } from "./chunk.js";
+import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
+
+/**
+ * What a call does: `read` changes nothing, `idempotent` may be repeated, `write` is anything else. It decides which calls
+ * without an end marker may run.
+ */
+export type Effect = "read" | "idempotent" | "write";
+
+/** What a tool is made of. */
+export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result> {
+  name: string;
+  description?: string;
+  /** The arguments: a schema of zod, valibot or arktype, or a JSON Schema. */
+  input: Schema;
+  /** The JSON Schema of the arguments, for schemas of libraries that cannot write it. */
+  parameters?: JsonSchema;
+  /** Default: `write`. */
+  effect?: Effect;
+  /** Runs a call. */
+  execute?: (input: Output<Schema>) => Result | Promise<Result>;
+}
+
+/** A tool: a definition, and the function that runs it if it has one. */
+export interface Tool<Input = unknown, Result = unknown> {
+  readonly name: string;
+  readonly description: string;
+  /** The JSON Schema of the arguments. */
+  readonly parameters: JsonSchema;
+  readonly effect: Effect;
+  /** Validates the arguments of a call by the schema of the tool, and runs it. */
+  run(arguments_: Json | Input): Promise<Result>;
+}
+
+/** A definition in the format of the OpenAI API, the Anthropic API or MCP. */
+export type ToolDefinition =
+  | { type: "function"; function: { name: string; description?: string; parameters?: object } }
+  | { name: string; description?: string; input_schema: object }
+  | { name: string; description?: string; inputSchema: object };
+
+/** A result of a call. */
+export interface Result {
+  /** The id of the call. */
+  id: string;
+  /** The name of the tool. */
+  name?: string;
+  /** The output of the tool. */
+  output?: string;
+  /** The error, as a sentence for the model. */
+  error?: string;
+  /** Default: `error` if there is an error, otherwise `ok`. */
+  status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown";
+}
+
+/** A call in the format of the OpenAI API. */
+export interface OpenAiCall {
+  id?: string;
+  function: { name: string; arguments: string };
+}
+
+/** A grammar with which an inference engine keeps a model from writing invalid calls. */
+export interface Grammar {
+  /** The grammar in the notation of the engine. */
+  readonly text: string;
+  /** The keywords of the schemas that the grammar does not enforce, one sentence each. */
+  readonly notes: readonly string[];
+  /** The fields to add to a chat request. */
+  readonly requestFields: { readonly [field: string]: Json };
+}
+
+/** The options of a grammar. */
+export interface GrammarOptions {
+  /** Default: `auto`, prose and calls. */
+  choice?: "auto" | "required" | "none";
+  /** Requires a call of this tool. */
+  only?: string;
+  /** Whether at most one call is allowed. Default: false. */
+  oneCall?: boolean;
+  /** Whether calls may have ids and dependencies. Default: false. */
+  ids?: boolean;
+}
+
+/** The name of an inference engine. */
+export type Engine = "llama.cpp" | "vllm" | "sglang" | "xgrammar" | "llguidance";
+
+/** The options of a prompt. */
+export interface PromptOptions {
+  /** Whether to ask for at most one call in a reply. Default: false. */
+  oneCall?: boolean;
+  /** Whether to omit ids and dependencies. Default: false. */
+  withoutDependencies?: boolean;
+  /** The maximum length of each description, in characters. Default: no limit. */
+  descriptionLength?: number;
+}
+
+/** The options of a toolbox. */
+export interface ToolboxOptions {
+  /** Default: block with escapes, so that no tool output can forge a call. */
+  dialect?: Dialect;
+  /** The effects of tools by name. A definition has the effect `write`. */
+  effects?: { readonly [name: string]: Effect };
+  /** `run` also runs calls that the next call or the end of a complete text ended, for models that forget end markers. */
+  unclosed?: "reject" | "run";
+}
+
+/**
+ * Makes a tool.
+ *
+ * ```ts
+ * const add = tool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   effect: "read",
+ *   execute: ({ a, b }) => a + b,
+ * });
+ * ```
+ *
+ * Throws a `DefinitionError` for a schema without a JSON Schema.
+ */
+export function tool<Schema extends StandardSchema | JsonSchema, Result = unknown>(
+  options: ToolOptions<Schema, Result>,
+): Tool<Output<Schema>, Result> {
+  const { name, description = "", input, effect = "write", execute } = options;
+  return {
+    name,
+    description,
+    parameters: options.parameters ?? toJsonSchema(name, input),
+    effect,
+    async run(given) {
+      if (execute === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
+      let value = given as Output<Schema>;
+      if (isStandard(input)) {
+        const result = await input["~standard"].validate(given);
+        if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
+        value = result.value as Output<Schema>;
+      }
+      return await execute(value);
+    },
+  };
+}
+
+/** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
+export class Toolbox implements Disposable {
+  #core: Core = core();
+  #object: number;
+  /** The tools by name, in order. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The dialect. */
+  readonly dialect: Dialect;
+
+  /** Reads the definitions of tools. Throws a `DefinitionError` with all problems of the definitions. */
+  constructor(tools: Iterable<Tool<never> | ToolDefinition>, options: ToolboxOptions = {}) {
+    const { dialect = { syntax: "block", escaped: true }, unclosed = "reject" } = options;
+    const own = new Map<string, Tool>();
+    const definitions: object[] = [];
+    for (const one of tools) {
+      if ("run" in one) {
+        own.set(one.name, one as Tool);
+        definitions.push(definition(one));
+      } else {
+        definitions.push(one);
+      }
+    }
+    const effects: Record<string, Effect> = {};
+    for (const { name, effect } of own.values()) effects[name] = effect;
+    Object.assign(effects, options.effects);
+    const of = { tools: "create", effects, dialect, unclosed };
+    const created = this.#core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
+      { operation: "tools", of },
+      JSON.stringify(definitions),
+    );
+    this.#object = created.object;
+    this.#core.registry.register(this, this.#object, this);
+    this.dialect = dialect;
+    this.tools = new Map(
+      created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
+    );
+    const unknown = Object.keys(options.effects ?? {}).find((name) => !this.tools.has(name));
+    if (unknown !== undefined) throw new DefinitionError(`unknown tool \`${unknown}\` in \`effects\``);
+  }
+
+  #perform<T>(of: { tools: string }, text: Chunk = ""): T {
+    return this.#core.perform<T>({ operation: "tools", of: { ...of, object: this.#object } }, text);
+  }
+
+  /** Returns the definitions in the format of the OpenAI API. */
+  definitions(): ToolDefinition[] {
+    return [...this.tools.values()].map(definition);
+  }
+
+  /**
+   * Returns the system prompt that teaches a model to call the tools. Throws a `DialectError` for the automatic dialect: a prompt
+   * teaches one syntax.
+   */
+  prompt({ oneCall = false, withoutDependencies = false, descriptionLength }: PromptOptions = {}): string {
+    const options = { oneCall, withoutDependencies, descriptionLength: descriptionLength ?? null };
+    return this.#perform({ tools: "prompt", ...options });
+  }
+
+  /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
+  parse(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): Document {
+    return toDocument(this.#perform({ tools: "parse", ...{ stop } }, text));
+  }
+
+  /** Returns a reader of replies that still arrive. */
+  reader(): Reader {
+    return new Reader(this.#core, this.#perform<number>({ tools: "reader" }));
+  }
+
+  /**
+   * Returns a message to the model about the invalid calls of a reply, or null if there are none. If a reply has no call, but text
+   * like one, the message is about that.
+   */
+  repair(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): string | null {
+    return this.#perform({ tools: "repair", ...{ stop } }, text);
+  }
+
+  /**
+   * Writes an earlier turn of the model as text: its content, and its calls in the format of the OpenAI API. Text that the model
+   * wrote in this dialect needs no change.
+   */
+  history(content: string | null, calls: Iterable<Call | OpenAiCall> = []): string {
+    const parts: object[] = content ? [{ text: content }] : [];
+    for (const call of calls) {
+      if ("function" in call) {
+        const { name, arguments: arguments_ } = call.function;
+        parts.push({ text: name, id: call.id, arguments: arguments_ });
+      } else if (call.argumentsJson === null) {
+        throw new PlaincallError(`the call \`${call.id}\` is invalid; pass the text of the reply to the model instead`);
+      } else {
+        const { name, id, dependencies, argumentsJson } = call;
+        parts.push({ text: name, id, dependencies, arguments: argumentsJson });
+      }
+    }
+    return this.#perform({ tools: "history", ...{ parts } });
+  }
+
+  /**
+   * Writes the results of calls as a message to the model. No output can forge a call or another result. With `calls`, the results
+   * are in their order, and a call without a result gets one with the status `unknown`.
+   */
+  results(results: Iterable<Result>, calls?: Iterable<Call>): string {
+    const order = calls === undefined ? null : [...calls].map(({ name, id }) => [name, id]);
+    return this.#perform({ tools: "results", ...{ results: [...results], calls: order } });
+  }
+
+  /** Writes a call in the syntax of the dialect. Throws a `RenderError` if the syntax cannot express it. */
+  render(
+    name: string,
+    arguments_: { [name: string]: Json },
+    { id, dependencies = [] }: { id?: string; dependencies?: Iterable<string> } = {},
+  ): string {
+    const call = { name, arguments: arguments_, id: id ?? null, dependencies: [...dependencies] };
+    return this.#perform({ tools: "render", ...call });
+  }
+
+  /** Escapes untrusted text (a document, user input), so that it contains no call. */
+  escape(text: string): string {
+    return this.#perform({ tools: "escape" }, text);
+  }
+
+  /** Returns a grammar for constrained decoding. Throws a `GrammarError` if the tools have none. */
+  grammar(engine: Engine, { choice = "auto", only, oneCall = false, ids = false }: GrammarOptions = {}): Grammar {
+    return this.#perform({ tools: "grammar", ...{ engine, choice, only: only ?? null, oneCall, ids } });
+  }
+
+  [Symbol.dispose](): void {
+    this.#core.registry.unregister(this);
+    this.#core.release(this.#object);
+  }
+}
+
+/** What a reader returns: the events of the parser, and a `Call` after the end of each call. */
+export type Item = Event | Call;
+
+/** Reads the replies of one conversation while the model writes. */
+export class Reader implements Disposable {
+  #core: Core;
+  #object: number;
+  #halves: Halves = new Halves();
+  #isFinished = false;
+
+  /** Use `Toolbox.reader`. */
+  constructor(core: Core, object: number) {
+    [this.#core, this.#object] = [core, object];
+    core.registry.register(this, object, this);
+  }
+
+  /** Reads the next chunk of the reply. */
+  feed(chunk: Chunk): Item[] {
+    this.#check();
+    return readEvents<Item>(this.#core.feed(this.#object, this.#halves.join(chunk)), toCall);
+  }
+
+  /** Ends the reply, and returns its last events and calls. */
+  finish({ stop = "broken" }: { stop?: Stop } = {}): Item[] {
+    this.#check();
+    this.#isFinished = true;
+    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
+    const of = { tools: "finish", object: this.#object, stop };
+    return [...rest, ...readEvents<Item>(this.#core.performRaw({ operation: "tools", of }), toCall)];
+  }
+
+  /** Begins the next reply of the conversation: ids may be used again, numbering continues. */
+  beginReply(): void {
+    this.#isFinished = false;
+    this.#core.performRaw({ operation: "tools", of: { tools: "beginReply", object: this.#object } });
+  }
+
+  #check(): void {
+    if (this.#isFinished) throw new PlaincallError("the reply is finished; call `beginReply` for the next one");
+  }
+
+  [Symbol.dispose](): void {
+    this.#isFinished = true;
+    this.#core.registry.unregister(this);
+    this.#core.release(this.#object);
+  }
+}
+
+/** Returns the definition of a tool in the format of the OpenAI API. */
+function definition({ name, description, parameters }: Omit<Tool, "run">): ToolDefinition {
+  return { type: "function", function: { name, description, parameters } };
+}
+
+/** What functions accept in place of a toolbox. */
+export type Tools = Toolbox | Iterable<Tool<never> | ToolDefinition>;
+
+function withTools<T>(tools: Tools, dialect: Dialect | undefined, use: (toolbox: Toolbox) => T): T {
+  if (tools instanceof Toolbox) return use(tools);
+  const toolbox = new Toolbox(tools, dialect === undefined ? {} : { dialect });
+  try {
+    return use(toolbox);
+  } finally {
+    toolbox[Symbol.dispose]();
+  }
+}
+
+/** Returns the system prompt that teaches a model to call the tools. */
+export function prompt(tools: Tools, options: PromptOptions & { dialect?: Dialect } = {}): string {
+  return withTools(tools, options.dialect, (toolbox) => toolbox.prompt(options));
+}
+
+/** Writes a call in the syntax of the dialect. Default dialect: block with escapes. */
+export function render(
+  call: { name: string; arguments: { [name: string]: Json }; id?: string; dependencies?: Iterable<string> },
+  { tools = [], dialect }: { tools?: Tools; dialect?: Dialect } = {},
+): string {
+  return withTools(tools, dialect, (toolbox) => toolbox.render(call.name, call.arguments, call));
+}
+
+/** Returns a grammar with which an inference engine keeps a model from writing invalid calls. */
+export function grammar(tools: Tools, engine: Engine, options: GrammarOptions & { dialect?: Dialect } = {}): Grammar {
+  return withTools(tools, options.dialect, (toolbox) => toolbox.grammar(engine, options));
+}

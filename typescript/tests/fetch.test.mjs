@@ -1,0 +1,150 @@
+// Requests through the `fetch` of this package, as clients send them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { plaincallFetch } from "plaincall/openai";
+
+import { CALL, INVALID, Model, QUESTION, TWO, WEATHER } from "./scripted.mjs";
+
+const URL_ = "http://localhost:8000/v1/chat/completions";
+const BODY = {
+  model: "m",
+  messages: [{ role: "user", content: QUESTION }],
+  tools: [{ type: "function", function: WEATHER }],
+};
+
+function post(body, more = {}) {
+  const headers = { "content-type": "application/json", authorization: "Bearer k", ...more.headers };
+  return { method: "POST", body: JSON.stringify(body), ...more, headers };
+}
+
+/** Returns the data of the events of a stream. */
+async function dataOf(response) {
+  const text = await response.text();
+  const lines = text.split("\n").filter((line) => line.startsWith("data: {"));
+  return lines.map((line) => JSON.parse(line.slice("data: ".length)));
+}
+
+test("two parallel calls, whole and streamed", async () => {
+  const model = new Model(TWO, TWO);
+  const fetch = plaincallFetch({ fetch: model.fetch });
+  const response = await fetch(URL_, post(BODY));
+  assert.equal(response.headers.get("content-type"), "application/json");
+  assert.equal(response.headers.get("x-request-id"), "r1");
+  const { choices, usage } = await response.json();
+  const { message, finish_reason } = choices[0];
+  assert.equal(finish_reason, "tool_calls");
+  assert.equal(usage.total_tokens, 12);
+  const given = (calls) => calls.map(({ function: called }) => JSON.parse(called.arguments));
+  const expected = [{ city: "Paris", days: 2 }, { city: "Oslo", days: 1 }];
+  assert.deepEqual(given(message.tool_calls), expected);
+  assert.match(message.content, /^I look\./);
+  assert.match(model.requests[0].messages[0].content, /!!!GADGET_START/);
+  assert.equal(model.headers[0].authorization, "Bearer k");
+
+  const streamed = await fetch(new Request(URL_, post({ ...BODY, stream: true })));
+  assert.match(streamed.headers.get("content-type"), /^text\/event-stream/);
+  const deltas = (await dataOf(streamed)).flatMap(({ choices }) => choices).flatMap(({ delta }) => delta.tool_calls ?? []);
+  assert.deepEqual(given(deltas.filter(({ function: called }) => called.arguments)), expected);
+});
+
+test("an invalid call is repaired", async () => {
+  for (const stream of [false, true]) {
+    const model = new Model(INVALID, CALL);
+    const response = await plaincallFetch({ fetch: model.fetch })(URL_, post({ ...BODY, stream }));
+    assert.match(await response.text(), /"tool_calls"/);
+    assert.equal(model.requests.length, 2);
+    assert.match(JSON.stringify(model.requests[1].messages.at(-1)), /expected an integer/);
+  }
+});
+
+test("errors of the model server reach the client", async () => {
+  for (const stream of [false, true]) {
+    const model = new Model([429, { error: { message: "slow down" } }]);
+    const response = await plaincallFetch({ fetch: model.fetch })(URL_, post({ ...BODY, stream }));
+    assert.equal(response.status, 429);
+    assert.equal(response.headers.get("retry-after"), "7");
+    assert.equal((await response.json()).error.message, "slow down");
+  }
+  const failing = plaincallFetch({ fetch: () => Promise.reject(new TypeError("fetch failed")) });
+  await assert.rejects(failing(URL_, post(BODY)), /fetch failed/);
+});
+
+test("other requests are passed on", async () => {
+  const seen = [];
+  const inner = async (input, init) => {
+    const request = new Request(input, init);
+    seen.push([request.method, new URL(request.url).pathname, await request.text()]);
+    return new Response("ok");
+  };
+  const fetch = plaincallFetch({ fetch: inner });
+  const { tools: _, ...plain } = BODY;
+  await fetch("http://localhost/v1/models");
+  await fetch("http://localhost/v1/embeddings", post({ input: "a" }));
+  await fetch(URL_, post(plain));
+  assert.deepEqual(seen, [
+    ["GET", "/v1/models", ""],
+    ["POST", "/v1/embeddings", '{"input":"a"}'],
+    ["POST", "/v1/chat/completions", JSON.stringify(plain)],
+  ]);
+});
+
+test("Responses and Messages become chat completions", async () => {
+  const model = new Model(CALL, CALL);
+  const fetch = plaincallFetch({ fetch: model.fetch });
+  const tool = { type: "function", ...WEATHER };
+  const response = await fetch("http://h/v1/responses", post({ model: "m", input: QUESTION, tools: [tool] }));
+  assert.equal((await response.json()).output.at(-1).type, "function_call");
+  const { parameters: input_schema, ...named } = WEATHER;
+  const body = { model: "m", max_tokens: 50, messages: BODY.messages, tools: [{ ...named, input_schema }] };
+  const headers = { "x-api-key": "secret", authorization: "" };
+  const init = post(body, { headers });
+  delete init.headers.authorization;
+  const message = await (await fetch("http://h/v1/messages?beta=true", init)).json();
+  assert.equal(message.content.at(-1).type, "tool_use");
+  assert.deepEqual(model.paths, ["/v1/chat/completions", "/v1/chat/completions"]);
+  assert.equal(model.headers[1].authorization, "Bearer secret");
+  const rejected = await fetch("http://h/v1/responses/compact", post({ model: "m", input: QUESTION, tools: [tool] }));
+  assert.equal(rejected.status, 404);
+});
+
+test("a client that stops reading stops the model server", async () => {
+  const model = new Model(`${CALL}${"word ".repeat(1000)}`);
+  const response = await plaincallFetch({ fetch: model.fetch })(URL_, post({ ...BODY, stream: true }));
+  const reader = response.body.getReader();
+  await reader.read();
+  await reader.cancel();
+  assert.equal(model.cancelled, 1);
+  assert.ok(model.sent < 100, `${model.sent}`);
+
+  const other = new Model("word ".repeat(1000));
+  const abort = new AbortController();
+  const init = post({ ...BODY, stream: true }, { signal: abort.signal });
+  const aborted = await plaincallFetch({ fetch: other.fetch })(URL_, init);
+  const body = aborted.body.getReader();
+  await body.read();
+  abort.abort();
+  await assert.rejects(async () => {
+    while (!(await body.read()).done);
+  });
+  assert.ok(other.sent < 100, `${other.sent}`);
+});
+
+test("settings", async () => {
+  assert.throws(() => plaincallFetch({ secret: new Uint8Array(3) }), /`secret` has 3 bytes, and needs at least 16/);
+  assert.throws(() => plaincallFetch({ repairRound: 1 }), /unknown field `repairRound`/);
+  assert.throws(() => plaincallFetch({ engine: "unknown" }), /unknown engine/);
+  const model = new Model(INVALID);
+  const fetch = plaincallFetch({ fetch: model.fetch, repairRounds: 0, upstreamModel: "n", dialect: undefined });
+  const { error } = await (await fetch(URL_, post(BODY))).json();
+  assert.equal(error.code, "invalid_tool_call");
+  assert.equal(model.requests[0].model, "n");
+  const changed = [];
+  const loosened = { ...WEATHER, parameters: { type: "object", properties: { a: { type: "nothing" } } } };
+  const tools = [{ type: "function", function: loosened }];
+  const other = new Model("ok");
+  const onChangedTool = (tool) => changed.push(tool);
+  await (await plaincallFetch({ fetch: other.fetch, onChangedTool })(URL_, post({ ...BODY, tools }))).text();
+  assert.equal(changed.length, 1);
+});

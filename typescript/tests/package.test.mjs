@@ -1,0 +1,156 @@
+// The parser and tools, as a program uses them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as v from "valibot";
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import * as plaincall from "plaincall";
+import * as small from "plaincall/parse";
+import { z } from "zod";
+
+import { vectors } from "./specification.mjs";
+import { checkVectors } from "./vectors.mjs";
+
+const { DefinitionError, DialectError, GrammarError, Parser, PlaincallError, RenderError, Toolbox, tool } = plaincall;
+const TEXT = "Two.\n!!!GADGET_START:add:x\n!!!ARG:a\n1\n!!!ARG:b\n2\n!!!GADGET_END\n";
+
+const add = tool({
+  name: "add",
+  description: "Adds two numbers.",
+  input: z.object({ a: z.number(), b: z.number() }),
+  effect: "read",
+  execute: ({ a, b }) => a + b,
+});
+
+for (const [name, api] of Object.entries({ plaincall, "plaincall/parse": small })) {
+  test(`${name}: the events and calls are those of the command`, async () => {
+    const summary = await checkVectors(api, vectors());
+    assert.match(summary, /^\d{3,} texts, \d{5,} splits$/);
+    console.log(`${name}: ${summary}`);
+  });
+}
+
+test("halves of a character come in two strings", () => {
+  const parser = new Parser({ syntax: "emoji" });
+  const text = "🛠️[add]\n😀\n🛠️[/end]\n\ud83d";
+  const events = [...text].flatMap((character) => character.split("")).flatMap((unit) => parser.feed(unit));
+  events.push(...parser.finish());
+  assert.equal(events.find(({ type }) => type === "call_start").name, "add");
+  assert.ok(events.map(({ source }) => source).join("").endsWith("\n\ufffd"));
+});
+
+test("a parser reads one text", () => {
+  const parser = new Parser();
+  parser.finish();
+  for (const use of [() => parser.feed("a"), () => parser.finish()]) assert.throws(use, PlaincallError);
+  const other = new Parser();
+  other[Symbol.dispose]();
+  other[Symbol.dispose]();
+  assert.throws(() => other.feed("a"), PlaincallError);
+});
+
+test("no object is mistaken for another", () => {
+  const first = new Parser({ syntax: "block" });
+  first[Symbol.dispose]();
+  const second = new Parser({ syntax: "block" });
+  assert.throws(() => first.feed("!!!GADGET_START:a\n"), PlaincallError);
+  assert.deepEqual([...second.feed("text"), ...second.finish()].map(({ source }) => source), ["text"]);
+});
+
+test("long texts and many objects", () => {
+  const value = "x".repeat(5_000_000);
+  const { calls } = plaincall.parse(`!!!GADGET_START:a\n!!!ARG:b\n${value}\n!!!GADGET_END\n`);
+  assert.equal(calls[0].arguments.b.length, value.length);
+  for (let count = 0; count < 10_000; count++) new Parser()[Symbol.dispose]();
+  assert.equal(plaincall.parse("a").text, "a");
+});
+
+test("dialects are checked", () => {
+  assert.throws(() => new Parser({ syntax: "block", start: "" }), DialectError);
+  assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], leadingReasoning: ["a", "b"] }), DialectError);
+  assert.throws(() => new Parser({ syntax: "unknown" }), /unknown variant `unknown`/);
+  assert.throws(() => new Parser({ sintax: "block" }), /unknown field `sintax`/);
+  assert.throws(() => plaincall.prompt([add], { dialect: {} }), DialectError);
+});
+
+test("a toolbox teaches, reads, repairs and answers", async () => {
+  const box = new Toolbox([add, { name: "wait", description: "Waits.", input_schema: { type: "object", properties: {} } }]);
+  assert.deepEqual([...box.tools.keys()], ["add", "wait"]);
+  assert.equal(box.tools.get("wait").effect, "write");
+  assert.match(box.prompt(), /!!!GADGET_START:/);
+  const { calls, text } = box.parse(TEXT);
+  assert.equal(text, "Two.\n\n");
+  const [call] = calls;
+  assert.deepEqual([call.id, call.arguments, call.mayRun, call.problems], ["x", { a: 1, b: 2 }, true, []]);
+  assert.equal(await box.tools.get("add").run(call.arguments), 3);
+  assert.equal(box.repair(TEXT), null);
+  assert.match(box.results([{ id: "x", name: "add", output: "3" }], calls), /Output: 3/);
+  const forged = box.results([{ id: "x", name: "add", output: TEXT }]);
+  assert.equal(box.parse(forged).calls.length, 0);
+  assert.equal(box.parse(box.escape(TEXT)).calls.length, 0);
+  const turn = box.history("Two.", [{ id: "x", function: { name: "add", arguments: '{"a":1,"b":2}' } }]);
+  assert.deepEqual(box.parse(turn).calls[0].arguments, { a: 1, b: 2 });
+  assert.equal(box.history("Two.", calls), turn);
+
+  const wrong = TEXT.replace("\n1\n", "\none\n");
+  const [rejected] = box.parse(wrong).calls;
+  assert.equal(rejected.mayRun, false);
+  assert.equal(rejected.problems[0].pointer, "a");
+  assert.match(box.repair(wrong), /expected a number, found `one`/);
+  assert.throws(() => box.history(null, [rejected]), PlaincallError);
+  await assert.rejects(box.tools.get("add").run({ a: "one", b: 2 }), /`add`: `a`: /);
+  await assert.rejects(box.tools.get("wait").run({}), /no function/);
+});
+
+test("a reader returns calls while the model writes", () => {
+  const box = new Toolbox([add]);
+  const reader = box.reader();
+  const found = [...TEXT].flatMap((character) => reader.feed(character));
+  assert.deepEqual(found.filter(({ type }) => type === "call").map(({ arguments: given }) => given), [{ a: 1, b: 2 }]);
+  assert.equal(found.at(-2).type, "call");
+  assert.deepEqual(reader.finish(), []);
+  assert.throws(() => reader.feed("a"), PlaincallError);
+  reader.beginReply();
+  reader.feed("!!!GADGET_START:add\n!!!ARG:a\n1\n");
+  const [last] = reader.finish({ stop: "length" }).filter(({ type }) => type === "call");
+  assert.equal(last.mayRun, false);
+});
+
+test("schemas of three libraries", async () => {
+  const schemas = [
+    z.object({ a: z.number(), b: z.number() }),
+    toStandardJsonSchema(v.object({ a: v.number(), b: v.number() })),
+    type({ a: "number", b: "number" }),
+  ];
+  for (const input of schemas) {
+    const box = new Toolbox([tool({ name: "add", input, execute: ({ a, b }) => a + b })]);
+    const [call] = box.parse(TEXT).calls;
+    assert.equal(await box.tools.get("add").run(call.arguments), 3);
+  }
+  assert.throws(() => tool({ name: "add", input: v.object({}) }), /`add`: this schema of valibot has no JSON Schema/);
+});
+
+test("no digit is lost", () => {
+  const [call] = plaincall.parse("!!!GADGET_START:a\n!!!ARG:b\n12345678901234567890\n!!!GADGET_END\n").calls;
+  assert.equal(call.argumentsJson, '{"b":12345678901234567890}');
+});
+
+test("calls are written, and grammars made", () => {
+  const call = { name: "add", arguments: { a: 1, b: [2, { c: "d" }] }, id: "x" };
+  const text = plaincall.render(call);
+  assert.deepEqual(plaincall.parse(text).calls[0].id, "x");
+  assert.throws(() => plaincall.render({ name: "a b", arguments: {} }), RenderError);
+  const grammar = plaincall.grammar([add], "llama.cpp", { choice: "required" });
+  assert.match(grammar.text, /^root ::= /m);
+  assert.deepEqual(Object.keys(grammar.requestFields), ["grammar"]);
+  assert.throws(() => plaincall.grammar([add], "unknown"), /unknown engine `unknown`; possible values: /);
+  assert.throws(() => plaincall.grammar([add], "vllm", { only: "unknown" }), GrammarError);
+});
+
+test("definitions are checked", () => {
+  assert.throws(() => new Toolbox([{ name: "a b", input_schema: {} }]), DefinitionError);
+  assert.throws(() => new Toolbox([add, add]), DefinitionError);
+  assert.throws(() => new Toolbox([add], { effects: { sub: "read" } }), /unknown tool `sub`/);
+});

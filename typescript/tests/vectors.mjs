@@ -1,0 +1,125 @@
+// Compares the events and calls of this package with vectors, for every split. It runs in every runtime.
+
+const DELTAS = ["text", "reasoning", "value_delta", "ignored"];
+// Longer texts are split at some positions only.
+const EVERY_SPLIT = 300;
+
+/** Joins adjacent deltas. */
+function merged(events) {
+  const merged = [];
+  for (const event of events) {
+    const last = merged.at(-1);
+    if (DELTAS.includes(event.type) && last?.type === event.type && last.end === event.start) {
+      merged[merged.length - 1] = { ...last, end: event.end, text: last.text + event.text, source: last.source + event.source };
+    } else {
+      merged.push(event);
+    }
+  }
+  return merged;
+}
+
+/** Returns an event in the form of `plaincall parse --events`. */
+function line({ start, end, source, ...event }) {
+  const line = { type: event.type, span: [start, end] };
+  for (const [name, value] of Object.entries(event)) {
+    const isOfOther = name === (event.syntax === "emoji" ? "id" : "rawArgs") || (event.syntax === "emoji" && name === "dependencies");
+    if (isOfOther || (name === "pointer" && value === null)) continue;
+    line[name === "rawArgs" ? "raw_args" : name] = value;
+  }
+  if (["call_start", "value_start", "value_end", "call_end"].includes(event.type)) line.source = source;
+  return line;
+}
+
+/** Returns a text with its keys in one order. */
+function ordered(value) {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === "object" && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function equal(id, found, expected) {
+  const [left, right] = [ordered(found), ordered(expected)];
+  if (left !== right) throw new Error(`${id}\nfound    ${left}\nexpected ${right}`);
+}
+
+function read(api, chunks, dialect) {
+  const parser = new api.Parser(dialect);
+  return [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
+}
+
+async function all(events) {
+  const found = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+function streamOf(chunks) {
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+}
+
+/** Checks one vector, and returns the number of splits. */
+async function check(api, { id, text, dialect, events, document }) {
+  const bytes = new TextEncoder().encode(text);
+  const whole = read(api, [text], dialect);
+  if (events !== undefined) equal(id, whole.map(line), events);
+  let at = 0;
+  for (const event of whole) {
+    if (event.type === "diagnostic") continue;
+    const source = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.slice(event.start, event.end));
+    equal(`${id}: source`, [event.start, event.source], [at, source]);
+    at = event.end;
+  }
+  equal(`${id}: end`, at, bytes.length);
+  const expected = merged(whole);
+  let splits = 0;
+  const split = (chunks) => {
+    splits++;
+    equal(`${id}: split ${chunks[0]?.length}`, merged(read(api, chunks, dialect)), expected);
+  };
+  for (const content of [bytes, text]) {
+    const step = Math.max(1, Math.floor(content.length / EVERY_SPLIT));
+    for (let place = 0; place <= content.length; place += step) split([content.slice(0, place), content.slice(place)]);
+    split(Array.from({ length: content.length }, (_, place) => content.slice(place, place + 1)));
+  }
+  const characters = [...text];
+  equal(`${id}: events`, merged(await all(api.events(characters, dialect))), expected);
+  equal(`${id}: stream`, merged(await all(api.events(streamOf(characters), dialect))), expected);
+  const piped = streamOf([bytes]).pipeThrough(new api.EventStream(dialect));
+  equal(`${id}: pipe`, merged(await all(piped)), expected);
+  if (document !== undefined) checkDocument(id, api.parse(text, dialect), document);
+  return splits;
+}
+
+function checkDocument(id, found, expected) {
+  const spans = (segments) => segments.map(({ type, span, start, end }) => [type, ...(span ?? [start, end])]);
+  equal(`${id}: segments`, spans(found.segments), spans(expected.segments));
+  const calls = expected.segments.filter(({ type }) => type === "call");
+  equal(
+    `${id}: calls`,
+    found.calls.map(({ name, id, dependencies, arguments: given, syntax, termination, rawArgs, body }) =>
+      syntax === "emoji" ? { name, rawArgs, body, termination } : { name, id, dependencies, given, termination },
+    ),
+    calls.map(({ call, termination }) => {
+      const { tool_name: tool, raw_args: rawArgs, body } = call;
+      if (tool !== undefined) return { name: tool, rawArgs, body, termination };
+      const { gadgetName: name, invocationId: id, dependencies, parameters, parseError } = call;
+      return { name, id, dependencies, given: parseError === undefined ? parameters : null, termination };
+    }),
+  );
+  const codes = (diagnostics) => diagnostics.map(({ code, message }) => [code, message]);
+  equal(`${id}: diagnostics`, codes(found.diagnostics), codes(expected.diagnostics));
+}
+
+/** Checks all vectors. Returns their number and that of the splits. */
+export async function checkVectors(api, vectors) {
+  let splits = 0;
+  for (const vector of vectors) splits += await check(api, vector);
+  return `${vectors.length} texts, ${splits} splits`;
+}

@@ -1,0 +1,168 @@
+//! The npm package: builds its WebAssembly modules and its JavaScript, and tests both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::other_targets::{WASM, is_installed};
+use crate::{browser, cargo, command, node, step, target};
+
+/// Each module, its features, and the most bytes that it may have.
+const MODULES: [(&str, &str, u64); 2] = [
+    ("parse.wasm", "", 400_000),
+    ("gateway.wasm", "gateway", 1_600_000),
+];
+/// The profile of the modules.
+const PROFILE: &str = "wasm";
+/// What every engine since 2022 has. Others would need a newer one.
+const WASM_FEATURES: [&str; 8] = [
+    "bulk-memory",
+    "bulk-memory-opt",
+    "call-indirect-overlong",
+    "multivalue",
+    "mutable-globals",
+    "nontrapping-float-to-int",
+    "reference-types",
+    "sign-ext",
+];
+/// Other runtimes as npm has them, for x86-64 Linux.
+const RUNTIMES: [(&str, &str, &[&str]); 2] = [
+    (
+        "Deno",
+        "@deno/linux-x64-glibc/deno",
+        &["run", "--allow-all"],
+    ),
+    ("Bun", "@oven/bun-linux-x64/bin/bun", &[]),
+];
+/// The checks take at most this long, after everything is built.
+const DEADLINE: Duration = Duration::from_mins(6);
+
+/// Builds the package, and tests it in Node, Deno, Bun and a browser.
+///
+/// # Errors
+/// Returns an error if something cannot be built or installed, or if a test fails.
+pub(crate) fn test(root: &Path) -> Result<(), String> {
+    let Some(folder) = build(root)? else {
+        return Ok(());
+    };
+    let absolute = |path: PathBuf| std::path::absolute(path).map_err(|error| error.to_string());
+    let plaincall = absolute(command("release")?.join("plaincall"))?;
+    let begun = Instant::now();
+    let run = |name: &str, command: &mut Command| {
+        command.env("ROOT", root).env("PLAINCALL", &plaincall);
+        step(name, command.current_dir(&folder))
+    };
+    let mut tests = Command::new("node");
+    tests.args(["--test", "--test-timeout=240000", "tests/"]);
+    run("the npm package in Node", &mut tests)?;
+    let vectors = folder.join("vectors.json");
+    let mut write = Command::new("node");
+    run(
+        "vectors",
+        write.arg("tests/write-vectors.mjs").arg(&vectors),
+    )?;
+    for (name, program, arguments) in RUNTIMES {
+        let program = folder.join("node_modules").join(program);
+        if !program.exists() {
+            println!("== the npm package in {name}: SKIPPED, npm has none for this system");
+            continue;
+        }
+        let mut check = Command::new(program);
+        check.args(arguments).arg("tests/run-vectors.mjs");
+        run(&format!("the npm package in {name}"), check.arg(&vectors))?;
+    }
+    if let Some(chromium) = browser::installed() {
+        let mut check = Command::new("node");
+        check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
+        run("the npm package in Chromium", &mut check)?;
+    } else {
+        println!("== the npm package in Chromium: SKIPPED, it is not installed");
+    }
+    let mut pack = Command::new("npm");
+    run("npm pack", pack.args(["pack", "--silent"]))?;
+    println!("== npm package: {:.0} s", begun.elapsed().as_secs_f64());
+    if begun.elapsed() > DEADLINE {
+        return Err(format!("the checks took longer than {DEADLINE:?}"));
+    }
+    Ok(())
+}
+
+/// Builds the package, and compares its speed with other parsers in JavaScript.
+///
+/// # Errors
+/// Returns an error if something cannot be built, installed or run.
+pub(crate) fn bench(root: &Path) -> Result<(), String> {
+    let Some(folder) = build(root)? else {
+        return Ok(());
+    };
+    let mut speed = Command::new("node");
+    speed.arg("tests/speed.mjs");
+    step("speed of the npm package", speed.current_dir(folder))
+}
+
+/// Builds the package in the build folder. Returns `None` if the compiler has no WebAssembly.
+fn build(root: &Path) -> Result<Option<PathBuf>, String> {
+    if !is_installed(WASM) {
+        return Ok(None);
+    }
+    let folder = std::path::absolute(target().join("npm")).map_err(|error| error.to_string())?;
+    let source = root.join("typescript");
+    for name in ["dist", "src", "tests"] {
+        // It may not exist yet.
+        let _ = fs::remove_dir_all(folder.join(name));
+    }
+    let files = ["tsconfig.json"];
+    // Only one system's programs are in the registry.
+    node::install("npm packages", "install", &source, &files, &folder)?;
+    let mut copy = Command::new("cp");
+    copy.arg("--recursive").arg(source.join("src"));
+    copy.arg(source.join("tests"));
+    for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
+        copy.arg(root.join(file));
+    }
+    step("sources of the npm package", copy.arg(&folder))?;
+    let programs = folder.join("node_modules/.bin");
+    step(
+        "TypeScript",
+        Command::new(programs.join("tsc")).current_dir(&folder),
+    )?;
+    for (file, features, most) in MODULES {
+        let built = module(features)?;
+        let optimized = folder.join("dist").join(file);
+        let mut optimize = Command::new(programs.join("wasm-opt"));
+        optimize
+            .arg("-Oz")
+            .args(WASM_FEATURES.map(|name| format!("--enable-{name}")));
+        step(file, optimize.arg(built).arg("-o").arg(&optimized))?;
+        let size = fs::metadata(&optimized)
+            .map_err(|error| error.to_string())?
+            .len();
+        println!("== {file}: {size} bytes");
+        if size > most {
+            return Err(format!("{file} has more than {most} bytes"));
+        }
+    }
+    Ok(Some(folder))
+}
+
+/// Compiles a module, and returns its path.
+fn module(features: &str) -> Result<PathBuf, String> {
+    let mut build = cargo(&[
+        "build",
+        "--package",
+        "plaincall-wasm",
+        "--lib",
+        "--target",
+        WASM,
+    ]);
+    build.args(["--profile", PROFILE, "--features", features]);
+    step(
+        &format!("WebAssembly with the features `{features}`"),
+        &mut build,
+    )?;
+    Ok(target()
+        .join(WASM)
+        .join(PROFILE)
+        .join("plaincall_wasm.wasm"))
+}
