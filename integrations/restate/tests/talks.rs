@@ -1,0 +1,332 @@
+//! Conversations with the program `plaincall-restate` and a tools file.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plaincall::Status::{Cancelled, Error, Ok, Rejected};
+use plaincall::log::read_log;
+use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::server::{Api, PATIENCE, Server, appended, free_port};
+
+const TOOLS: &str = r#"
+[tools.wait]
+description = "Waits."
+parameters = { seconds = "number" }
+shell = "sleep {seconds}; echo waited"
+effect = "read"
+
+[tools.put]
+description = "Appends a line to a file."
+parameters = { line = "string", seconds = "number?" }
+command = ["sh", "-c", "echo \"$1\" >> written; sleep ${2:-0}; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}", "{seconds}"]
+directory = "{directory:tools}"
+effect = "write"
+"#;
+
+/// A server, and one process of the program.
+struct Setting {
+    directory: tempfile::TempDir,
+    server: Server,
+    port: u16,
+    program: Child,
+}
+
+impl Setting {
+    async fn new(run: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = format!("{TOOLS}\n[run]\n{run}\n");
+        std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
+        let server = Server::start(directory.path()).await;
+        let port = free_port();
+        let program = program(directory.path(), port);
+        server.api.register(port).await;
+        Self {
+            directory,
+            server,
+            port,
+            program,
+        }
+    }
+
+    fn api(&self) -> &Api {
+        &self.server.api
+    }
+
+    /// Kills the worker with SIGKILL and starts another one.
+    fn restart_program(&mut self) {
+        self.program.kill().unwrap();
+        self.program.wait().unwrap();
+        self.program = program(self.directory.path(), self.port);
+    }
+
+    /// Waits for a question of a conversation.
+    async fn question(&self, key: &str, kind: QuestionKind) -> Question {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status: Status =
+                serde_json::from_str(&self.api().get(key, "status").await).unwrap();
+            assert_eq!(status.problem, None);
+            if let Some(question) = status.questions.into_iter().find(|one| one.kind == kind) {
+                return question;
+            }
+            assert!(Instant::now() < until, "no question");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits for the end of an invocation.
+    async fn end(&self, invocation: &str) -> (u16, String) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(output) = self.api().output(invocation).await {
+                return output;
+            }
+            assert!(Instant::now() < until, "{invocation} does not end");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn finished(&self, invocation: &str) -> Finished {
+        let (status, text) = self.end(invocation).await;
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn answer(&self, key: &str, answer: Value) {
+        let (status, text) = self.api().call(key, "answer", &answer).await;
+        assert_eq!(status, 200, "{text}");
+    }
+
+    fn written(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("written")).unwrap_or_default()
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+fn program(directory: &Path, port: u16) -> Child {
+    let log = appended(&directory.join("worker.log"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
+    command.arg("--tools").arg(directory.join("tools.toml"));
+    command.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(log).spawn().unwrap()
+}
+
+fn put(id: &str, line: &str) -> String {
+    format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
+}
+
+fn wait(id: &str, seconds: f64) -> String {
+    format!("!!!GADGET_START:wait:{id}\n!!!ARG:seconds\n{seconds}\n!!!GADGET_END\n")
+}
+
+fn statuses(finished: &Finished) -> Vec<plaincall::Status> {
+    finished.results.iter().map(|one| one.status).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_person_answers_over_http() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let reply = format!("Now.\n{}{}", put("a", "one"), put("b", "two"));
+    let id = api.send("talk", "run", &json!({ "reply": reply })).await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    assert_eq!(question.arguments, json!({ "line": "one" }));
+    for (answer, status, message) in [
+        (
+            json!({ "call": 7, "answer": "allow" }),
+            404,
+            "no question about call 7",
+        ),
+        (
+            json!({ "call": 0, "answer": "done" }),
+            409,
+            "call 0 waits for one of `allow`",
+        ),
+    ] {
+        let (code, text) = api.call("talk", "answer", &answer).await;
+        assert_eq!(code, status, "{text}");
+        assert!(text.contains(message), "{text}");
+    }
+    let edit = json!({ "call": 0, "answer": "edit", "arguments": { "line": "three" } });
+    setting.answer("talk", edit).await;
+    setting
+        .answer(
+            "talk",
+            json!({ "call": 1, "answer": "deny", "reason": "not now" }),
+        )
+        .await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Ok, Rejected]);
+    assert_eq!(finished.results[1].error.as_deref(), Some("not now"));
+    assert_eq!(setting.written(), "three\n");
+    assert_eq!(finished.text.trim(), "Now.");
+
+    // The record is a log. The command shows it, if `cargo xtask restate` built that.
+    let lines = api.get("talk", "record").await;
+    assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
+    if let Some(plaincall) = std::env::var_os("PLAINCALL") {
+        let mut show = Command::new(plaincall)
+            .args(["show", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        show.stdin
+            .take()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+        let shown = show.wait_with_output().unwrap();
+        assert!(shown.status.success());
+        let text = String::from_utf8(shown.stdout).unwrap();
+        assert!(text.contains("not now") && text.contains("three"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_awakeable_takes_answers_and_fails_closed() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let id = api
+        .send("talk", "run", &json!({ "reply": put("a", "one") }))
+        .await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    api.resolve(&question.awakeable, "yes, please").await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Rejected]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(
+        error.starts_with("the call could not be approved: the answer is invalid"),
+        "{error}"
+    );
+
+    let id = api
+        .send("other", "run", &json!({ "reply": put("a", "two") }))
+        .await;
+    let question = setting.question("other", QuestionKind::Approval).await;
+    api.resolve(&question.awakeable, "{\"answer\": \"allow\"}")
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    assert_eq!(setting.written(), "two\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_interrupted_write_waits_for_a_recovery_answer() {
+    let mut setting = Setting::new("").await;
+    let reply = "!!!GADGET_START:put:a\n!!!ARG:line\none\n!!!ARG:seconds\n1\n!!!GADGET_END\n";
+    let id = setting
+        .api()
+        .send("talk", "run", &json!({ "reply": reply }))
+        .await;
+    setting.question("talk", QuestionKind::Approval).await;
+    setting
+        .answer("talk", json!({ "call": 0, "answer": "allow" }))
+        .await;
+    let until = Instant::now() + PATIENCE;
+    while setting.written().is_empty() {
+        assert!(Instant::now() < until, "the tool does not start");
+        sleep(Duration::from_millis(10)).await;
+    }
+    setting.restart_program();
+    setting.question("talk", QuestionKind::Recovery).await;
+    setting
+        .answer(
+            "talk",
+            json!({ "call": 0, "answer": "done", "output": "it was written" }),
+        )
+        .await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Ok]);
+    assert_eq!(
+        finished.results[0].output.as_deref(),
+        Some("it was written")
+    );
+    assert_eq!(setting.written(), "one\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_engine_cancels_and_times_out() {
+    let limits = "gate_timeout = \"1s\"\nturn_timeout = \"2s\"";
+    let setting = Setting::new(limits).await;
+    let api = setting.api();
+    let late = api
+        .send("late", "run", &json!({ "reply": put("a", "one") }))
+        .await;
+    let slow = api
+        .send("slow", "run", &json!({ "reply": wait("a", 30.0) }))
+        .await;
+    let long = api
+        .send(
+            "long",
+            "run",
+            &json!({ "reply": format!("{}{}", wait("a", 30.0), put("b", "two")) }),
+        )
+        .await;
+    setting.question("long", QuestionKind::Approval).await;
+    let begun = Instant::now();
+    api.cancel(&long).await;
+    let (status, text) = setting.end(&long).await;
+    assert_eq!(status, 409, "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let record = read_log(api.get("long", "record").await.as_bytes()).unwrap();
+    let ends = record.events.iter().filter_map(|event| match event {
+        plaincall::RunEvent::Result(result) => Some(result.status),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [Cancelled, Cancelled]);
+
+    let finished = setting.finished(&late).await;
+    assert_eq!(statuses(&finished), [Rejected]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(error.contains("no answer within 1 s"), "{error}");
+    let finished = setting.finished(&slow).await;
+    assert_eq!(statuses(&finished), [Error]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(
+        error.starts_with("timed out: the turn exceeded its time limit of 2 s"),
+        "{error}"
+    );
+    assert_eq!(setting.written(), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_conversation_continues_and_needs_a_model_to_ask() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let first = api
+        .call("talk", "run", &json!({ "reply": wait("a", 0.0) }))
+        .await;
+    assert_eq!(first.0, 200, "{}", first.1);
+    // A later reply may depend on an earlier call. The emoji syntax runs in written order.
+    let later = "!!!GADGET_START:wait:b:a\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    let (_, text) = api.call("talk", "run", &json!({ "reply": later })).await;
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok]);
+    assert_eq!(finished.results[0].call, 1);
+    let emoji = "🛠️[wait 0]\n🛠️[/end]\n🛠️[wait nothing]\n🛠️[/end]";
+    let (_, text) = api.call("emoji", "run", &json!({ "reply": emoji })).await;
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Rejected]);
+    let (status, text) = api
+        .call("talk", "ask", &json!({ "message": "Hello" }))
+        .await;
+    assert_eq!(status, 400);
+    assert!(text.contains("this worker has no model"), "{text}");
+}
