@@ -56,7 +56,7 @@ impl Definitions {
     /// # Errors
     /// Returns the difference.
     pub(crate) fn check(&self, started: &Self) -> Result<(), String> {
-        let help = "nothing was run; start a worker of the old definition at the same address, or cancel the invocation";
+        let help = "this worker runs nothing; start a worker of the old definition at the same address, or cancel the invocation";
         if self.version != started.version {
             return Err(format!(
                 "this worker is version {}, but the conversation was started by version {}; {help}",

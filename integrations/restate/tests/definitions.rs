@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use plaincall_restate::{Finished, QuestionKind, Status};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
 use crate::server::{Api, PATIENCE, Server, free_port};
@@ -43,12 +43,15 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
         let key = format!("talk-{number}");
         let before = tools::starts(directory.path()).len();
         let id = api.send(&key, "run", &json!({ "reply": REPLY })).await;
-        until(async || tools::starts(directory.path()).len() > before).await;
+        until("a start", async || {
+            tools::starts(directory.path()).len() > before
+        })
+        .await;
         drop(workers);
 
         // This worker reports the problem, and runs nothing.
         let other = Workers::start(1, port, directory.path(), change);
-        until(async || {
+        until("a problem", async || {
             status(&api, &key)
                 .await
                 .is_some_and(|status| status.problem.is_some())
@@ -59,8 +62,11 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
             .and_then(|status| status.problem)
             .unwrap();
         assert!(reported.contains(problem), "{reported}");
-        assert!(reported.contains("nothing was run"), "{reported}");
-        until(async || failure(&api, &id).await.contains(problem)).await;
+        assert!(reported.contains("this worker runs nothing"), "{reported}");
+        until("a failure", async || {
+            failure(&api, &id).await.contains(problem)
+        })
+        .await;
         sleep(Duration::from_millis(500)).await;
         assert_eq!(tools::starts(directory.path()).len(), before + 1);
         drop(other);
@@ -76,10 +82,10 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
                     .any(|one| one.kind == QuestionKind::Recovery)
             })
         };
-        until(is_asked).await;
+        until("a question", is_asked).await;
         let answer = json!({ "call": 0, "answer": "done", "output": "by hand" });
         assert_eq!(api.call(&key, "answer", &answer).await.0, 200);
-        until(async || api.output(&id).await.is_some()).await;
+        until("an end", async || api.output(&id).await.is_some()).await;
         let (_, text) = api.output(&id).await.unwrap();
         let finished: Finished = serde_json::from_str(&text).unwrap();
         assert!(
@@ -104,17 +110,17 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
     assert_eq!(tools::starts(directory.path()).len(), before);
 }
 
-async fn until(is_so: impl AsyncFn() -> bool) {
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so().await {
-        assert!(Instant::now() < until, "it does not happen");
+        assert!(Instant::now() < until, "it does not happen: {what}");
         sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// Returns the status of a conversation, if a worker answers.
 async fn status(api: &Api, key: &str) -> Option<Status> {
-    let (_, text) = api.try_call(key, "status", &Value::Null).await.ok()?;
+    let text = api.get(key, "status").await.ok()?;
     serde_json::from_str(&text).ok()
 }
 

@@ -97,7 +97,7 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
     keys_identify_calls(&starts);
     calls_keep_their_order(&starts);
     for seed in seeds {
-        let lines = server.api.get(&key(seed), "record").await;
+        let lines = server.api.get(&key(seed), "record").await.unwrap();
         is_log_of_a_run(&lines, &key(seed));
     }
     assert!(count < 40 || worker_kills > 10 && server_kills > 0 && recoveries > 0);

@@ -64,11 +64,15 @@ impl Server {
     }
 
     pub(crate) fn start_again(&mut self) {
-        std::fs::create_dir_all(&self.directory).unwrap();
+        let temporary = self.directory.with_extension("tmp");
+        for directory in [&self.directory, &temporary] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
         let log = crate::server::appended(&self.directory.with_extension("log"));
         let [ingress, admin, node] = self.api.ports.map(|port| port.to_string());
         let settings = [
             ("RESTATE_BASE_DIR", self.directory.to_str().unwrap()),
+            ("TMPDIR", temporary.to_str().unwrap()),
             ("RESTATE_NODE_NAME", "one"),
             ("RESTATE_BIND_IP", "127.0.0.1"),
             ("RESTATE_LISTEN_MODE", "tcp"),
@@ -172,10 +176,10 @@ impl Api {
         Ok((response.status().as_u16(), response.text().await?))
     }
 
-    pub(crate) async fn get(&self, key: &str, handler: &str) -> String {
+    /// Sends a request without a body to a handler of a conversation. Returns the body of the response.
+    pub(crate) async fn get(&self, key: &str, handler: &str) -> Result<String, reqwest::Error> {
         let path = self.ingress(&format!("Conversation/{key}/{handler}"));
-        let response = self.client.post(path).send().await.unwrap();
-        response.text().await.unwrap()
+        self.client.post(path).send().await?.text().await
     }
 
     /// Starts an invocation once, also if the server is killed meanwhile. Returns its id.

@@ -69,7 +69,7 @@ impl Setting {
         let until = Instant::now() + PATIENCE;
         loop {
             let status: Status =
-                serde_json::from_str(&self.api().get(key, "status").await).unwrap();
+                serde_json::from_str(&self.api().get(key, "status").await.unwrap()).unwrap();
             assert_eq!(status.problem, None);
             if let Some(question) = status.questions.into_iter().find(|one| one.kind == kind) {
                 return question;
@@ -175,7 +175,7 @@ async fn a_person_answers_over_http() {
     assert_eq!(finished.text.trim(), "Now.");
 
     // The record is a log. The command shows it, if `cargo xtask restate` built that.
-    let lines = api.get("talk", "record").await;
+    let lines = api.get("talk", "record").await.unwrap();
     assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
     if let Some(plaincall) = std::env::var_os("PLAINCALL") {
         let mut show = Command::new(plaincall)
@@ -284,7 +284,7 @@ async fn the_engine_cancels_and_times_out() {
     let (status, text) = setting.end(&long).await;
     assert_eq!(status, 409, "{text}");
     assert!(begun.elapsed() < Duration::from_secs(10));
-    let record = read_log(api.get("long", "record").await.as_bytes()).unwrap();
+    let record = read_log(api.get("long", "record").await.unwrap().as_bytes()).unwrap();
     let ends = record.events.iter().filter_map(|event| match event {
         plaincall::RunEvent::Result(result) => Some(result.status),
         _ => None,
