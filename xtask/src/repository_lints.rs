@@ -259,7 +259,8 @@ const MARKER_STRINGS: &[&str] = &[
 /// Lists every violation.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
-    let sources = ["crates", "testing"].map(|folder| files(&root.join(folder), "rs"));
+    let sources =
+        ["crates", "integrations", "testing"].map(|folder| files(&root.join(folder), "rs"));
     for file in sources.concat() {
         let text = read(&file)?;
         let name = file

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{cargo, passed, root, target};
+use crate::{cargo, passed, restate, root, target};
 
 /// A test program, or the doc tests of all crates.
 struct Suite {
@@ -202,6 +202,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
         "json",
     ];
     let build = linting_cargo(&arguments)
+        .args(restate::EXCLUDED)
         .args(FEATURES)
         .stderr(Stdio::inherit())
         .output()
@@ -226,7 +227,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     }
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
     let mut examples = linting_cargo(&["test", "--workspace", "--doc"]);
-    examples.args(FEATURES);
+    examples.args(restate::EXCLUDED).args(FEATURES);
     examples.args(["--", "--skip", "testing/interleave/"]);
     let libraries = messages.iter().filter(|message| {
         message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)

@@ -17,6 +17,9 @@ use crate::question::{AnswerTo, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, QUESTIONS, Record};
 use crate::worker::{Worker, unix_ms};
 
+/// The maximum number of replies to a question.
+const TURNS: u32 = 50;
+
 /// A question to the model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ask {
@@ -219,9 +222,9 @@ impl<'c> Talk<'c> {
             results: Vec::new(),
             run,
         };
-        let begun = events.into_iter().next();
+        let first = events.into_iter().next();
         let new = talk.run.take_events();
-        if let Some(plaincall::RunEvent::Run(begin)) = begun.as_ref().or(new.first()) {
+        if let Some(plaincall::RunEvent::Run(begin)) = first.as_ref().or(new.first()) {
             talk.run_began = begin.began_unix_ms;
         }
         talk.record.add(context, new, true);
@@ -234,12 +237,12 @@ impl<'c> Talk<'c> {
     }
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
-        let model = self.worker.model_if_any().ok_or_else(|| {
+        let model = self.worker.model_of_questions().ok_or_else(|| {
             TerminalError::new_with_code(400, "this worker has no model; start it with `--model-url` and `--model`, or call `run` with a reply")
         })?;
         self.run.message(message, self.at(self.began));
         model_step::add(&mut self.messages, Role::User, message);
-        for _ in 0..self.worker.turns() {
+        for _ in 0..TURNS {
             let (model, messages) = (model.clone(), self.messages.clone());
             let reply = self.context.run(|| model_step::request(model, messages));
             let reply = reply.retry_policy(model_step::retries()).name("reply");
@@ -253,10 +256,8 @@ impl<'c> Talk<'c> {
             let results = results.map_err(TerminalError::from_error)?;
             model_step::add(&mut self.messages, Role::User, results.text());
         }
-        let most = self.worker.turns();
-        Err(TerminalError::new(format!(
-            "no answer within {most} replies; ask again to continue"
-        )))
+        let problem = format!("no answer within {TURNS} replies; ask again to continue");
+        Err(TerminalError::new(problem))
     }
 
     /// Runs the calls of a reply. Returns its text and their results.
@@ -332,7 +333,7 @@ impl<'c> Talk<'c> {
                     };
                     match decision {
                         Some(decision) => {
-                            self.run.decide(request.call, Ok(decision), self.run.at())
+                            self.run.decide(request.call, Ok(decision), self.run.at());
                         }
                         None => self.question(waiting, &request, QuestionKind::Approval),
                     }

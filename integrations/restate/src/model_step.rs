@@ -94,7 +94,7 @@ pub(crate) fn messages(
             RunEvent::Message(message) => add(&mut messages, Role::User, &message.text),
             RunEvent::Turn(_) => reply.clear(),
             RunEvent::Text(part) => {
-                reply.push_str(&String::from_utf8_lossy(part.source.as_bytes()))
+                reply.push_str(&String::from_utf8_lossy(part.source.as_bytes()));
             }
             RunEvent::Result(result) => ended.push(run.for_model(result)),
             RunEvent::TurnEnd(_) => {

@@ -24,8 +24,6 @@ use crate::definitions::Definitions;
 const MARGIN: Duration = Duration::from_mins(1);
 /// The longest time that a model may take for a reply.
 const REPLY: Duration = Duration::from_hours(1);
-/// The maximum number of replies to a question.
-const TURNS: u32 = 50;
 
 /// A worker that serves conversations and calls to a Restate server. All workers of a server must have the same tools and
 /// version. Clones share it.
@@ -91,7 +89,10 @@ impl Worker {
 
     /// Appends a text to the system prompt.
     pub fn system_text(self, text: &str) -> Self {
-        self.with(|inner| inner.system = format!("{}\n\n{text}", inner.system).trim().to_owned())
+        self.with(|inner| {
+            inner.system.push_str("\n\n");
+            inner.system.push_str(text);
+        })
     }
 
     /// Names the release of the tools' own code. Like the version of Plaincall, it must not change while a conversation is in
@@ -155,7 +156,7 @@ impl Worker {
         &self.0.definitions
     }
 
-    pub(crate) fn model_if_any(&self) -> Option<&Arc<dyn Model>> {
+    pub(crate) fn model_of_questions(&self) -> Option<&Arc<dyn Model>> {
         self.0.model.as_ref()
     }
 
@@ -165,10 +166,6 @@ impl Worker {
 
     pub(crate) fn approves_all(&self) -> bool {
         self.0.approves_all
-    }
-
-    pub(crate) fn turns(&self) -> u32 {
-        TURNS
     }
 }
 

@@ -86,7 +86,7 @@ impl Graph {
         let mut outcomes = Vec::new();
         for turn in 0..TURNS {
             let mut current = run.turn();
-            current.feed(&self.reply(turn));
+            current.feed(self.reply(turn));
             outcomes.extend(current.finish(Stop::Natural).await.iter().map(Outcome::of));
         }
         outcomes

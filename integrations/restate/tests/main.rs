@@ -1,7 +1,10 @@
 //! The worker with a real Restate server: `cargo xtask restate`.
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests start processes and read their settings"
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests start processes and read their settings, and fail by a panic"
 )]
 
 mod cost;

@@ -38,7 +38,7 @@ impl Change {
 
 /// A step of a graph.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(crate) struct Step {
+pub(crate) struct Action {
     /// The conversation and the number of the step in it.
     pub(crate) step: String,
     /// How long it takes.
@@ -49,7 +49,7 @@ pub(crate) struct Step {
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct OtherStep {
+struct OtherAction {
     step: String,
     ms: u64,
     reason: String,
@@ -86,7 +86,7 @@ pub(crate) fn starts(effects: &Path) -> Vec<Start> {
 
 /// Returns the output or error of a step: it contains what its dependencies returned. The change that the tool makes is the
 /// line with its start.
-async fn carry_out(effects: PathBuf, tool: &str, step: Step, context: Context) -> ToolResult {
+async fn carry_out(effects: PathBuf, tool: &str, step: Action, context: Context) -> ToolResult {
     let parts = context.dependencies().iter().map(|one| &*one.output);
     let parts = parts.collect::<Vec<_>>().join(",");
     let output = format!("{tool}:{}[{parts}]", step.step);
@@ -101,7 +101,7 @@ async fn carry_out(effects: PathBuf, tool: &str, step: Step, context: Context) -
 
 fn tool(name: &'static str, effect: Effect, effects: &Path) -> Tool {
     let effects = effects.to_owned();
-    let tool = Tool::new(name, move |step: Step, context| {
+    let tool = Tool::new(name, move |step: Action, context| {
         carry_out(effects.clone(), name, step, context)
     });
     tool.effect(effect)
@@ -110,7 +110,7 @@ fn tool(name: &'static str, effect: Effect, effects: &Path) -> Tool {
 pub(crate) fn toolbox(effects: &Path, change: Change) -> Toolbox {
     let flaky = effects.to_owned();
     // It fails until it was started three times.
-    let flaky = Tool::new("flaky", move |step: Step, context| {
+    let flaky = Tool::new("flaky", move |step: Action, context| {
         let effects = flaky.clone();
         async move {
             let text = step.step.clone();
@@ -128,7 +128,9 @@ pub(crate) fn toolbox(effects: &Path, change: Change) -> Toolbox {
     let flaky = flaky
         .effect(Effect::Idempotent)
         .retry(Retry::attempts(3).waits(waits.0, waits.1));
+    let nothing = Tool::new("nothing", |(): (), _| async { Ok(String::new()) });
     let mut tools = vec![
+        nothing.effect(Effect::Read),
         tool("look", Effect::Read, effects),
         tool("store", Effect::Idempotent, effects),
         tool("forbidden", Effect::Write, effects),
@@ -138,7 +140,7 @@ pub(crate) fn toolbox(effects: &Path, change: Change) -> Toolbox {
         Change::None | Change::Version => tools.push(tool("append", Effect::Write, effects)),
         Change::Missing => {}
         Change::Schema => {
-            let append = |step: OtherStep, _: Context| async move {
+            let append = |step: OtherAction, _: Context| async move {
                 Ok(format!("{} {} {}", step.step, step.ms, step.reason))
             };
             tools.push(Tool::new("append", append).effect(Effect::Write));
