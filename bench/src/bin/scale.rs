@@ -1,12 +1,7 @@
-//! What grows with what: `cargo run --release -p plaincall-bench --bin scale -- [PLAINCALL]`.
+//! Measures what grows with what: `cargo run --release -p plaincall-bench --bin scale -- [PLAINCALL]`.
 //!
 //! Prints one line for each of parser, run, agent and table, and one for the gateway if the program `plaincall` is given:
 //! costs for sizes over three orders of magnitude. `docs/scale.md` explains them.
-
-#[path = "load/memory.rs"]
-mod memory;
-#[path = "../prose.rs"]
-mod prose;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +16,6 @@ use plaincall::syntax::{Dialect, Parser};
 use plaincall::{BoxError, Effect, Run, Stop, Tool, Toolbox};
 use plaincall_agent::model::{Scripted, ScriptedReply};
 use plaincall_agent::{Agent, AgentLimits};
-use prose::Writer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -30,8 +24,9 @@ use tokio::task::JoinSet;
 const FACTORS: [usize; 4] = [1, 10, 100, 1_000];
 /// The number of samples; the best counts, because other load only adds time.
 const TIMES: usize = 3;
+const SENTENCE: &str = "The ship enters the harbour, and the answer follows in the next line. ";
 /// A request with a short conversation and one tool.
-const REQUEST: &str = r#"{"model":"any","messages":[{"role":"user","content":"How is the weather in Paris?"}],"tools":[{"type":"function","function":{"name":"get_weather","description":"Tells the weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]}"#;
+const REQUEST: &str = r#"{"model":"any","messages":[{"role":"user","content":"How is the weather in Paris?"}],"tools":[{"type":"function","function":{"name":"get_weather","description":"The weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]}"#;
 
 fn main() -> ExitCode {
     let gateway = std::env::args().nth(1);
@@ -48,7 +43,6 @@ fn measure(gateway: Option<&str>) -> Result<(), BoxError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let memory = || memory::now().unwrap_or_default() >> 10;
     print("parser: ns per byte, replies of 10 kB to 10 MB", |factor| {
         let reply = reply(10_000 * factor);
         let time = best(|| Ok(parse(&reply)))?;
@@ -61,12 +55,10 @@ fn measure(gateway: Option<&str>) -> Result<(), BoxError> {
             Ok(each(time, 10 * factor, 1e6))
         },
     )?;
-    let before = memory();
+    let before = memory(std::process::id(), "VmRSS:")?;
     runtime.block_on(run(100_000))?;
-    println!(
-        "run: memory with 100,000 calls: {} kB more",
-        memory().saturating_sub(before)
-    );
+    let grown = memory(std::process::id(), "VmHWM:")?.saturating_sub(before);
+    println!("run: memory with 100,000 calls: {grown} kB more");
     print(
         "agent: µs per reply with one call, questions of 1 to 1,000 replies",
         |factor| {
@@ -135,10 +127,9 @@ fn call(id: usize) -> String {
 
 /// Returns prose with a call in every thousand bytes.
 fn reply(bytes: usize) -> String {
-    let mut writer = Writer::plain(7);
     let mut text = String::new();
     while text.len() < bytes {
-        writer.prose(&mut text, 900);
+        text.push_str(&SENTENCE.repeat(13));
         let _ = write!(text, "\n{}", call(text.len()));
     }
     text
@@ -151,7 +142,7 @@ fn parse(reply: &str) -> Duration {
     };
     let mut events = 0_usize;
     for chunk in reply.as_bytes().chunks(64) {
-        // Prose is ASCII or whole characters at these boundaries; others are skipped.
+        // All of it is ASCII.
         if let Ok(chunk) = std::str::from_utf8(chunk) {
             parser.feed(chunk).for_each(|_| events += 1);
         }
@@ -204,8 +195,7 @@ fn extract(count: usize) -> Result<Duration, BoxError> {
     let dialect = Dialect::block();
     let check = ReplyCheck::new(&dialect, Unclosed::default())?;
     let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
-    let mut text = String::new();
-    Writer::plain(3).prose(&mut text, 250);
+    let mut text = SENTENCE.repeat(4);
     let _ = write!(text, "\n{}", call(1));
     let begun = Instant::now();
     let calls: usize = (0..count).map(|_| extractor.row(&text).calls.len()).sum();
@@ -272,11 +262,9 @@ async fn serve(program: &Path, count: usize) -> Result<(Duration, u32), BoxError
         answered??;
     }
     let time = processor(process)?.saturating_sub(before) / u32::try_from(count)?;
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = peak.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    let peak = memory(process, "VmHWM:")?;
     fs::remove_file(&file)?;
-    Ok((time, peak.unwrap_or_default()))
+    Ok((time, peak))
 }
 
 async fn request_once(port: u16, request: &str) -> Result<(), BoxError> {
@@ -289,6 +277,14 @@ async fn request_once(port: u16, request: &str) -> Result<(), BoxError> {
     } else {
         Err(answer.lines().next().unwrap_or_default().to_owned().into())
     }
+}
+
+/// Returns the memory of a process in kB, now or its peak (Linux).
+fn memory(process: u32, field: &str) -> Result<u32, BoxError> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|text| text.split_whitespace().next());
+    Ok(number.ok_or("unknown format of /proc")?.parse()?)
 }
 
 /// Returns the processor time of a process (Linux).

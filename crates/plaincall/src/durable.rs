@@ -238,7 +238,11 @@ impl DurableRun {
     }
 
     /// Cancels all calls, because the turn reached the [time limit](crate::Policy::turn_timeout) of the policy.
+    /// No effect if it already did.
     pub fn time_out(&mut self, at: Duration) {
+        if self.run_state.turn_timed_out {
+            return;
+        }
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
         let time = crate::attempt::format_duration(time);
         let reason = format!("the turn exceeded its time limit of {time}").into();

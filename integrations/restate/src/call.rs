@@ -35,6 +35,9 @@ pub(crate) struct CallRequest {
 pub(crate) struct CallResponse {
     /// `None` if an earlier attempt was lost after the tool may have started.
     pub(crate) end: Option<CallEnd>,
+    /// Whether it was stopped because the turn reached its time limit.
+    #[serde(default)]
+    pub(crate) timed_out: bool,
     /// When it ended, in milliseconds since 1970 (UTC).
     pub(crate) unix_ms: u64,
 }
@@ -59,6 +62,7 @@ impl Call {
         // If the call was cancelled while its end was journaled, its outcome is not known.
         let lost = |_| CallResponse {
             end: None,
+            timed_out: false,
             unix_ms: unix_ms(),
         };
         Ok(Json(response.unwrap_or_else(lost)))
@@ -84,14 +88,19 @@ impl Call {
         let (stop, is_running) = (CancellationToken::new(), AtomicBool::new(false));
         let running = || async {
             is_running.store(true, Ordering::Relaxed);
-            let end = if may_run {
-                Some(self.end(request, &stop).await)
+            let (end, timed_out) = if may_run {
+                let (end, timed_out) = self.end(request, &stop).await;
+                (Some(end), timed_out)
             } else {
-                None
+                (None, false)
             };
             is_running.store(false, Ordering::Relaxed);
             let unix_ms = unix_ms();
-            Ok(Json(CallResponse { end, unix_ms }))
+            Ok(Json(CallResponse {
+                end,
+                timed_out,
+                unix_ms,
+            }))
         };
         let mut response = pin!(context.run(running).name("end"));
         // It is never resolved, but fails when the invocation is cancelled. It must not be polled while the end is journaled,
@@ -113,18 +122,18 @@ impl Call {
         .await
     }
 
-    /// Runs the tool until it ends, is stopped, or the turn reaches its time limit.
-    async fn end(&self, request: CallRequest, stop: &CancellationToken) -> CallEnd {
+    /// Runs the tool until it ends, is stopped, or the turn reaches its time limit. Returns whether that was the reason.
+    async fn end(&self, request: CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
         let rest = (request.deadline).map(|end| end.saturating_sub(unix_ms()));
         let runner = self.0.runner();
         let running = runner.run(request.start, request.idempotency_key, stop.clone());
         let mut running = pin!(running);
         tokio::select! {
             biased;
-            end = &mut running => return end,
+            end = &mut running => return (end, false),
             () = sleep(Duration::from_millis(rest.unwrap_or_default())), if rest.is_some() => {}
         }
         stop.cancel();
-        running.await
+        (running.await, true)
     }
 }

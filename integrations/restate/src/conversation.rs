@@ -385,17 +385,15 @@ impl<'c> Talk<'c> {
 
     fn wake(&mut self, woken: Woken) {
         match woken {
-            Woken::Called(
-                call,
-                Ok(Json(CallResponse {
-                    end: Some(end),
-                    unix_ms,
-                })),
-            ) => {
-                self.run.end_call(call, end, self.at(unix_ms));
-            }
-            Woken::Called(call, Ok(Json(CallResponse { unix_ms, .. }))) => {
-                self.run.interrupt(call, self.at(unix_ms));
+            Woken::Called(call, Ok(Json(response))) => {
+                let at = self.at(response.unix_ms);
+                if response.timed_out {
+                    self.run.time_out(at);
+                }
+                match response.end {
+                    Some(end) => self.run.end_call(call, end, at),
+                    None => self.run.interrupt(call, at),
+                }
             }
             // The invocation was killed. Its tool may have started.
             Woken::Called(call, Err(_)) => self.run.interrupt(call, self.run.at()),

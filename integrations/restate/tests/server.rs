@@ -59,7 +59,15 @@ impl Server {
             },
         };
         server.start_again();
-        server.api.wait().await;
+        // Another program may have taken a port meanwhile.
+        while !server.api.is_up().await {
+            sleep(Duration::from_millis(50)).await;
+            let process = server.process.as_mut().unwrap();
+            if process.try_wait().unwrap().is_some() {
+                server.api.ports = [free_port(), free_port(), free_port()];
+                server.start_again();
+            }
+        }
         server
     }
 
@@ -110,18 +118,20 @@ impl Api {
     /// Waits until the server takes requests.
     pub(crate) async fn wait(&self) {
         let until = Instant::now() + PATIENCE;
-        loop {
-            let admin = self.client.get(self.admin("health")).send().await;
-            let ingress = self.client.get(self.ingress("restate/health")).send().await;
-            let is_up = |sent: Result<reqwest::Response, _>| {
-                sent.is_ok_and(|response| response.status().is_success())
-            };
-            if is_up(admin) && is_up(ingress) {
-                return;
-            }
+        while !self.is_up().await {
             assert!(Instant::now() < until, "the server does not start");
             sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    async fn is_up(&self) -> bool {
+        for path in [self.admin("health"), self.ingress("restate/health")] {
+            let sent = self.client.get(path).send().await;
+            if !sent.is_ok_and(|response| response.status().is_success()) {
+                return false;
+            }
+        }
+        true
     }
 
     fn admin(&self, path: &str) -> String {

@@ -22,8 +22,8 @@ effect = "read"
 
 [tools.put]
 description = "Appends a line to a file."
-parameters = { line = "string", seconds = "number?" }
-command = ["sh", "-c", "echo \"$1\" >> written; sleep ${2:-0}; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}", "{seconds}"]
+parameters = { line = "string" }
+command = ["sh", "-c", "echo \"$1\" >> written; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}"]
 directory = "{directory:tools}"
 effect = "write"
 "#;
@@ -38,8 +38,11 @@ struct Setting {
 
 impl Setting {
     async fn new(run: &str) -> Self {
+        Self::of(&format!("{TOOLS}\n[run]\n{run}\n")).await
+    }
+
+    async fn of(tools: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let tools = format!("{TOOLS}\n[run]\n{run}\n");
         std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
         let server = Server::start(directory.path()).await;
         let port = free_port();
@@ -171,6 +174,8 @@ async fn a_person_answers_over_http() {
     let finished = setting.finished(&id).await;
     assert_eq!(statuses(&finished), [Ok, Rejected]);
     assert_eq!(finished.results[1].error.as_deref(), Some("not now"));
+    let key = finished.results[0].output.as_deref().unwrap();
+    assert!(key.starts_with("talk/") && key.ends_with("/0\n"), "{key}");
     assert_eq!(setting.written(), "three\n");
     assert_eq!(finished.text.trim(), "Now.");
 
@@ -224,39 +229,35 @@ async fn an_awakeable_takes_answers_and_fails_closed() {
     assert_eq!(setting.written(), "two\n");
 }
 
+/// The steps of `docs/durable.md`, with its files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn an_interrupted_write_waits_for_a_recovery_answer() {
-    let mut setting = Setting::new("").await;
-    let reply = "!!!GADGET_START:put:a\n!!!ARG:line\none\n!!!ARG:seconds\n1\n!!!GADGET_END\n";
-    let id = setting
-        .api()
-        .send("talk", "run", &json!({ "reply": reply }))
-        .await;
-    setting.question("talk", QuestionKind::Approval).await;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/durable");
+    let [tools, reply] = ["tools.toml", "reply.json"]
+        .map(|name| std::fs::read_to_string(example.join(name)).unwrap());
+    let mut setting = Setting::of(&tools).await;
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let id = setting.api().send("bolts", "run", &reply).await;
+    setting.question("bolts", QuestionKind::Approval).await;
     setting
-        .answer("talk", json!({ "call": 0, "answer": "allow" }))
+        .answer("bolts", json!({ "call": 1, "answer": "allow" }))
         .await;
     let until = Instant::now() + PATIENCE;
-    while setting.written().is_empty() {
+    let orders = setting.directory.path().join("orders.txt");
+    while !orders.exists() {
         assert!(Instant::now() < until, "the tool does not start");
         sleep(Duration::from_millis(10)).await;
     }
     setting.restart_program();
-    setting.question("talk", QuestionKind::Recovery).await;
-    setting
-        .answer(
-            "talk",
-            json!({ "call": 0, "answer": "done", "output": "it was written" }),
-        )
-        .await;
+    setting.question("bolts", QuestionKind::Recovery).await;
+    let answer = json!({ "call": 1, "answer": "done", "output": "ordered by hand" });
+    setting.answer("bolts", answer).await;
     let finished = setting.finished(&id).await;
-    assert_eq!(statuses(&finished), [Ok]);
-    assert_eq!(
-        finished.results[0].output.as_deref(),
-        Some("it was written")
-    );
-    assert_eq!(setting.written(), "one\n");
+    assert_eq!(statuses(&finished), [Ok, Ok]);
+    let output = finished.results[1].output.as_deref();
+    assert_eq!(output, Some("ordered by hand"));
+    assert_eq!(std::fs::read_to_string(orders).unwrap(), "bolt 97\n");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -127,8 +127,8 @@ impl ToolRunner {
         };
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(attempt.run(Instant::now(), cancellation));
-        let ended = match tasks.join_next().await {
-            Some(Ok(ended)) => ended,
+        let ended = match tasks.join_next_with_id().await {
+            Some(Ok((_, ended))) => ended,
             Some(Err(error)) => Ended::panicked(&crate::driver::panic_text(error)),
             None => Ended::cancelled(None),
         };
