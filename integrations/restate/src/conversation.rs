@@ -20,6 +20,9 @@ use crate::worker::{Worker, unix_ms};
 /// The maximum number of replies to a question.
 const TURNS: u32 = 50;
 
+/// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
+const LARGEST: usize = 8 << 20;
+
 /// A question to the model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ask {
@@ -40,7 +43,7 @@ pub struct Reply {
 pub struct Finished {
     /// The text of the last reply, without its calls.
     pub text: String,
-    /// The results of all calls, in order.
+    /// The results of all calls, in order. Of their outputs, the first 8 MiB; the record has all.
     pub results: Vec<CallResult>,
 }
 
@@ -290,7 +293,8 @@ impl<'c> Talk<'c> {
                     self.run
                         .cancel("the conversation was cancelled", self.run.at());
                     for question in std::mem::take(&mut self.questions) {
-                        self.answer(question.call, question.kind, Ok(Vec::new()));
+                        let reason = "the conversation was cancelled".to_owned();
+                        self.answer(question.call, question.kind, Err(reason));
                     }
                     cancelled = Some(error);
                 }
@@ -339,7 +343,8 @@ impl<'c> Talk<'c> {
                     }
                 }
                 Step::Recover(request) if is_cancelled => {
-                    self.answer(request.call, QuestionKind::Recovery, Ok(Vec::new()));
+                    let reason = "the conversation was cancelled".to_owned();
+                    self.answer(request.call, QuestionKind::Recovery, Err(reason));
                 }
                 Step::Recover(request) => self.question(waiting, &request, QuestionKind::Recovery),
                 Step::Wait { call, delay } => {
@@ -451,7 +456,15 @@ impl<'c> Talk<'c> {
         self.record.add(self.context, events, true);
         self.context.clear(QUESTIONS);
         self.context.clear(DEFINITIONS);
-        let results = self.results;
+        let (mut results, mut bytes) = (self.results, 0);
+        for result in &mut results {
+            let length = result.output.as_ref().map_or(0, |output| output.len());
+            bytes += length;
+            if bytes > LARGEST {
+                result.whole_bytes = result.whole_bytes.or(Some(length as u64));
+                result.output = None;
+            }
+        }
         Ok(Json(Finished {
             text: text?,
             results,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plaincall::Tool;
+use plaincall::durable::DurableSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// The version of this worker.
@@ -14,26 +15,40 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definitions {
     version: String,
+    /// The checksum of what decides about calls: policy, rules, syntax and `approve_all`.
+    settings: String,
     /// The checksums of the definitions, by tool.
     tools: BTreeMap<String, String>,
 }
 
+fn checksum(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let mut checksum = String::new();
+    for byte in digest.iter().take(16) {
+        let _ = write!(checksum, "{byte:02x}");
+    }
+    checksum
+}
+
 impl Definitions {
-    pub(crate) fn of(tools: &[Tool]) -> Self {
-        let tools = tools.iter().map(|tool| {
-            let mut text = format!("{:?}", tool.spec());
-            let _ = write!(text, "{:?}", tool.policy());
-            let digest = Sha256::digest(text.as_bytes());
-            let mut checksum = String::new();
-            for byte in digest.iter().take(16) {
-                let _ = write!(checksum, "{byte:02x}");
-            }
-            (tool.name().to_owned(), checksum)
+    pub(crate) fn of(settings: &DurableSettings) -> Self {
+        let tools = settings.tools().iter().map(|tool| {
+            let text = format!("{:?}{:?}", tool.spec(), tool.policy());
+            (tool.name().to_owned(), checksum(&text))
         });
+        let begin = settings.begin(Value::Null);
+        let rules = serde_json::to_string(&begin.rules).unwrap_or_default();
+        let (policy, dialect) = (begin.policy, settings.model_dialect());
         Self {
             version: VERSION.to_owned(),
+            settings: checksum(&format!("{policy:?}{rules}{dialect:?}")),
             tools: tools.collect(),
         }
+    }
+
+    pub(crate) fn approve_all(self) -> Self {
+        let settings = format!("{}, approve all", self.settings);
+        Self { settings, ..self }
     }
 
     pub(crate) fn release(self, name: &str) -> Self {
@@ -47,6 +62,7 @@ impl Definitions {
         let own = own.map(|(name, checksum)| (name.clone(), checksum.clone()));
         Self {
             version: self.version.clone(),
+            settings: self.settings.clone(),
             tools: own.into_iter().collect(),
         }
     }
@@ -61,6 +77,11 @@ impl Definitions {
             return Err(format!(
                 "this worker is version {}, but the conversation was started by version {}; {help}",
                 self.version, started.version
+            ));
+        }
+        if self.settings != started.settings {
+            return Err(format!(
+                "this worker has another policy, other rules, another syntax or another `--yes` than the conversation was started with; {help}"
             ));
         }
         for (name, checksum) in &started.tools {

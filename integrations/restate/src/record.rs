@@ -10,8 +10,10 @@ const PARTS: &str = "record parts";
 pub(crate) const QUESTIONS: &str = "questions";
 /// The state key of the definitions of the invocation in progress.
 pub(crate) const DEFINITIONS: &str = "definitions";
-/// The number of events after which a part is written.
+/// The number of events, and the size of their outputs in bytes, after which a part is written. Restate accepts values of
+/// 32 MiB.
 const PART: usize = 250;
+const PART_BYTES: usize = 4 << 20;
 
 /// The state key of a part. State is read and written by key, so a long record is stored in parts.
 fn part(number: u32) -> String {
@@ -23,23 +25,40 @@ fn part(number: u32) -> String {
 pub(crate) struct Record {
     parts: u32,
     events: Vec<RunEvent>,
+    bytes: usize,
 }
 
 impl Record {
     pub(crate) fn after(parts: u32) -> Self {
-        let events = Vec::new();
-        Self { parts, events }
+        Self {
+            parts,
+            ..Self::default()
+        }
     }
 
     /// Adds events. Stores them if they are many, or if `now`.
     pub(crate) fn add(&mut self, context: &ObjectContext<'_>, events: Vec<RunEvent>, now: bool) {
-        self.events.extend(events);
-        if self.events.len() < if now { 1 } else { PART } {
-            return;
+        for event in events {
+            self.bytes += match &event {
+                RunEvent::Result(result) => result.output.as_ref().map_or(0, |text| text.len()),
+                RunEvent::Text(part) => part.source.as_bytes().len(),
+                _ => 0,
+            };
+            self.events.push(event);
+            if self.events.len() >= PART || self.bytes >= PART_BYTES {
+                self.store(context);
+            }
         }
+        if now && !self.events.is_empty() {
+            self.store(context);
+        }
+    }
+
+    fn store(&mut self, context: &ObjectContext<'_>) {
         let events = std::mem::take(&mut self.events);
         context.set(&part(self.parts), Json(events));
         self.parts += 1;
+        self.bytes = 0;
         context.set(PARTS, self.parts);
     }
 }

@@ -67,7 +67,7 @@ impl Worker {
         let system = prompt(specs, &shown, &PromptOptions::new())?.into_text();
         Ok(Self(Arc::new(Inner {
             runner: settings.runner(),
-            definitions: Definitions::of(settings.tools()),
+            definitions: Definitions::of(&settings),
             settings,
             dialect,
             model: None,
@@ -103,7 +103,10 @@ impl Worker {
 
     /// Approves calls of tools that write, except held ones, without asking a person.
     pub fn approve_all(self) -> Self {
-        self.with(|inner| inner.approves_all = true)
+        self.with(|inner| {
+            inner.approves_all = true;
+            inner.definitions = inner.definitions.clone().approve_all();
+        })
     }
 
     /// Sets the working directory of commands, an absolute path, and the environment from which they get the variables that
@@ -128,7 +131,14 @@ impl Worker {
                         .ingress_private(true),
                 ),
             )
-            .bind(conversation.options(ServiceOptions::new().abort_timeout(REPLY)))
+            // Its state contains the record, which `status` does not need.
+            .bind(
+                conversation.options(
+                    ServiceOptions::new()
+                        .abort_timeout(REPLY)
+                        .enable_lazy_state(true),
+                ),
+            )
             .build()
     }
 

@@ -39,6 +39,11 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
             Change::Version,
             "but the conversation was started by version",
         ),
+        (
+            4,
+            Change::Settings,
+            "this worker has another policy, other rules, another syntax",
+        ),
     ] {
         let key = format!("talk-{number}");
         let before = tools::starts(directory.path()).len();

@@ -20,6 +20,12 @@ parameters = { seconds = "number" }
 shell = "sleep {seconds}; echo waited"
 effect = "read"
 
+[tools.fill]
+description = "Returns 100 kB."
+parameters = {}
+shell = "head -c 100000 /dev/zero | tr '\\0' x"
+effect = "read"
+
 [tools.put]
 description = "Appends a line to a file."
 parameters = { line = "string" }
@@ -330,4 +336,29 @@ async fn a_conversation_continues_and_needs_a_model_to_ask() {
         .await;
     assert_eq!(status, 400);
     assert!(text.contains("this worker has no model"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
+    let setting = Setting::new("").await;
+    let call = |number| format!("!!!GADGET_START:fill:f{number}\n!!!GADGET_END\n");
+    let reply: String = (0..150).map(call).collect();
+    let body = json!({ "reply": reply });
+    let id = setting.api().send("talk", "run", &body).await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(finished.results.len(), 150);
+    assert!(finished.results.iter().all(|one| one.status == Ok));
+    // Each is truncated for the model, and the last ones are omitted.
+    let first = finished.results[0].output.as_ref().unwrap();
+    assert!(first.len() < 70_000);
+    assert!(finished.results[149].output.is_none());
+    assert_eq!(finished.results[149].whole_bytes, Some(100_000));
+    // The record has all of them, and the conversation continues from it.
+    let lines = setting.api().get("talk", "record").await.unwrap();
+    assert!(lines.len() > 150 * 100_000);
+    let next = "!!!GADGET_START:wait:w:f149\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    let body = json!({ "reply": next });
+    let (status, text) = setting.api().call("talk", "run", &body).await;
+    assert_eq!(status, 200, "{text}");
 }

@@ -23,6 +23,8 @@ pub(crate) enum Change {
     Schema,
     /// The tools are the same, but their code has another release.
     Version,
+    /// A person approves calls.
+    Settings,
 }
 
 impl Change {
@@ -31,6 +33,7 @@ impl Change {
             "Missing" => Self::Missing,
             "Schema" => Self::Schema,
             "Version" => Self::Version,
+            "Settings" => Self::Settings,
             _ => Self::None,
         }
     }
@@ -137,7 +140,9 @@ pub(crate) fn toolbox(effects: &Path, change: Change) -> Toolbox {
         flaky,
     ];
     match change {
-        Change::None | Change::Version => tools.push(tool("append", Effect::Write, effects)),
+        Change::None | Change::Version | Change::Settings => {
+            tools.push(tool("append", Effect::Write, effects));
+        }
         Change::Missing => {}
         Change::Schema => {
             let append = |step: OtherAction, _: Context| async move {

@@ -86,7 +86,10 @@ async fn process() {
     let effects = PathBuf::from(variable(EFFECTS));
     let change = Change::from_name(&variable(CHANGE));
     let worker = Worker::new(settings(&effects, change)).unwrap();
-    let mut worker = worker.model(crate::graphs::model()).approve_all();
+    let mut worker = worker.model(crate::graphs::model());
+    if change != Change::Settings {
+        worker = worker.approve_all();
+    }
     if change == Change::Version {
         worker = worker.release("next");
     }
