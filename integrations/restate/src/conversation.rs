@@ -37,6 +37,13 @@ pub struct Reply {
     pub reply: String,
 }
 
+/// A part of a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordPart {
+    /// Its number, from 0.
+    pub part: u32,
+}
+
 /// The end of a question or of a reply.
 #[derive(Debug, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -135,7 +142,17 @@ impl Conversation {
     /// Returns the record as the lines of a log, for `plaincall show`.
     #[handler]
     async fn record(&self, context: SharedObjectContext<'_>) -> Result<Vec<u8>, HandlerError> {
-        Ok(record::lines(&context).await?.into_bytes())
+        Ok(record::lines(&context, None).await?)
+    }
+
+    /// Returns one part of a record that is too long for one response.
+    #[handler]
+    async fn record_part(
+        &self,
+        context: SharedObjectContext<'_>,
+        part: Json<RecordPart>,
+    ) -> Result<Vec<u8>, HandlerError> {
+        Ok(record::lines(&context, Some(part.into_inner().part)).await?)
     }
 }
 
@@ -217,7 +234,7 @@ impl<'c> Talk<'c> {
         let mut talk = Self {
             worker,
             context,
-            record: Record::after(parts),
+            record: Record::after(parts, events.len()),
             messages,
             run_began: 0,
             began: begin.unix_ms,

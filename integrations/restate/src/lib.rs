@@ -31,6 +31,6 @@ mod question;
 mod record;
 mod worker;
 
-pub use conversation::{Ask, Finished, Reply, Status};
+pub use conversation::{Ask, Finished, RecordPart, Reply, Status};
 pub use question::{Answer, AnswerTo, Question, QuestionKind};
 pub use worker::Worker;

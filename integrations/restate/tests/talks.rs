@@ -343,21 +343,33 @@ async fn a_conversation_continues_and_needs_a_model_to_ask() {
 async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
     let setting = Setting::new("").await;
     let call = |number| format!("!!!GADGET_START:fill:f{number}\n!!!GADGET_END\n");
-    let reply: String = (0..150).map(call).collect();
+    let reply: String = (0..300).map(call).collect();
     let body = json!({ "reply": reply });
     let id = setting.api().send("talk", "run", &body).await;
     let finished = setting.finished(&id).await;
-    assert_eq!(finished.results.len(), 150);
+    assert_eq!(finished.results.len(), 300);
     assert!(finished.results.iter().all(|one| one.status == Ok));
     // Each is truncated for the model, and the last ones are omitted.
     let first = finished.results[0].output.as_ref().unwrap();
     assert!(first.len() < 70_000);
-    assert!(finished.results[149].output.is_none());
-    assert_eq!(finished.results[149].whole_bytes, Some(100_000));
-    // The record has all of them, and the conversation continues from it.
-    let lines = setting.api().get("talk", "record").await.unwrap();
-    assert!(lines.len() > 150 * 100_000);
-    let next = "!!!GADGET_START:wait:w:f149\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    assert!(finished.results[299].output.is_none());
+    assert_eq!(finished.results[299].whole_bytes, Some(100_000));
+    // The record has all of them, in parts, and the conversation continues from it.
+    let text = setting.api().get("talk", "record").await.unwrap();
+    assert!(text.contains("too long for one response"), "{text:.200}");
+    let mut lines = String::new();
+    for part in 0.. {
+        let body = json!({ "part": part });
+        let (status, text) = setting.api().call("talk", "record_part", &body).await;
+        if status == 404 {
+            break;
+        }
+        assert_eq!(status, 200, "{text}");
+        lines.push_str(&text);
+    }
+    let record = read_log(lines.as_bytes()).unwrap();
+    assert!(record.torn.is_none() && lines.len() > 300 * 100_000);
+    let next = "!!!GADGET_START:wait:w:f299\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
     let body = json!({ "reply": next });
     let (status, text) = setting.api().call("talk", "run", &body).await;
     assert_eq!(status, 200, "{text}");
