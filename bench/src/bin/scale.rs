@@ -24,6 +24,8 @@ use tokio::task::JoinSet;
 const FACTORS: [usize; 4] = [1, 10, 100, 1_000];
 /// The number of samples; the best counts, because other load only adds time.
 const TIMES: usize = 3;
+/// The number of requests to the gateway.
+const REQUESTS: usize = 1_000;
 const SENTENCE: &str = "The ship enters the harbour, and the answer follows in the next line. ";
 /// A request with a short conversation and one tool.
 const REQUEST: &str = r#"{"model":"any","messages":[{"role":"user","content":"How is the weather in Paris?"}],"tools":[{"type":"function","function":{"name":"get_weather","description":"The weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]}"#;
@@ -215,7 +217,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Sends requests at the same time. Returns the processor time of the gateway for each, and its peak memory in kB.
+/// Sends a thousand requests, so many at the same time. Returns the processor time of the gateway for each, and its peak memory in kB.
 async fn serve(program: &Path, count: usize) -> Result<(Duration, u32), BoxError> {
     let port = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
@@ -223,7 +225,7 @@ async fn serve(program: &Path, count: usize) -> Result<(Duration, u32), BoxError
     let file = std::env::temp_dir().join(format!("plaincall-scale-{port}.jsonl"));
     let body = "get_weather";
     let reply = format!("\"{body} {}\"\n", "x".repeat(1000));
-    fs::write(&file, reply.repeat(count + 2))?;
+    fs::write(&file, reply.repeat(REQUESTS * 2))?;
     let mut command = Command::new(program);
     command.args([
         "serve",
@@ -253,15 +255,17 @@ async fn serve(program: &Path, count: usize) -> Result<(Duration, u32), BoxError
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let before = processor(process)?;
-    let mut requests = JoinSet::new();
-    for _ in 0..count {
-        let request = Arc::clone(&request);
-        requests.spawn(async move { request_once(port, &request).await });
+    for _ in 0..REQUESTS / count {
+        let mut requests = JoinSet::new();
+        for _ in 0..count {
+            let request = Arc::clone(&request);
+            requests.spawn(async move { request_once(port, &request).await });
+        }
+        while let Some(answered) = requests.join_next().await {
+            answered??;
+        }
     }
-    while let Some(answered) = requests.join_next().await {
-        answered??;
-    }
-    let time = processor(process)?.saturating_sub(before) / u32::try_from(count)?;
+    let time = processor(process)?.saturating_sub(before) / u32::try_from(REQUESTS)?;
     let peak = memory(process, "VmHWM:")?;
     fs::remove_file(&file)?;
     Ok((time, peak))
