@@ -21,6 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::definitions::Definitions;
 use crate::worker::{Worker, unix_ms};
 
+/// The longest output of a tool, and the most that a call gets from its dependencies, in bytes. As JSON it may be six times as
+/// long, and Restate accepts values of 32 MiB.
+const LONGEST_OUTPUT: usize = 3 << 20;
+pub(crate) const MOST_FROM_DEPENDENCIES: usize = 4 << 20;
+
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CallRequest {
     pub(crate) start: CallStart,
@@ -90,7 +95,7 @@ impl Call {
             is_running.store(true, Ordering::Relaxed);
             let (end, timed_out) = if may_run {
                 let (end, timed_out) = self.end(request, &stop).await;
-                (Some(end), timed_out)
+                (Some(end.truncated(LONGEST_OUTPUT)), timed_out)
             } else {
                 (None, false)
             };

@@ -167,8 +167,8 @@ enum Woken {
     Called(u32, Result<Json<CallResponse>, TerminalError>),
     /// A person answered.
     Answered(u32, QuestionKind, Result<Vec<u8>, TerminalError>),
-    /// A question got no answer in time.
-    Unanswered(u32, QuestionKind),
+    /// The question with this awakeable got no answer in time.
+    Unanswered(String),
     /// The delay before a retry is over.
     RetryDue(u32, Duration),
     TurnTimedOut,
@@ -214,7 +214,6 @@ impl<'c> Talk<'c> {
         let begin = journaled.await?.into_inner();
         // Restate tries again later, so the conversation is not lost.
         worker.definitions().check(&begin.definitions)?;
-        context.set(DEFINITIONS, Json(begin.definitions));
         let (parts, events) = record::read(context).await?;
         let settings = worker.settings();
         let run = if events.is_empty() {
@@ -228,6 +227,7 @@ impl<'c> Talk<'c> {
                 format!("the conversation cannot continue: {error}; nothing was run"),
             )
         })?;
+        context.set(DEFINITIONS, Json(begin.definitions));
         let dialect = worker.dialect();
         let messages = model_step::messages(worker.system(), &events, &run, dialect)
             .map_err(TerminalError::from_error)?;
@@ -399,8 +399,9 @@ impl<'c> Talk<'c> {
         waiting.push(Box::pin(
             answer.map(move |answer| Woken::Answered(call, kind, answer)),
         ));
-        let limit = self.context.sleep(self.run.policy().gate_timeout);
-        waiting.push(Box::pin(limit.map(move |_| Woken::Unanswered(call, kind))));
+        let (limit, id) = (self.run.policy().gate_timeout, awakeable.clone());
+        let slept = self.context.sleep(limit);
+        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(id))));
         self.questions.push(Question::new(request, kind, awakeable));
         self.context.set(QUESTIONS, Json(self.questions.clone()));
     }
@@ -426,15 +427,13 @@ impl<'c> Talk<'c> {
                     answer.map_err(|error| error.message().to_owned()),
                 );
             }
-            Woken::Unanswered(call, kind) => {
-                let is_open = |question: &Question| question.call == call && question.kind == kind;
-                if self.questions.iter().any(is_open) {
+            Woken::Unanswered(awakeable) => {
+                let is_it = |question: &&Question| question.awakeable == awakeable;
+                let question = self.questions.iter().find(is_it);
+                if let Some(&Question { call, kind, .. }) = question {
                     let limit = self.run.policy().gate_timeout;
-                    self.answer(
-                        call,
-                        kind,
-                        Err(format!("no answer within {} s", limit.as_secs())),
-                    );
+                    let error = format!("no answer within {} s", limit.as_secs());
+                    self.answer(call, kind, Err(error));
                 }
             }
             Woken::RetryDue(call, due) => self.run.retry(call, due),

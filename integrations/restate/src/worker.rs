@@ -16,7 +16,7 @@ use restate_sdk::endpoint::ServiceOptions;
 use restate_sdk::prelude::*;
 use tokio::net::TcpListener;
 
-use crate::call::Call;
+use crate::call::{Call, MOST_FROM_DEPENDENCIES};
 use crate::conversation::Conversation;
 use crate::definitions::Definitions;
 
@@ -51,13 +51,16 @@ impl fmt::Debug for Inner {
 }
 
 impl Worker {
-    /// Creates a worker with these tools. It has no model, and a person must approve calls of tools that write.
+    /// Creates a worker with these tools. It has no model, and a person must approve calls of tools that write. A call gets at
+    /// most 4 MiB from its dependencies, and outputs are truncated after 3 MiB.
     ///
     /// # Errors
     /// Returns an error if the dialect is invalid.
     pub fn new(settings: DurableSettings) -> Result<Self, DialectError> {
         let dialect = settings.model_dialect().clone().escaped();
-        let settings = settings.dialect(dialect.clone());
+        let settings = settings
+            .dialect(dialect.clone())
+            .dependency_limit(MOST_FROM_DEPENDENCIES);
         // A model is shown one syntax.
         let shown = match dialect.syntax() {
             Some(_) => dialect.clone(),

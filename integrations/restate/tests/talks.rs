@@ -26,6 +26,13 @@ parameters = {}
 shell = "head -c 100000 /dev/zero | tr '\\0' x"
 effect = "read"
 
+[tools.flood]
+description = "Returns 5 MB."
+parameters = {}
+shell = "head -c 5000000 /dev/zero | tr '\\0' x"
+output_limit = "8 MiB"
+effect = "read"
+
 [tools.put]
 description = "Appends a line to a file."
 parameters = { line = "string" }
@@ -331,6 +338,9 @@ async fn a_conversation_continues_and_needs_a_model_to_ask() {
     let (_, text) = api.call("emoji", "run", &json!({ "reply": emoji })).await;
     let finished: Finished = serde_json::from_str(&text).unwrap();
     assert_eq!(statuses(&finished), [Ok, Rejected]);
+    let (status, text) = api.call("talk", "run", &json!({ "text": "" })).await;
+    assert_eq!(status, 400);
+    assert!(text.contains("missing field `reply`"), "{text}");
     let (status, text) = api
         .call("talk", "ask", &json!({ "message": "Hello" }))
         .await;
@@ -369,8 +379,10 @@ async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
     }
     let record = read_log(lines.as_bytes()).unwrap();
     assert!(record.torn.is_none() && lines.len() > 300 * 100_000);
-    let next = "!!!GADGET_START:wait:w:f299\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    let next = "!!!GADGET_START:flood:g:f299\n!!!GADGET_END\n!!!GADGET_START:wait:w:g\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
     let body = json!({ "reply": next });
     let (status, text) = setting.api().call("talk", "run", &body).await;
     assert_eq!(status, 200, "{text}");
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Ok]);
 }

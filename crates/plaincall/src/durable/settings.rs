@@ -89,6 +89,12 @@ impl DurableSettings {
         self
     }
 
+    /// Lowers the [`dependency_limit`](crate::Policy::dependency_limit) of the policy to at most so many bytes.
+    pub fn dependency_limit(mut self, bytes: usize) -> Self {
+        self.policy.dependency_limit = self.policy.dependency_limit.min(bytes);
+        self
+    }
+
     /// Sets the rules. Default: none.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;

@@ -15,6 +15,7 @@ use super::{CallStart, DurableSettings};
 use crate::attempt::{Attempt, Ended};
 use crate::call_arguments::bind_pairs;
 use crate::context::{Context, RunContext};
+use crate::cut::cut;
 use crate::policy::Echoes;
 use crate::result::Status;
 use crate::tool::Tool;
@@ -28,6 +29,19 @@ use crate::whole_results::WholeResults;
 pub struct CallEnd(pub(crate) Ended);
 
 impl CallEnd {
+    /// Truncates an output of more than so many bytes, with a note at its end.
+    pub fn truncated(mut self, limit: usize) -> Self {
+        let output = self.0.output.take();
+        self.0.output = output.map(|output| {
+            if output.len() > limit {
+                cut(&output, limit, output.len() as u64, "", false).into()
+            } else {
+                output
+            }
+        });
+        self
+    }
+
     /// Returns the status.
     pub fn status(&self) -> Status {
         self.0.outcome.into()
