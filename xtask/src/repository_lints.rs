@@ -68,8 +68,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.
     // 120 more: tokens of replies in the log, 40 of them from `agent`.
-    // 840 more: runs for engines that journal their inputs (`durable`).
-    ("plaincall", 13_580),
+    // 880 more: runs for engines that journal their inputs (`durable`).
+    ("plaincall", 13_620),
     ("plan", 2_300),
     // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
     // 50 more: the arm with a grammar.

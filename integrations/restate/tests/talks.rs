@@ -192,26 +192,66 @@ async fn a_person_answers_over_http() {
     assert_eq!(setting.written(), "three\n");
     assert_eq!(finished.text.trim(), "Now.");
 
-    // The record is a log. The command shows it, if `cargo xtask restate` built that.
+    // The record is a log, which the command shows.
     let lines = api.get("talk", "record").await.unwrap();
     assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
-    if let Some(plaincall) = std::env::var_os("PLAINCALL") {
-        let mut show = Command::new(plaincall)
-            .args(["show", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        show.stdin
-            .take()
-            .unwrap()
-            .write_all(lines.as_bytes())
-            .unwrap();
-        let shown = show.wait_with_output().unwrap();
-        assert!(shown.status.success());
-        let text = String::from_utf8(shown.stdout).unwrap();
-        assert!(text.contains("not now") && text.contains("three"), "{text}");
+    let mut show = plaincall(&["show", "-"]).spawn().unwrap();
+    let mut input = show.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let shown = show.wait_with_output().unwrap();
+    assert!(shown.status.success());
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("not now") && text.contains("three"), "{text}");
+}
+
+/// Returns the command `plaincall`, with pipes.
+fn plaincall(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("PLAINCALL");
+    let program = program.expect("PLAINCALL is the path of plaincall; run `cargo xtask restate`");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// A process that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// The replies of the tutorial's agent, from a model server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_model_server_is_asked_until_it_answers() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agent");
+    let tools = example.join("tools.toml");
+    let address = format!("127.0.0.1:{}", free_port());
+    let replies = format!("replay:{}", example.join("replies.jsonl").display());
+    let mut model = plaincall(&["serve", "--listen", &address, "--upstream", &replies]);
+    let _model = Killed(model.stdout(Stdio::null()).spawn().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path()).await;
+    let port = free_port();
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
+    worker.arg("--tools").arg(tools).args(["--model", "any"]);
+    worker
+        .arg("--model-url")
+        .arg(format!("http://{address}/v1"));
+    worker.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    let _worker = Killed(worker.stderr(Stdio::null()).spawn().unwrap());
+    server.api.register(port).await;
+    let question = json!({ "message": "Which day had the strongest wind?" });
+    let (status, text) = server.api.call("wind", "ask", &question).await;
+    assert_eq!(status, 200, "{text}");
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Ok, Ok, Error, Ok]);
+    assert!(finished.text.contains("31 knots"), "{}", finished.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
