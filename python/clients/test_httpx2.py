@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from typing import Any
 
@@ -16,7 +17,7 @@ from examples import run_examples
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 from langchain_openai import ChatOpenAI
-from llm.default_plugins.openai_models import Chat
+from llm.default_plugins import openai_models as llm_models
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -127,32 +128,148 @@ def test_langchain(replies: list[str], is_streamed: bool) -> None:
     assert "mild in Paris for 2 days" in json.dumps(model.requests[-1]["messages"])
 
 
+class Plain(llm_models.Chat):
+    """The model of a plugin for llm, with its own client."""
+
+    http: Any = None
+
+    def get_client(self, key: str | None, *, async_: bool = False) -> Any:
+        return openai.OpenAI(base_url=BASE, api_key="k", http_client=self.http)
+
+
+class AsyncPlain(llm_models.AsyncChat):
+    """The same with coroutines."""
+
+    http: Any = None
+
+    def get_client(self, key: str | None, *, async_: bool = False) -> Any:
+        return openai.AsyncOpenAI(base_url=BASE, api_key="k", http_client=self.http)
+
+
+def llm_model(kind: Any, http: Any) -> Any:
+    chat = kind("m", key=None, api_base=BASE, supports_tools=True, can_stream=True)
+    chat.http, chat.needs_key = http, None
+    return chat
+
+
 @REPLIES
 @STREAMED
-def test_llm(replies: list[str], is_streamed: bool) -> None:
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_llm(replies: list[str], is_streamed: bool, is_async: bool) -> None:
     model = Model(*replies)
     asked: list[tuple[str, int]] = []
-
-    class Plain(Chat):
-        """The model of a plugin, with its own client."""
-
-        def get_client(self, key: str | None, *, async_: bool = False) -> Any:
-            return openai.OpenAI(base_url=BASE, api_key="k", http_client=sync_http(model))
 
     def get_weather(city: str, days: int) -> str:
         """Gets the weather."""
         asked.append((city, days))
         return "mild"
 
-    chat = Plain("m", key=None, api_base=BASE, supports_tools=True, can_stream=True)
-    chat.needs_key = None
-    chain = chat.chain("The weather?", tools=[llm.Tool.function(get_weather)], stream=is_streamed)
-    assert chain.text().endswith(ANSWER)
+    tools = [llm_tool(get_weather)]
+
+    async def run() -> str:
+        chat = llm_model(AsyncPlain, async_http(model))
+        return str(await chat.chain("The weather?", tools=tools, stream=is_streamed).text())
+
+    if is_async:
+        text = asyncio.run(run())
+    else:
+        chat = llm_model(Plain, sync_http(model))
+        text = chat.chain("The weather?", tools=tools, stream=is_streamed).text()
+    assert text.endswith(ANSWER)
     assert asked == [("Paris", 2)]
+    assert len(model.requests) == len(replies)
 
 
-def test_a_run_that_is_cancelled_closes_the_answer() -> None:
-    model = Model("word " * 5000)
+def endless() -> Model:
+    """A model whose reply no client reads to the end."""
+    return Model("word " * 5000)
+
+
+def weather(city: str, days: int) -> str:
+    """Gets the weather."""
+    return "mild"
+
+
+def llm_tool(function: Any) -> Any:
+    make: Any = llm.Tool.function
+    return make(function)
+
+
+def test_openai_agents_that_disconnects() -> None:
+    model = endless()
+
+    async def run() -> None:
+        set_tracing_disabled(True)
+        set_default_openai_client(async_openai(model))
+        agent = SdkAgent(name="weather", model="m", tools=[function_tool(weather)])
+        streamed = Runner.run_streamed(agent, "The weather?")
+        async for event in streamed.stream_events():
+            if event.type == "raw_response_event":
+                streamed.cancel()
+
+    asyncio.run(run())
+    assert model.closed == 1
+    assert model.sent < 3000
+
+
+def test_langchain_that_disconnects() -> None:
+    model = endless()
+    chat = ChatOpenAI(model="m", base_url=BASE, api_key="k", http_client=sync_http(model), max_retries=0)  # type: ignore[arg-type]
+    chunks: Any = chat.bind_tools([langchain_tool(weather)]).stream("The weather?")
+    next(chunks)
+    chunks.close()
+    assert model.closed == 1
+    assert model.sent < 100
+
+
+def test_langchain_with_coroutines_that_disconnects() -> None:
+    model = endless()
+
+    async def run() -> None:
+        chat = ChatOpenAI(
+            model="m",
+            base_url=BASE,
+            api_key="k",  # type: ignore[arg-type]
+            http_async_client=async_http(model),
+            max_retries=0,
+        )
+        chunks: Any = chat.bind_tools([langchain_tool(weather)]).astream("The weather?")
+        await anext(chunks)
+        await chunks.aclose()
+
+    asyncio.run(run())
+    assert model.closed == 1
+    assert model.sent < 100
+
+
+def test_llm_that_disconnects() -> None:
+    model = endless()
+    reply = llm_model(Plain, sync_http(model)).prompt("The weather?", tools=[llm_tool(weather)])
+    pieces = iter(reply)
+    next(pieces)
+    del pieces
+    # It has nothing to close: the stream is closed when it is freed.
+    gc.collect()
+    assert model.closed == 1
+    assert model.sent < 100
+
+
+def test_llm_with_coroutines_that_disconnects() -> None:
+    model = endless()
+
+    async def run() -> None:
+        reply = llm_model(AsyncPlain, async_http(model)).prompt("The weather?", tools=[llm_tool(weather)])
+        async for _ in reply:
+            break
+
+    asyncio.run(run())
+    gc.collect()
+    assert model.closed == 1
+    assert model.sent < 100
+
+
+def test_pydantic_ai_that_disconnects() -> None:
+    model = endless()
     agent = Agent(OpenAIChatModel("m", provider=OpenAIProvider(openai_client=async_openai(model))))
 
     @agent.tool_plain

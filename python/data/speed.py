@@ -9,6 +9,7 @@ import multiprocessing
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Barrier
 
 import pyarrow
 
@@ -35,7 +36,7 @@ def read(data: pyarrow.Table) -> None:
         pass
 
 
-def work(text: str, ready: multiprocessing.synchronize.Barrier, times: multiprocessing.Queue[float]) -> None:
+def work(text: str, ready: Barrier, times: multiprocessing.Queue[float]) -> None:
     data = texts_of(text)
     read(data)
     for _ in range(ROUNDS):
@@ -48,7 +49,8 @@ def work(text: str, ready: multiprocessing.synchronize.Barrier, times: multiproc
 def processes(text: str, count: int) -> float:
     """Returns the best throughput of some processes together, in bytes a second."""
     context = multiprocessing.get_context("spawn")
-    ready, times = context.Barrier(count), context.Queue()
+    ready = context.Barrier(count)
+    times: multiprocessing.Queue[float] = context.Queue()
     workers = [context.Process(target=work, args=(text, ready, times)) for _ in range(count)]
     for worker in workers:
         worker.start()

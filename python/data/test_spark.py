@@ -124,7 +124,8 @@ def spark(cluster: str) -> Iterator[Any]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     # Both workers.
-    wait_for(lambda: session._jsc.sc().getExecutorMemoryStatus().size() == 3, "the start of two executors")
+    gateway: Any = session._jsc
+    wait_for(lambda: gateway.sc().getExecutorMemoryStatus().size() == 3, "the start of two executors")
     yield session
     session.stop()
 

@@ -133,7 +133,8 @@ def test_libraries_give_equal_tables() -> None:
         assert listed == connection.from_arrow(reference).select(*names).fetchall(), name
     shuffled = pyarrow.table(pc.table(dataset.select([6, 0])))
     assert shuffled["id"].to_pylist() == [6, 0]
-    assert pandas.DataFrame.from_arrow(pc.table(INPUT))["content"][0] == "Look.\n\n"
+    frame: Any = pandas.DataFrame.from_arrow(pc.table(INPUT))
+    assert frame["content"][0] == "Look.\n\n"
 
 
 def test_duckdb_reads_it_in_a_query() -> None:
@@ -154,7 +155,7 @@ def test_columns_stay_and_are_replaced() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ValueError, match="no column `txt`; its columns are `id`, `text`; name one of them"):
+    with pytest.raises(ValueError, match="no column `txt`; its columns are `id`, `text`; name a column of the table with `column`"):
         pyarrow.table(pc.table(INPUT, "txt"))
     with pytest.raises(ValueError, match="the column `id` has the type Int64"):
         pyarrow.table(pc.table(INPUT, "id"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable
@@ -37,9 +38,13 @@ async def execute(
     on a failed one is skipped. If the task is cancelled, its calls are cancelled too.
 
     A coroutine function runs in the event loop, any other function in a thread of asyncio; threads cannot be cancelled.
-    `approve` is asked before each call, and an exception of it denies the call. Coroutine functions that approve run at the same
-    time, also while other calls run. `concurrency` is the maximum number of calls that
-    run at the same time, and `timeout` the maximum time of each in seconds. Default: no limits.
+    `approve` is asked before each call, and an exception of it denies the call. Other calls run meanwhile. A coroutine function
+    may be asked about several calls at the same time, any other function about one after another. `concurrency` is the maximum
+    number of calls that run at the same time, and `timeout` the maximum time of each in seconds. Default: no limits.
+
+    The output of a call is the returned text, or another value as JSON: a model of pydantic as it writes itself, a dataclass as
+    an object, a set as a list, and a value that JSON does not have as its `str`. A value that cannot be written as JSON becomes
+    its `str`. If that raises an exception too, the error of the result states that the tool ran.
 
     Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
     """
@@ -52,6 +57,8 @@ async def execute(
         plan.add(call.id, list(call.dependencies), rejection)
     plan.end()
 
+    # Two functions that ask at a terminal would disturb each other.
+    asking = asyncio.Lock()
     results: dict[int, Result] = {}
     running: dict[asyncio.Task[Result], int] = {}
     deciding: dict[asyncio.Task[str | None], int] = {}
@@ -64,7 +71,7 @@ async def execute(
                     if approve is None:
                         plan.admit(index)
                     else:
-                        deciding[asyncio.create_task(_denied(approve, call))] = index
+                        deciding[asyncio.create_task(_denied(approve, call, asking))] = index
                 elif kind == "start":
                     running[asyncio.create_task(_run(tools, call, timeout))] = index
                 elif kind == "skipped":
@@ -97,12 +104,16 @@ async def execute(
     return [results[index] for index in range(len(written))]
 
 
-async def _denied(approve: Approve, call: Call) -> str | None:
+async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> str | None:
     """Returns why a call is denied, or `None` if it is approved."""
     try:
-        decision = approve(call)
-        if inspect.isawaitable(decision):
-            decision = await decision
+        if inspect.iscoroutinefunction(approve):
+            decision = await approve(call)
+        else:
+            async with asking:
+                decision, error = await _in_thread(functools.partial(approve, call))
+            if error is not None:
+                raise error
     except Exception as error:
         return f"the approval of this call failed: {type(error).__name__}"
     if decision is True:
@@ -128,32 +139,43 @@ async def _outcome(tools: Toolbox, call: Call) -> Result:
         if inspect.iscoroutinefunction(function):
             value = await function(**named)
         else:
-            value, error = await asyncio.to_thread(_in_thread, function, named)
+            value, error = await _in_thread(functools.partial(function, **named))
             if error is not None:
                 raise error
-        # A function may return something to wait for.
-        if inspect.isawaitable(value):
-            value = await value
-        return Result(call.id, call.name, output=_output(value), status="ok", value=value)
     except Exception as error:
         return Result(call.id, call.name, error=f"{type(error).__name__}: {error}", status="error")
-
-
-def _in_thread(function: Callable[..., Any], named: dict[str, Any]) -> tuple[Any, Exception | None]:
-    """Returns the value or the exception of a function. A future that gets `StopIteration` as its exception never ends."""
     try:
-        return function(**named), None
+        return Result(call.id, call.name, output=_output(value), status="ok", value=value)
     except Exception as error:
-        return None, error
+        reason = f"the tool ran, but its result cannot be written as text: {type(error).__name__}"
+        return Result(call.id, call.name, error=reason, status="error", value=value)
+
+
+async def _in_thread(function: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Calls a function in a thread, and returns its value or its exception: a future or a coroutine cannot raise `StopIteration`."""
+
+    def outcome() -> tuple[Any, Exception | None]:
+        try:
+            return function(), None
+        except Exception as error:
+            return None, error
+
+    value, error = await asyncio.to_thread(outcome)
+    # A function may return something to wait for.
+    return (await value if inspect.isawaitable(value) else value), error
 
 
 def _output(value: Any) -> str:
-    """Returns a value as text for the model: text unchanged, other values as JSON."""
+    """Returns a value as text for the model: text unchanged, other values as JSON or as their `str`."""
     if isinstance(value, str):
         return value
-    if hasattr(value, "model_dump_json"):
-        return str(value.model_dump_json())
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    try:
+        if hasattr(value, "model_dump_json"):
+            return str(value.model_dump_json())
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    except Exception:
+        # Such as keys that are not text, and a list that contains itself.
+        return str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -163,4 +185,6 @@ def _plain(value: Any) -> Any:
             return value.model_dump(mode="json")
         if dataclasses.is_dataclass(value):
             return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        if isinstance(value, (set, frozenset)):
+            return list(value)
     return str(value)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, TypedDict
 from urllib.parse import quote
 
-from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse
+from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse, TokenCount
 
 _LOG = logging.getLogger("plaincall")
 
@@ -23,7 +23,6 @@ MOST_USAGE = 64 << 10
 LEAST_SECRET = 16
 """The minimum length of a secret, in bytes."""
 
-CHAT = "/chat/completions"
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 
@@ -79,7 +78,7 @@ def new_adapter(settings: Settings) -> Adapter:
 
 def translate(
     adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]
-) -> bytes | Asked | ErrorResponse | None:
+) -> bytes | Asked | TokenCount | ErrorResponse | None:
     """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged, without their content."""
     caller = headers.get("authorization") or headers.get("x-api-key") or ""
     asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))
@@ -104,14 +103,15 @@ def upstream_headers(headers: list[tuple[str, str]], is_translated: bool) -> lis
     return kept
 
 
-def chat_target(path: str, raw_path: bytes, asked: Asked) -> tuple[bytes, bool]:
-    """Returns the encoded path of the request to the model server, and whether the query stays: it belongs to the client's API."""
-    path = path.rstrip("/")
-    base = asked.path.removesuffix(CHAT)
+def upstream_target(path: str, raw_path: bytes, base: str, target: str) -> tuple[bytes, bool]:
+    """Returns the encoded path of a request to the model server, and whether the query stays: it belongs to the client's API.
+
+    Both paths are below `base`, whose encoding is kept.
+    """
+    path, raw_path = path.rstrip("/"), raw_path.rstrip(b"/")
     suffix = path.removeprefix(base).encode()
-    raw_path = raw_path.rstrip(b"/")
     encoded = raw_path.removesuffix(suffix) if raw_path.endswith(suffix) else quote(base).encode()
-    return encoded + CHAT.encode(), path == asked.path
+    return encoded + target.removeprefix(base).encode(), path == target
 
 
 def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ __all__ = [
     "RenderError",
     "Table",
     "Text",
+    "TokenCount",
     "ToolSet",
     "ValueDelta",
     "ValueEnd",
@@ -37,6 +38,7 @@ __all__ = [
     "near_misses",
     "parse",
     "render_table",
+    "unpickled_call",
     "unpickled_dialect",
 ]
 
@@ -65,6 +67,7 @@ class Text:
     """
 
     __match_args__ = ("text", "start", "end", "source")
+    def __new__(cls, text: str, start: int, end: int, source: str) -> Text: ...
     @property
     def text(self) -> str: ...
     @property
@@ -85,6 +88,7 @@ class Reasoning:
     """Text between reasoning markers."""
 
     __match_args__ = ("text", "start", "end", "source")
+    def __new__(cls, text: str, start: int, end: int, source: str) -> Reasoning: ...
     @property
     def text(self) -> str: ...
     @property
@@ -102,6 +106,17 @@ class CallStart:
     """The start of a call: its start marker and header."""
 
     __match_args__ = ("name", "id", "dependencies", "syntax", "raw_args", "start", "end", "source")
+    def __new__(
+        cls,
+        name: str,
+        id: str | None,
+        dependencies: tuple[str, ...],
+        syntax: _Syntax,
+        raw_args: str | None,
+        start: int,
+        end: int,
+        source: str,
+    ) -> CallStart: ...
     @property
     def name(self) -> str: ...
     @property
@@ -130,6 +145,7 @@ class ValueStart:
     """The start of a value."""
 
     __match_args__ = ("pointer", "start", "end", "source")
+    def __new__(cls, pointer: str | None, start: int, end: int, source: str) -> ValueStart: ...
     @property
     def pointer(self) -> str | None:
         """The pointer of the argument, as written; `None` for the body of an emoji call."""
@@ -148,6 +164,7 @@ class ValueDelta:
     """A piece of a value, as written."""
 
     __match_args__ = ("text", "start", "end", "source")
+    def __new__(cls, text: str, start: int, end: int, source: str) -> ValueDelta: ...
     @property
     def text(self) -> str: ...
     @property
@@ -165,6 +182,7 @@ class ValueEnd:
     """The end of a value. Its source is the line end that belongs to the syntax, or empty."""
 
     __match_args__ = ("start", "end", "source")
+    def __new__(cls, start: int, end: int, source: str) -> ValueEnd: ...
     @property
     def start(self) -> int: ...
     @property
@@ -180,6 +198,7 @@ class CallEnd:
     """The end of a call. Its source is the end marker, or empty."""
 
     __match_args__ = ("termination", "start", "end", "source")
+    def __new__(cls, termination: _Termination, start: int, end: int, source: str) -> CallEnd: ...
     @property
     def termination(self) -> _Termination: ...
     @property
@@ -197,6 +216,7 @@ class Ignored:
     """Bytes that are not text, reasoning, a marker or a value."""
 
     __match_args__ = ("text", "start", "end", "source")
+    def __new__(cls, text: str, start: int, end: int, source: str) -> Ignored: ...
     @property
     def text(self) -> str: ...
     @property
@@ -214,6 +234,16 @@ class Diagnostic:
     """A problem in the text, or of a call. It covers no input, so its source is empty."""
 
     __match_args__ = ("code", "severity", "message", "pointer", "start", "end", "source")
+    def __new__(
+        cls,
+        code: str,
+        severity: Literal["error", "warning"],
+        message: str,
+        pointer: str | None,
+        start: int,
+        end: int,
+        source: str,
+    ) -> Diagnostic: ...
     @property
     def code(self) -> str:
         """The stable code."""
@@ -507,15 +537,17 @@ class Adapter:
         engine: str | None = None,
     ) -> Adapter: ...
     @staticmethod
-    def translates(method: str, path: str) -> bool: ...
+    def translates(method: str, path: str, content_type: str | None = None) -> bool: ...
     def ask(
         self, path: str, body: bytes, caller: str, seed: bytes, now: int
-    ) -> bytes | Asked | ErrorResponse | None: ...
+    ) -> bytes | Asked | TokenCount | ErrorResponse | None: ...
 
 @final
 class Asked:
     """A translated request whose answer is being read."""
 
+    @property
+    def base(self) -> str: ...
     @property
     def path(self) -> str: ...
     @property
@@ -529,6 +561,18 @@ class Asked:
     def keep_alive(self) -> bytes | None: ...
     def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
     def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+
+@final
+class TokenCount:
+    """A request for a number of tokens, which the model server counts or which is estimated."""
+
+    @property
+    def base(self) -> str: ...
+    @property
+    def request(self) -> tuple[str, bytes] | None: ...
+    def answer(self, answer: bytes) -> None: ...
+    @property
+    def response(self) -> tuple[list[tuple[str, str]], bytes]: ...
 
 @final
 class ErrorResponse:
@@ -592,4 +636,5 @@ def parse(
     Raises `DialectError` for an invalid dialect.
     """
 
+def unpickled_call(attributes: dict[str, Any]) -> Call: ...
 def unpickled_dialect(function: str, arguments: dict[str, Any]) -> Dialect: ...

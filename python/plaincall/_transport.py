@@ -12,14 +12,14 @@ from plaincall._gateway import (
     STOP,
     USAGE_ONLY,
     Settings,
-    chat_target,
     client_headers,
     error_headers,
     new_adapter,
     translate,
     upstream_headers,
+    upstream_target,
 )
-from plaincall._plaincall import Asked, ErrorResponse
+from plaincall._plaincall import Asked, ErrorResponse, TokenCount
 
 
 class Translation:
@@ -32,7 +32,7 @@ class Translation:
 
     def applies(self, request: Any) -> bool:
         """Returns whether the request may be translated. All others keep their streams."""
-        return self.adapter.translates(request.method, request.url.path)
+        return self.adapter.translates(request.method, request.url.path, request.headers.get("content-type"))
 
     def ask(self, request: Any) -> Any:
         """Translates a request that was read: returns another request, a response, or what is asked."""
@@ -45,14 +45,14 @@ class Translation:
             return self.error_response(request, asked)
         return asked
 
-    def next_request(self, request: Any, asked: Asked) -> Any:
-        """Returns the next request to the model server."""
+    def next_request(self, request: Any, base: str, path: str, body: bytes) -> Any:
+        """Returns the next request to the model server. Its path and that of the client's are below `base`."""
         url = request.url
-        if url.path != asked.path:
+        if url.path != path:
             raw_path, mark, query = url.raw_path.partition(b"?")
-            raw_path, keeps_query = chat_target(url.path, raw_path, asked)
+            raw_path, keeps_query = upstream_target(url.path, raw_path, base, path)
             url = url.copy_with(raw_path=raw_path + mark + query if keeps_query else raw_path)
-        return self._request(request, url, asked.body, is_translated=True)
+        return self._request(request, url, body, is_translated=True)
 
     def _request(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
         headers = upstream_headers(request.headers.multi_items(), is_translated)
@@ -61,6 +61,11 @@ class Translation:
     def error_response(self, request: Any, error: ErrorResponse, upstream: Any = None) -> Any:
         headers = error.headers if upstream is None else error_headers(upstream.headers.multi_items(), error)
         return self.http.Response(error.status, headers=headers, content=error.body, request=request)
+
+    def count_response(self, request: Any, count: TokenCount) -> Any:
+        """Returns the response to a client that asked for a number of tokens."""
+        headers, body = count.response
+        return self.http.Response(200, headers=headers, content=body, request=request)
 
     def response(self, request: Any, upstream: Any, asked: Asked, body: Any) -> Any:
         """Returns the response to the client: bytes, or a stream."""
@@ -101,7 +106,7 @@ class Exchange(_Pending):
         asked = self.asked
         more: object = True
         while more is True:
-            request = self.translation.next_request(self.request, asked)
+            request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
             self.upstream = upstream = self.translation.inner.handle_request(request)
             try:
                 if upstream.is_success:
@@ -132,7 +137,7 @@ class AsyncExchange(_Pending):
         asked = self.asked
         more: object = True
         while more is True:
-            request = self.translation.next_request(self.request, asked)
+            request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
             self.upstream = upstream = await self.translation.inner.handle_async_request(request)
             try:
                 if upstream.is_success:
@@ -210,6 +215,8 @@ class SyncTranslation(Translation):
         asked = self.ask(request)
         if isinstance(asked, self.http.Request):
             return self.inner.handle_request(asked)
+        if isinstance(asked, TokenCount):
+            return self.count(request, asked)
         if not isinstance(asked, Asked):
             return asked
         exchange = Exchange(self, request, asked)
@@ -225,6 +232,18 @@ class SyncTranslation(Translation):
                 return self.error_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
+
+    def count(self, request: Any, count: TokenCount) -> Any:
+        """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
+        while (asked := count.request) is not None:
+            upstream = self.inner.handle_request(self.next_request(request, count.base, *asked))
+            try:
+                if not upstream.is_success:
+                    break
+                count.answer(upstream.read())
+            finally:
+                upstream.close()
+        return self.count_response(request, count)
 
 
 class AsyncTranslation(Translation):
@@ -242,6 +261,8 @@ class AsyncTranslation(Translation):
         asked = self.ask(request)
         if isinstance(asked, self.http.Request):
             return await self.inner.handle_async_request(asked)
+        if isinstance(asked, TokenCount):
+            return await self.count(request, asked)
         if not isinstance(asked, Asked):
             return asked
         exchange = AsyncExchange(self, request, asked)
@@ -257,3 +278,15 @@ class AsyncTranslation(Translation):
                 return self.error_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
+
+    async def count(self, request: Any, count: TokenCount) -> Any:
+        """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
+        while (asked := count.request) is not None:
+            upstream = await self.inner.handle_async_request(self.next_request(request, count.base, *asked))
+            try:
+                if not upstream.is_success:
+                    break
+                count.answer(await upstream.aread())
+            finally:
+                await upstream.aclose()
+        return self.count_response(request, count)

@@ -13,14 +13,14 @@ from plaincall._gateway import (
     JSON,
     STOP,
     Settings,
-    chat_target,
     client_headers,
     error_headers,
     new_adapter,
     translate,
     upstream_headers,
+    upstream_target,
 )
-from plaincall._plaincall import Asked, ErrorResponse
+from plaincall._plaincall import Asked, ErrorResponse, TokenCount
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,19 +52,24 @@ class Middleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request. Servers call it."""
-        if scope["type"] != "http" or not self._adapter.translates(scope["method"], scope["path"]):
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = _decoded(scope.get("headers", []))
+        named = {name.lower(): value for name, value in headers}
+        if not self._adapter.translates(scope["method"], scope["path"], named.get("content-type")):
             return await self.app(scope, receive, send)
         body = await _body(receive)
         if body is None:
             return None
-        headers = _decoded(scope["headers"])
-        asked = translate(self._adapter, scope["path"], body, {name.lower(): value for name, value in headers})
+        asked = translate(self._adapter, scope["path"], body, named)
         if asked is None or isinstance(asked, bytes):
             body = body if asked is None else asked
             scope = {**scope, "headers": _encoded([*upstream_headers(headers, False), _length(body)])}
             return await self.app(scope, _Input(body, receive), send)
         if isinstance(asked, ErrorResponse):
             return await _send_error(send, asked)
+        if isinstance(asked, TokenCount):
+            return await self._count(scope, headers, receive, send, asked)
         exchange = _Exchange(self.app, asked, send)
         keep_alive = asyncio.create_task(exchange.keep_alive()) if asked.is_streamed else None
         try:
@@ -73,6 +78,20 @@ class Middleware:
             if keep_alive is not None:
                 keep_alive.cancel()
                 await asyncio.wait([keep_alive])
+
+    async def _count(
+        self, scope: Scope, headers: list[tuple[str, str]], receive: Receive, send: Send, count: TokenCount
+    ) -> None:
+        """Asks the app for a number of tokens. If it cannot count them, the number is an estimate."""
+        while (asked := count.request) is not None:
+            path, body = asked
+            answer = _Answer(body, receive)
+            await self.app(_app_scope(scope, headers, count.base, path, body), answer.input, answer.take)
+            if not (answer.is_complete and 200 <= answer.status < 300):
+                break
+            count.answer(b"".join(answer.body))
+        own, body = count.response
+        await _send_whole(send, 200, own, body)
 
 
 class _Input:
@@ -95,6 +114,26 @@ class _Input:
         finally:
             for one in waiting:
                 one.cancel()
+
+
+class _Answer:
+    """An answer of the app that is read as a whole."""
+
+    def __init__(self, request: bytes, receive: Receive) -> None:
+        self.input = _Input(request, receive)
+        self.status = 0
+        self.body: list[bytes] = []
+        self.is_complete = False
+
+    async def take(self, message: Message) -> None:
+        """Takes a message of the app."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif message["type"] == "http.response.body":
+            self.body.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.is_complete = True
+                self.input.stopped.set()
 
 
 class _Exchange:
@@ -125,15 +164,9 @@ class _Exchange:
             self.headers: list[tuple[str, str]] = []
             self.error: list[bytes] = []
             self.input = _Input(asked.body, receive)
-            upstream = [*upstream_headers(headers, True), _length(asked.body)]
-            changed: Scope = {"headers": _encoded(upstream)}
-            if scope["path"] != asked.path:
-                raw_path, keeps_query = chat_target(scope["path"], scope.get("raw_path") or b"", asked)
-                changed.update(path=asked.path, raw_path=raw_path)
-                if not keeps_query:
-                    changed["query_string"] = b""
+            changed = _app_scope(scope, headers, asked.base, asked.path, asked.body)
             try:
-                await self.app({**scope, **changed}, self.input, self._take)
+                await self.app(changed, self.input, self._take)
             except Exception:
                 # An app that is stopped may raise an exception of its own.
                 if not self.was_stopped:
@@ -235,10 +268,24 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(chunks)
 
 
+def _app_scope(scope: Scope, headers: list[tuple[str, str]], base: str, path: str, body: bytes) -> Scope:
+    """Returns the scope of a request to the app with this body. Its path and that of the client's are below `base`."""
+    changed: Scope = {"headers": _encoded([*upstream_headers(headers, True), _length(body)])}
+    if scope["path"] != path:
+        raw_path, keeps_query = upstream_target(scope["path"], scope.get("raw_path") or b"", base, path)
+        changed.update(path=path, raw_path=raw_path)
+        if not keeps_query:
+            changed["query_string"] = b""
+    return {**scope, **changed}
+
+
 async def _send_error(send: Send, error: ErrorResponse, upstream: list[tuple[str, str]] | None = None) -> None:
-    headers = _encoded([*error_headers(upstream or [], error), _length(error.body)])
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": error.body, "more_body": False})
+    await _send_whole(send, error.status, error_headers(upstream or [], error), error.body)
+
+
+async def _send_whole(send: Send, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": _encoded([*headers, _length(body)])})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def _spec_version(scope: Scope) -> tuple[int, ...]:

@@ -17,9 +17,8 @@ use crate::dialect::Dialect;
 use crate::error;
 use crate::grammar;
 use crate::lock::released;
+use crate::paths::{self, Found, Target};
 use crate::settings::unclosed_from;
-
-const APIS: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
 
 /// Translates requests with tools to plain text, and replies back. It does no I/O.
 #[pyclass(frozen, module = "plaincall")]
@@ -33,15 +32,24 @@ pub(crate) struct Adapter {
 pub(crate) struct Asked {
     exchange: Mutex<translation::Asked>,
     api: ClientApi,
-    /// The path of the request to the model server.
+    /// The base of the paths of both requests.
     #[pyo3(get)]
-    path: String,
+    base: String,
     /// Whether the client asked for an event stream.
     #[pyo3(get)]
     is_streamed: bool,
     /// The tools that could not be offered unchanged: place, and whether it was dropped.
     #[pyo3(get)]
     changed_tools: Vec<(String, bool)>,
+}
+
+/// A request for a number of tokens, which the model server counts or which is estimated.
+#[pyclass(frozen, module = "plaincall")]
+pub(crate) struct TokenCount {
+    count: Mutex<translation::TokenCount>,
+    /// The base of the paths of both requests.
+    #[pyo3(get)]
+    base: String,
 }
 
 /// A rejected request, as the response that the client gets.
@@ -73,45 +81,6 @@ impl ErrorResponse {
             },
         )
     }
-}
-
-/// Returns the last segments of an API's path, without the version.
-fn suffix(api: ClientApi) -> &'static str {
-    api.path().strip_prefix("/v1").unwrap_or(api.path())
-}
-
-/// Returns the API of a path, and its base.
-fn api_of(path: &str) -> Option<(ClientApi, &str)> {
-    let path = path.trim_end_matches('/');
-    APIS.into_iter().find_map(|api| {
-        let base = path.strip_suffix(suffix(api))?;
-        may_have(api, base).then_some((api, base))
-    })
-}
-
-/// Returns the API that this path is below, if the model server does not have it.
-fn api_above(path: &str) -> Option<ClientApi> {
-    let is_below = |api: &ClientApi| {
-        let below = format!("{}/", suffix(*api));
-        let mut places = path.match_indices(&below);
-        places.any(|(at, _)| may_have(*api, path.get(..at).unwrap_or_default()))
-    };
-    let translated = [ClientApi::Responses, ClientApi::Messages];
-    translated.into_iter().find(is_below)
-}
-
-/// Returns whether a base may be that of an API. Other programs have `/messages` and `/responses` too, so their base must be
-/// empty or end in a version.
-fn may_have(api: ClientApi, base: &str) -> bool {
-    let last = base.rsplit('/').next().unwrap_or_default();
-    matches!(api, ClientApi::Chat) || base.is_empty() || is_version(last)
-}
-
-/// Returns whether a segment of a path is a version, such as `v1` or `v1beta`.
-fn is_version(segment: &str) -> bool {
-    let number = segment.strip_prefix('v').unwrap_or_default();
-    number.starts_with(|first: char| first.is_ascii_digit())
-        && number.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
 #[pymethods]
@@ -173,14 +142,17 @@ impl Adapter {
         })
     }
 
-    /// Returns whether a request must be passed to `ask`. All others are forwarded unchanged.
+    /// Returns whether a request with this content type must be passed to `ask`. All others are forwarded unchanged.
     #[staticmethod]
-    fn translates(method: &str, path: &str) -> bool {
-        method == "POST" && (api_of(path).is_some() || api_above(path).is_some())
+    #[pyo3(signature = (method, path, content_type=None))]
+    fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
+        let may_be_json =
+            content_type.is_none_or(|kind| kind.to_ascii_lowercase().contains("json"));
+        method == "POST" && paths::find(path).is_some_and(|found| found.is_certain || may_be_json)
     }
 
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,
-    /// the translated request, or the response that rejects it.
+    /// the translated request, the count of its tokens, or the response that rejects it.
     ///
     /// `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes
     /// for this request only; `now` is in seconds since 1970.
@@ -193,33 +165,46 @@ impl Adapter {
         seed: &[u8],
         now: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some((api, base)) = api_of(path) else {
-            let Some(api) = api_above(path) else {
-                return Ok(py.None().into_bound(py));
-            };
-            let message = format!("{path} is not supported: only {} is translated", api.path());
-            let mut error = GatewayError::invalid_request(message, None);
-            error.status = 404;
-            return Ok(ErrorResponse::new(py, api, &error)?
-                .into_bound(py)
-                .into_any());
+        let unchanged = || py.None().into_bound(py);
+        let Some(Found { target, is_certain }) = paths::find(path) else {
+            return Ok(unchanged());
+        };
+        if !is_certain && !released(py, body.len(), || paths::has_tools(body)) {
+            return Ok(unchanged());
+        }
+        let (api, base) = match target {
+            Target::Ask(api, base) => (api, base),
+            Target::CountTokens(base) => (ClientApi::Messages, base),
+            Target::Unsupported(api) => {
+                let message = format!("{path} is not supported: only {} is translated", api.path());
+                let mut error = GatewayError::invalid_request(message, None);
+                error.status = 404;
+                let rejected = ErrorResponse::new(py, api, &error)?;
+                return Ok(rejected.into_bound(py).into_any());
+            }
         };
         let host = Host::new(caller, Secret::new(seed), now);
         let asked = released(py, body.len(), || self.asked(api, body, host));
         match asked {
-            Ask::Unchanged => Ok(py.None().into_bound(py)),
+            Ask::Unchanged => Ok(unchanged()),
             Ask::Renamed(body) => Ok(PyBytes::new(py, &body).into_any()),
+            Ask::Asked(asked) if matches!(target, Target::CountTokens(_)) => {
+                let count = move || translation::TokenCount::new(asked.body());
+                let count = Mutex::new(released(py, body.len(), count));
+                let base = paths::server_base(base).to_owned();
+                Ok(Bound::new(py, TokenCount { count, base })?.into_any())
+            }
             Ask::Asked(asked) => {
                 let changed = asked.changed_tools().iter();
                 let changed = changed.map(|tool| (tool.reason.at.clone(), tool.is_dropped));
                 let changed_tools = changed.collect();
                 let is_streamed = asked.is_streamed();
-                let path = format!("{base}{}", suffix(ClientApi::Chat));
+                let base = base.to_owned();
                 let exchange = Mutex::new(*asked);
                 let asked = Asked {
                     exchange,
                     api,
-                    path,
+                    base,
                     is_streamed,
                     changed_tools,
                 };
@@ -286,6 +271,12 @@ impl Asked {
 
 #[pymethods]
 impl Asked {
+    /// The path of the request to the model server.
+    #[getter]
+    fn path(&self) -> String {
+        format!("{}{}", self.base, paths::suffix(ClientApi::Chat))
+    }
+
     /// The body of the next request to the model server.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -338,5 +329,42 @@ impl Asked {
             error.status = 502;
         }
         self.ended(py, Some(error))
+    }
+}
+
+#[pymethods]
+impl TokenCount {
+    /// The path and the body of the next request to the model server, or `None` if no answer is needed any more.
+    #[getter]
+    fn request<'py>(&self, py: Python<'py>) -> Option<(String, Bound<'py, PyBytes>)> {
+        let (path, body) = self.count().request()?;
+        Some((format!("{}{path}", self.base), PyBytes::new(py, &body)))
+    }
+
+    /// Takes the model server's answer to the request, unless it is an error.
+    fn answer(&self, py: Python<'_>, answer: &[u8]) {
+        released(py, answer.len(), || self.count().answer(answer));
+    }
+
+    /// The headers and the body of the response to the client.
+    #[getter]
+    fn response<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Vec<(&'static str, &'static str)>, Bound<'py, PyBytes>) {
+        let count = self.count();
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(
+            count
+                .is_estimate()
+                .then_some(translation::TokenCount::ESTIMATE),
+        );
+        (headers, PyBytes::new(py, count.response_body().as_bytes()))
+    }
+}
+
+impl TokenCount {
+    fn count(&self) -> MutexGuard<'_, translation::TokenCount> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,14 @@ use plaincall_call::document::BoundCall;
 use plaincall_call::{Bound, CallError, ReplyDiagnostic, SuspectMarker, ToolCall, ToolSet};
 use plaincall_syntax::Syntax;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use serde_json::Value;
 
 use crate::events::{diagnostics, optional, string, strings, word};
 use crate::json;
+
+/// A function and its arguments, which create an object again.
+type Reduced<'py> = (pyo3::Bound<'py, PyAny>, (pyo3::Bound<'py, PyDict>,));
 
 /// A call, with the decision of whether it may run.
 ///
@@ -90,8 +93,38 @@ impl Call {
     }
 }
 
+/// Defines what pickles contain: these attributes, which are all.
+macro_rules! pickled {
+    ($($name:ident)*) => {
+        const PICKLED: &[&str] = &[$(stringify!($name)),*];
+
+        /// Creates the call that a pickle describes by its attributes.
+        #[pyfunction]
+        pub(crate) fn unpickled_call(attributes: &pyo3::Bound<'_, PyAny>) -> PyResult<Call> {
+            Ok(Call {
+                $($name: attributes.get_item(stringify!($name))?.extract()?,)*
+            })
+        }
+    };
+}
+
+pickled! {
+    index name id is_id_automatic dependencies arguments problems rejection held diagnostics syntax termination raw_args body start
+    end source
+}
+
 #[pymethods]
 impl Call {
+    /// What pickles contain.
+    fn __reduce__<'py>(this: &pyo3::Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let attributes = PyDict::new(this.py());
+        for name in PICKLED {
+            attributes.set_item(name, this.getattr(*name)?)?;
+        }
+        let module = this.py().import("plaincall._plaincall")?;
+        Ok((module.getattr("unpickled_call")?, (attributes,)))
+    }
+
     #[classattr]
     #[pyo3(name = "__match_args__")]
     fn match_args() -> (&'static str, &'static str, &'static str) {

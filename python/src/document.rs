@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plaincall_call::document::{DocumentBuilder, Segment};
 use plaincall_call::{CallError, Limits, ReplyCheck, Stop, ToolCall, ToolSet, Unclosed};
 use plaincall_syntax::{ByteParser, DialectError, Syntax};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -171,6 +172,14 @@ impl Document {
             None => serde_json::to_string(document),
         };
         json.map_err(error::value)
+    }
+
+    /// A pickle could not contain the tools that checked its calls.
+    #[allow(clippy::unused_self, reason = "a method of Python")]
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a `Document` cannot be pickled: pickle its `calls`, `segments` or `diagnostics`, or `to_json()`",
+        ))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -4,10 +4,10 @@ use plaincall_call::ReplyDiagnostic;
 use plaincall_syntax::{Event, EventKind, Slot, Span};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyType};
 
-/// Defines an immutable class. The named attributes come first, and are its positional patterns; each class also has the span
-/// and the source text.
+/// Defines an immutable class. The named attributes come first, and are its positional patterns and arguments; each class also has
+/// the span and the source text.
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident($($field:ident),*)) => {
         $(#[$doc])*
@@ -36,6 +36,25 @@ macro_rules! event {
 
         #[pymethods]
         impl $name {
+            #[new]
+            #[allow(clippy::too_many_arguments, reason = "one for each attribute")]
+            fn new(
+                $($field: Py<PyAny>,)*
+                start: usize,
+                end: usize,
+                source: Py<PyAny>,
+            ) -> Self {
+                Self { $($field,)* start, end, source }
+            }
+
+            /// What pickles contain.
+            fn __reduce__<'py>(
+                &self,
+                py: Python<'py>,
+            ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+                Ok((py.get_type::<Self>(), self.attributes(py)?))
+            }
+
             #[classattr]
             #[pyo3(name = "__match_args__")]
             fn match_args(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {

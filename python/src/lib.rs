@@ -19,6 +19,7 @@ mod input;
 mod json;
 mod lock;
 mod parser;
+mod paths;
 mod plan;
 mod reader;
 mod settings;
@@ -32,9 +33,9 @@ mod _plaincall {
     use super::{Bound, PyModule, PyResult};
 
     #[pymodule_export]
-    use crate::adapter::{Adapter, Asked, ErrorResponse};
+    use crate::adapter::{Adapter, Asked, ErrorResponse, TokenCount};
     #[pymodule_export]
-    use crate::call::Call;
+    use crate::call::{Call, unpickled_call};
     #[pymodule_export]
     use crate::dialect::{Dialect, unpickled_dialect};
     #[pymodule_export]

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
-from conftest import ROOT, dialect_of, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from specification import ROOT, dialect_of, examples
 
 import plaincall as pc
 

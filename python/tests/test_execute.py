@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -140,7 +141,7 @@ async def test_an_approval_that_waits_does_not_delay_other_calls() -> None:
     text = call("work", "slow", name="slow") + call("work", "a", name="a") + call("work", "b", "a", name="b")
     waiting = asyncio.create_task(wait())
     results = await pc.execute(tools, tools.parse(text).calls, approve=approve)
-    await waiting
+    await asyncio.wait_for(waiting, 5)
     assert [one.status for one in results] == ["ok"] * 3
     assert log == ["start a", "end a", "start b", "end b", "start slow", "end slow"]
 
@@ -257,3 +258,83 @@ async def test_outputs_of_models_and_dataclasses() -> None:
         tools = give(lambda value=value: value)
         [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
         assert (result.output, result.value) == (output, value)
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError("secret")
+
+
+async def test_outputs_that_are_not_json() -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    expected = {
+        '[1, [2], "1.50", "b\'x\'"]': [1, {2}, Decimal("1.50"), b"x"],
+        "{(1, 2): 'a'}": {(1, 2): "a"},
+        "[[...]]": itself,
+    }
+    for output, value in expected.items():
+        tools = give(lambda value=value: value)
+        [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
+        assert (result.status, result.output) == ("ok", output)
+        assert result.value is value
+
+
+async def test_a_result_without_a_text_states_that_the_tool_ran() -> None:
+    value = Silent()
+    tools = give(lambda: value)
+    first, second = await pc.execute(tools, tools.parse(call("give", "g") + call("give", "h", "g")).calls)
+    assert (first.status, second.status, first.value is value) == ("error", "skipped", True)
+    assert first.error == "the tool ran, but its result cannot be written as text: RuntimeError"
+    assert "the tool ran, but" in tools.results([first])
+
+
+async def test_a_function_that_approves_does_not_block_the_event_loop() -> None:
+    tools, log = toolbox()
+    has_run = threading.Event()
+    asked: list[str] = []
+    asking = 0
+
+    def approve(call: pc.Call) -> bool:
+        nonlocal asking
+        asking += 1
+        asked.append(call.id)
+        # One function asks at a time.
+        assert asking == 1 and threading.current_thread() is not threading.main_thread()
+        if call.id == "slow":
+            assert has_run.wait(5)
+        asking -= 1
+        return True
+
+    async def wait() -> None:
+        while "end a" not in log:
+            await asyncio.sleep(0.001)
+        has_run.set()
+
+    text = call("work", "a", name="a") + call("work", "slow", name="slow") + call("work", "b", name="b")
+    waiting = asyncio.create_task(wait())
+    results = await pc.execute(tools, tools.parse(text).calls, approve=approve)
+    await asyncio.wait_for(waiting, 5)
+    assert [one.status for one in results] == ["ok"] * 3
+    assert asked == ["a", "slow", "b"]
+
+
+@pytest.mark.parametrize("decision, status", [(True, "ok"), ("no", "rejected"), (None, "rejected")])
+async def test_a_function_that_approves_later(decision: Any, status: str) -> None:
+    async def later() -> Any:
+        await asyncio.sleep(0)
+        return decision
+
+    tools, _ = toolbox()
+    [result] = await pc.execute(tools, tools.parse(call("work", "a", name="a")).calls, approve=lambda call: later())
+    assert result.status == status
+
+
+async def test_a_function_that_approves_may_raise_anything() -> None:
+    def approve(call: pc.Call) -> bool:
+        return bool(next(iter(())))
+
+    tools, log = toolbox()
+    calls = tools.parse(call("work", "a", name="a")).calls
+    [result] = await asyncio.wait_for(pc.execute(tools, calls, approve=approve), 10)
+    assert (result.error, log) == ("the approval of this call failed: StopIteration", [])

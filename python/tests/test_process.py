@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from scripted import CALL, QUESTION, WEATHER, Model
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model
 
 import plaincall as pc
 import plaincall.http
@@ -24,6 +25,7 @@ import plaincall.http
 # Memory that may be added after the first rounds, in KiB. It varies by 3 MiB without growing.
 MOST_GROWTH = 8 << 10
 REQUEST = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+NO_SERVER = httpx2.MockTransport(lambda request: httpx2.Response(404))
 
 
 def resident() -> int:
@@ -46,16 +48,33 @@ def one_round(tools: pc.Toolbox) -> None:
     tools.results(asyncio.run(pc.execute(tools, document.calls)))
     repr(document)
     hash(document.segments[0])
+    pickle.loads(pickle.dumps((document.segments, document.calls, document.diagnostics)))
     with contextlib.suppress(pc.RenderError):
         tools.render("get_weather", {"a\n": 1})
     transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
     with httpx2.Client(transport=transport) as client:
         client.post("http://model.test/v1/chat/completions", json=REQUEST)
-    # A client that disconnects.
+    # A number of tokens that no model server counts.
+    with httpx2.Client(transport=plaincall.http.Transport(NO_SERVER)) as client:
+        client.post("http://model.test/v1/messages/count_tokens", json={"messages": QUESTION})
+    # Clients that disconnect.
     transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
     client = httpx2.Client(transport=transport)
     with client, client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response:
         next(response.iter_bytes())
+    asyncio.run(disconnect())
+
+
+async def disconnect() -> None:
+    transport = plaincall.http.AsyncTransport(Model(INVALID, CALL).async_transport(httpx2))
+    async with httpx2.AsyncClient(transport=transport) as client:
+        await client.post("http://model.test/v1/chat/completions", json=REQUEST)
+    transport = plaincall.http.AsyncTransport(Model(CALL).async_transport(httpx2))
+    async with (
+        httpx2.AsyncClient(transport=transport) as client,
+        client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response,
+    ):
+        await anext(response.aiter_bytes())
 
 
 def soak(seconds: float) -> str:
@@ -69,6 +88,8 @@ def soak(seconds: float) -> str:
         one_round(tools)
     gc.collect()
     memory, objects, references = resident(), len(gc.get_objects()), sys.getrefcount(tools)
+    # Also of objects that the collector does not know, such as texts.
+    blocks = sys.getallocatedblocks()
     ends, rounds = time.monotonic() + seconds, 0
     while time.monotonic() < ends:
         one_round(tools)
@@ -76,9 +97,10 @@ def soak(seconds: float) -> str:
     gc.collect()
     assert sys.getrefcount(tools) == references
     assert len(gc.get_objects()) < objects + 100
+    assert sys.getallocatedblocks() < blocks + 100
     grown = resident() - memory
     assert grown < MOST_GROWTH, (memory, grown)
-    return f"{rounds} rounds in {seconds:.0f} s: {memory} KiB of memory, {grown} KiB more at the end, no new reference"
+    return f"{rounds} rounds in {seconds:.0f} s: {memory} KiB of memory, {grown} KiB more at the end, no new object"
 
 
 def test_nothing_grows() -> None:
@@ -153,6 +175,66 @@ def test_a_forked_process_works() -> None:
     _, status = os.waitpid(child, 0)
     assert status == 0
     assert isinstance(parser.finish()[-1], pc.CallEnd)
+
+
+def test_a_forked_process_reads_an_open_stream() -> None:
+    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    client = httpx2.Client(transport=transport)
+    with client, client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response:
+        chunks = response.iter_text()
+        first = next(chunks)
+        child = os.fork()
+        text = first + "".join(chunks)
+        ok = "Paris" in text and text.rstrip().endswith("[DONE]")
+        if child == 0:
+            os._exit(0 if ok else 1)
+        _, status = os.waitpid(child, 0)
+        assert (ok, status) == (True, 0)
+
+
+OPEN = """
+import asyncio, threading, time, httpx2
+import plaincall as pc, plaincall.http
+from scripted import CALL, Model
+from test_process import REQUEST
+
+URL = "http://model.test/v1/chat/completions"
+reader = pc.Toolbox([{"name": "get_weather"}]).reader()
+reader.feed(CALL[:40])
+events = pc.events([CALL[:40], CALL[40:]])
+next(events)
+client = httpx2.Client(transport=plaincall.http.Transport(Model(CALL).sync_transport(httpx2)))
+chunks = client.send(client.build_request("POST", URL, json=REQUEST), stream=True).iter_bytes()
+next(chunks)
+
+
+def endless():
+    while True:
+        other = httpx2.Client(transport=plaincall.http.Transport(Model(CALL).sync_transport(httpx2)))
+        other.post(URL, json=REQUEST)
+
+
+threading.Thread(target=endless, daemon=True).start()
+
+
+async def main():
+    global kept
+    http = httpx2.AsyncClient(transport=plaincall.http.AsyncTransport(Model(CALL).async_transport(httpx2)))
+    response = await http.send(http.build_request("POST", URL, json=REQUEST), stream=True)
+    chunks = response.aiter_bytes()
+    await anext(chunks)
+    kept = http, response, chunks
+
+
+asyncio.run(main())
+time.sleep(0.02)
+"""
+
+
+def test_the_end_of_the_interpreter_with_open_streams() -> None:
+    for _ in range(5):
+        ended = subprocess.run([sys.executable, "-c", OPEN], capture_output=True, timeout=60, cwd=Path(__file__).parent)
+        assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("parsed", ["'y' * 100000", "'y' * (64 << 20)", "CALL * 3000"])

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from conftest import ROOT, dialect_of, examples
 from pydantic import BaseModel, Field
+from specification import ROOT, dialect_of, examples
 
 import plaincall as pc
 

@@ -12,7 +12,7 @@ import httpx
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of
+from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
 
 import plaincall.http
 import plaincall.httpx
@@ -173,6 +173,47 @@ async def test_an_async_client_that_disconnects(library: str) -> None:
     assert model.closed == 2
 
 
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("replies", [[], [INVALID]], ids=["first answer", "repair round"])
+async def test_a_cancelled_request_closes_the_answer(library: str, stream: bool, replies: list[str]) -> None:
+    """The model server stops in the middle of its last answer."""
+    http = LIBRARIES[library]
+    begun, closed = asyncio.Event(), []
+
+    class Waiting(Model):
+        def async_transport(self, http: Any) -> Any:
+            model, inner = self, super().async_transport(http)
+
+            class Stream(http.AsyncByteStream):  # type: ignore[misc]
+                async def __aiter__(self) -> Any:
+                    yield next(stream_of(CALL)) if stream else b"{"
+                    begun.set()
+                    await asyncio.Event().wait()
+
+                async def aclose(self) -> None:
+                    closed.append(True)
+
+            class Outer(http.AsyncBaseTransport):  # type: ignore[misc]
+                async def handle_async_request(self, request: Any) -> Any:
+                    if model.replies:
+                        return await inner.handle_async_request(request)
+                    kind = "text/event-stream" if stream else "application/json"
+                    return http.Response(200, headers={"content-type": kind}, stream=Stream())
+
+            return Outer()
+
+    model = Waiting(*replies)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": stream}
+    async with http.AsyncClient(transport=TRANSPORTS[library].AsyncTransport(model.async_transport(http))) as client:
+        task = asyncio.create_task(client.post(f"{BASE}/chat/completions", json=request))
+        await asyncio.wait_for(begun.wait(), 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert (closed, model.closed) == ([True], len(replies))
+
+
 def test_responses() -> None:
     model = Model(CALL, CALL)
     client = openai_client(model)
@@ -189,7 +230,7 @@ def test_responses() -> None:
 def test_other_requests_of_the_responses_api_are_rejected() -> None:
     model = Model()
     with sync_client("httpx2", model) as client:
-        for path in ("responses/compact", "responses/input_tokens", "messages/count_tokens"):
+        for path in ("responses/compact", "responses/input_tokens", "messages/batches", "responses/r1/other"):
             response = client.post(f"{BASE}/{path}", json={"model": "m", "input": "x", "tools": [WEATHER]})
             assert response.status_code == 404
             assert "is not supported" in response.json()["error"]["message"]
@@ -259,22 +300,71 @@ def test_the_path_keeps_its_encoding(library: str) -> None:
     ]
 
 
-def test_similar_paths_of_other_programs_are_not_translated() -> None:
+def test_paths_that_are_translated() -> None:
     translates = Adapter.translates
-    for path in (
-        "/v1/threads/t1/messages",
-        "/rooms/3/messages",
-        "/rooms/3/messages/5",
-        "/forms/9/responses",
-        "/forms/9/responses/5",
-        "/video/messages",
-        "/v1/x-messages",
-    ):
+    for path in ("/messages", "/v1/messages/", "/a/v2/responses", "/api/v1beta/responses/compact", "/openai/responses"):
+        assert translates("POST", path, "text/plain"), path
+    for path in ("/v1/x-messages", "/v1/threads", "/v1/chat", "/files"):
         assert not translates("POST", path), path
-    for path in ("/messages", "/v1/messages", "/v1/messages/", "/a/v2/responses", "/api/v1beta/responses/compact"):
-        assert translates("POST", path), path
     assert not translates("GET", "/v1/messages")
     assert translates("POST", "/any/base/chat/completions")
+    # The body decides.
+    assert translates("POST", "/forms/9/responses") and translates("POST", "/forms/9/responses", "application/json")
+    assert not translates("POST", "/forms/9/responses", "multipart/form-data")
+
+
+class OtherProgram(httpx2.BaseTransport):
+    """Another program, which returns what it gets."""
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        target = request.url.raw_path
+        assert request.headers.get("accept-encoding") != "identity"
+        return httpx2.Response(200, headers={"x-target": target.decode()}, content=request.read())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/threads/t1/messages?after=1",
+        "/rooms/3/messages",
+        "/rooms/3/messages/5",
+        "/messages/5/x",
+        "/responses/5",
+        "/forms/9/responses",
+        "/video/messages/count_tokens",
+    ],
+)
+def test_similar_paths_of_other_programs_are_not_translated(path: str) -> None:
+    transport = plaincall.http.Transport(OtherProgram())
+    bodies = [b'{"text": "Hi."}', b'{"tools": ["hammer"], "input": 1}', b"[1]", b"\xff", b"", b'{"tools": null}']
+    with httpx2.Client(transport=transport) as client:
+        for body in bodies:
+            for headers in ({}, {"content-type": "application/json"}, {"content-type": "text/plain"}):
+                response = client.post(f"http://model.test{path}", content=body, headers=headers)
+                assert (response.headers["x-target"], response.content) == (path, body)
+
+
+def test_no_request_with_tools_is_passed_on_untranslated() -> None:
+    parameters = WEATHER["function"]["parameters"]
+    tool = {"type": "function", "name": "get_weather", "parameters": parameters}
+    request: Any = {"model": "m", "input": "The weather in Paris?", "tools": [tool]}
+    bases = ("/openai", "/openai/v1", "/openai/deployments/m", "/any/base", "")
+    model = Model(*[CALL] * len(bases))
+    with sync_client("httpx2", model) as client:
+        for base in bases:
+            reply = client.post(f"http://model.test{base}/responses?api-version=1", json=request).json()
+            assert any(item["type"] == "function_call" for item in reply["output"]), reply
+        assert model.paths == [f"{base}/chat/completions" for base in bases]
+        for path in ("/openai/responses/r1/other", "/any/base/responses/compact", "/messages/5/x"):
+            response = client.post(f"http://model.test{path}", json=request)
+            assert response.status_code == 404, path
+    tool = {"name": "get_weather", "input_schema": parameters}
+    request = {"model": "m", "messages": QUESTION, "tools": [tool], "max_tokens": 99}
+    model = Model(CALL)
+    with sync_client("httpx2", model) as client:
+        reply = client.post("http://model.test/anthropic/messages", json=request).json()
+        assert reply["stop_reason"] == "tool_use"
+    assert model.paths == ["/anthropic/chat/completions"]
 
 
 def test_a_request_without_tools_is_unchanged() -> None:

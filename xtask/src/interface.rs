@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::{cargo, step, target};
 
 /// The folders of the crates.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "agent",
     "call",
     "config",
@@ -21,6 +21,7 @@ const CRATES: [&str; 10] = [
     "plan",
     "probe",
     "syntax",
+    "table",
     "wire",
 ];
 

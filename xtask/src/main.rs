@@ -272,7 +272,7 @@ fn documents() -> Result<(), String> {
     )
 }
 
-/// Checks crates with each feature alone and with none. The workspace build enables all of them.
+/// Checks crates with each feature alone and with none, and tests those that the workspace build does not enable.
 fn features() -> Result<(), String> {
     let table = [
         ("plaincall", ["", "tokio"].as_slice()),
@@ -295,7 +295,11 @@ fn features() -> Result<(), String> {
             )?;
         }
     }
-    Ok(())
+    let mut example = cargo(&["test", "--package", "plaincall-table", "--doc"]);
+    step("example of tables", &mut example)?;
+    let mut parquet = cargo(&["test", "--package", "plaincall-cli"]);
+    parquet.args(["--features", "parquet", "--test", "tests", "extract"]);
+    step("Parquet", &mut parquet)
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {

@@ -54,13 +54,29 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     run("ruff", tools.join("ruff"), &check, &package)?;
     let format = [&["format", "--check"], configured.as_slice()].concat();
     run("ruff format", tools.join("ruff"), &format, &package)?;
-    let python = tools.join("python");
-    let interpreter = python.display().to_string();
-    let cache = target().join("python-types").display().to_string();
-    let types = ["plaincall", "tests", "--cache-dir", &cache];
-    run("mypy", tools.join("mypy"), &types, &package)?;
-    let types = ["--pythonpath", &interpreter, "plaincall", "tests"];
-    run("pyright", tools.join("pyright"), &types, &package)?;
+    // The types of the engines are not checked: most of their packages are empty here.
+    let checked = |name: &str, installed: &Path, sources: &[&str]| {
+        let interpreter = installed.join("python").display().to_string();
+        let cache = target().join("python-types").join(name);
+        let cache = cache.display().to_string();
+        let options = ["--python-executable", &interpreter, "--cache-dir", &cache];
+        let types = [&options, sources].concat();
+        run(
+            &format!("mypy, {name}"),
+            tools.join("mypy"),
+            &types,
+            &package,
+        )?;
+        let types = [&["--pythonpath", &interpreter], sources].concat();
+        run(
+            &format!("pyright, {name}"),
+            tools.join("pyright"),
+            &types,
+            &package,
+        )
+    };
+    checked("package", &tools, &["plaincall", "tests"])?;
+    checked("data", &tables, &["data"])?;
     // Below, Python must not find the sources, which have no extension module.
     run(
         "stubtest",
@@ -71,10 +87,12 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     let quiet = ["-p", "no:cacheprovider"];
     run("tests of the package", tools.join("pytest"), &quiet, &tests)?;
     for (library, installed) in CLIENTS.into_iter().zip(clients) {
+        let installed = installed?;
         let file = format!("test_{library}.py");
+        checked(library, &installed, &[&format!("clients/{file}")])?;
         let arguments = ["-p", "no:cacheprovider", &file];
         let name = format!("clients of {library}");
-        let pytest = installed?.join("pytest");
+        let pytest = installed.join("pytest");
         run(&name, pytest, &arguments, &package.join("clients"))?;
     }
     let name = "plugins in the code of vLLM and SGLang";

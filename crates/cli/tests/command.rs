@@ -7,6 +7,8 @@ mod cases;
 mod conform;
 mod every_split;
 mod extract;
+#[cfg(feature = "parquet")]
+mod extract_parquet;
 mod large;
 mod mcp;
 mod mistakes;

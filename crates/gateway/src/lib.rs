@@ -21,6 +21,7 @@ mod reply;
 #[cfg(feature = "server")]
 pub mod server;
 mod settings;
+mod token_count;
 mod tool_cache;
 mod tools;
 mod translate;
@@ -33,6 +34,7 @@ pub mod translation {
     //! - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
     //! - [`Reply`] converts the model's reply to a [`StreamedResponse`] or a [`CompleteResponse`].
     //! - [`Exchange`] does the same with the bytes of event streams.
+    //! - [`TokenCount`] counts the tokens of a request.
 
     pub use crate::adapter::{Adapter, Ask, AskEnd, Asked, Host};
     pub use crate::api::ClientApi;
@@ -43,6 +45,7 @@ pub mod translation {
     pub use crate::reply::plan::ReplyPlan;
     pub use crate::reply::repair_round::RepairRound;
     pub use crate::reply::{Flow, Next, Reply};
+    pub use crate::token_count::TokenCount;
     pub use crate::tool_cache::ToolCache;
     pub use crate::tools::OfferedTools;
     pub use crate::translate::{Caller, Translation, translate};

@@ -166,6 +166,8 @@ impl<'s> SchemaValues<'_, 's> {
         }
         let Some(kinds) = alternative.kinds() else {
             self.report_limits(pointer, alternative);
+            // Of its objects.
+            self.report(pointer, "additionalProperties");
             return Some(self.rules.any_json());
         };
         let mut all = scalars(kinds, alternative);

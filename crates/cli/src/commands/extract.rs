@@ -2,9 +2,11 @@
 
 mod file;
 mod line;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,7 +16,7 @@ use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
 use crate::options::{DialectOptions, SchemaOption};
-use crate::status::{Outcome, Status, print_note};
+use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
 /// Extract the calls of many texts to a table.
@@ -27,7 +29,10 @@ use crate::text::input::{Input, stop_at_end};
 /// invalid), `syntax`, `termination`, `may_run`, `error` (why it may not run, or null), `codes` (of its diagnostics),
 /// `start` and `end` (byte offsets). With `--schema`, validate each call against its tool definition.
 ///
-/// An invalid line never stops the job. The memory used depends on the longest line only. The output file is replaced
+/// Two names that end with `.parquet` are Parquet files, if this program has the feature `parquet`: one row for each row, and
+/// the columns of the input stay.
+///
+/// An invalid line never stops the job. The memory used depends on the longest line, or on the row groups of a Parquet file. The output file is replaced
 /// when it is complete.
 ///
 /// Exit status: 0 if every line has a result; 1 if a line is invalid, or a file cannot be read or written.
@@ -41,7 +46,7 @@ pub(crate) struct ExtractOptions {
     #[arg(long, value_name = "OUT")]
     pub(crate) to: PathBuf,
 
-    /// The key of the text.
+    /// The key or column of the text.
     #[arg(long, value_name = "KEY", default_value = "text")]
     pub(crate) column: String,
 
@@ -63,9 +68,40 @@ pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
     let stop = stop_at_end(options.complete, false);
     let check = ReplyCheck::new(&dialect, unclosed)?;
     let extractor = Extractor::new(&dialect, check, tools.map(Arc::new), stop)?;
+    let summary = match [&options.input, &options.to].map(|path| is_parquet(path)) {
+        [false, false] => extract_lines(options, &extractor)?,
+        [true, true] => extract_parquet(options, extractor)?,
+        _ => {
+            let message = "the input and `--to` have different formats; name two files that end with `.parquet`, or none";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    };
+    summary.clear_progress();
+    print_note(&summary);
+    Ok(if summary.has_invalid_rows() {
+        Status::Failed
+    } else {
+        Status::Success
+    })
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "parquet")
+}
+
+#[cfg(feature = "parquet")]
+use self::parquet::extract_parquet;
+
+#[cfg(not(feature = "parquet"))]
+fn extract_parquet(_: &ExtractOptions, _: Extractor) -> Result<Summary, Failure> {
+    let message = "this program was built without Parquet; build it with `--features parquet`";
+    Err(Failure::Usage(message.to_owned()))
+}
+
+fn extract_lines(options: &ExtractOptions, extractor: &Extractor) -> Result<Summary, Failure> {
     let mut lines = Input::open(&options.input)?.into_lines();
     let mut file = OutputFile::create(&options.to)?;
-    let mut summary = Summary::new();
+    let mut summary = Summary::new("line");
     let mut bytes = Vec::new();
     while lines.next_line(&mut bytes)? {
         let line = Line::parse(&bytes, &options.column);
@@ -73,14 +109,11 @@ pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
         let number = summary.add(row.as_ref().ok(), bytes.len());
         let row = row.map_err(|message| format!("line {number}: {message}"));
         file.write(|out| write_row(out, &line.fields, row.as_ref()))?;
-        summary.show_progress();
+        // Asking for the time takes longer than a short line.
+        if number.is_multiple_of(64) {
+            summary.show_progress();
+        }
     }
-    summary.clear_progress();
     file.finish()?;
-    print_note(&summary);
-    Ok(if summary.has_invalid_lines() {
-        Status::Failed
-    } else {
-        Status::Success
-    })
+    Ok(summary)
 }

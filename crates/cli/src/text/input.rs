@@ -187,7 +187,7 @@ pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
     }
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Failure {
+pub(crate) fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::NotFound => format!("no such file{}", suggest_file(Path::new(name))),
         ErrorKind::IsADirectory => "it is a directory; name a file".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -170,6 +171,59 @@ fn an_interrupted_job_changes_nothing() {
     assert_eq!(ran.status, Some(1));
     let message = "error: cannot write no/out.jsonl: no such file or directory\n";
     assert_eq!(ran.stderr(), message);
+}
+
+/// A link is followed, and a device is written to.
+#[test]
+fn special_outputs_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("out.jsonl"), "before").unwrap();
+    symlink("out.jsonl", at("link")).unwrap();
+    for (target, stdout) in [("link", ""), ("/dev/stdout", "{"), ("/dev/null", "")] {
+        let ran = run(folder.path(), &["extract", "-", "--to", target], b"\"a\"");
+        assert_eq!(ran.status, Some(0), "{}", ran.stderr());
+        assert!(ran.stdout().starts_with(stdout), "{}", ran.stdout());
+    }
+    assert!(at("link").is_symlink());
+    let row = fs::read_to_string(at("out.jsonl")).unwrap();
+    assert!(row.starts_with(r#"{"content":"a""#), "{row}");
+    assert!(
+        fs::metadata("/dev/null")
+            .unwrap()
+            .file_type()
+            .is_char_device()
+    );
+}
+
+/// Both files are Parquet, or none.
+#[test]
+fn formats_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(
+        folder.path(),
+        &["extract", "a.jsonl", "--to", "b.parquet"],
+        b"",
+    );
+    assert_eq!(ran.status, Some(2));
+    assert!(
+        ran.stderr().contains("different formats"),
+        "{}",
+        ran.stderr()
+    );
+    if !cfg!(feature = "parquet") {
+        let ran = run(
+            folder.path(),
+            &["extract", "a.parquet", "--to", "b.parquet"],
+            b"",
+        );
+        assert_eq!(ran.status, Some(2));
+        assert!(
+            ran.stderr().contains("--features parquet"),
+            "{}",
+            ran.stderr()
+        );
+    }
 }
 
 /// The memory does not grow with the number of lines.

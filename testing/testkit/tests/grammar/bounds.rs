@@ -224,8 +224,11 @@ fn keywords_without_effect_on_the_grammar_are_reported() {
         [
             "t: `a`: `not` is not enforced",
             "t: `b`: `contains` is not enforced",
+            // Objects among them could have a key twice.
+            "t: `b/0`: `additionalProperties` is not enforced",
             // Not for each index.
-            "t: `e/0`: `format` is not enforced"
+            "t: `e/0`: `format` is not enforced",
+            "t: `f/2`: `additionalProperties` is not enforced"
         ]
     );
     let start = Engine::new().compile(&grammar.lark());

@@ -1,7 +1,7 @@
 //! The output file, which is replaced when it is complete.
 
-use std::fs;
-use std::io::{self, BufWriter};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -20,32 +20,55 @@ use crate::text::input::BUFFER_SIZE;
 /// How often signals are looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A new file in the folder of the output.
+/// The output.
 pub(super) struct OutputFile {
     path: PathBuf,
-    writer: BufWriter<NamedTempFile>,
+    writer: BufWriter<Target>,
+}
+
+pub(super) enum Target {
+    /// A new file in the folder of the output, which it will replace.
+    New(NamedTempFile),
+    /// A device or a pipe.
+    Special(File),
 }
 
 impl OutputFile {
-    /// Creates the file. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
+    /// Creates the file; of a symbolic link, the file that it names. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         if path.is_dir() {
             return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
         }
+        let is_special = fs::metadata(path).is_ok_and(|file| !file.is_file());
+        if is_special {
+            let file = File::options().write(true).open(path);
+            let file = file.map_err(|error| cannot_write(path, &error))?;
+            return Ok(Self::new(path.to_owned(), Target::Special(file)));
+        }
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut builder = Builder::new();
         // Those of a file that a shell's `>` creates: the umask decides.
         builder.permissions(fs::Permissions::from_mode(0o666));
         let file = file_for(path, &builder).map_err(|error| cannot_write(path, &error))?;
         remove_at_signals(file.path().to_owned());
-        Ok(Self {
-            path: path.to_owned(),
-            writer: BufWriter::with_capacity(BUFFER_SIZE, file),
-        })
+        Ok(Self::new(path.to_owned(), Target::New(file)))
+    }
+
+    fn new(path: PathBuf, target: Target) -> Self {
+        Self {
+            path,
+            writer: BufWriter::with_capacity(BUFFER_SIZE, target),
+        }
+    }
+
+    #[cfg(feature = "parquet")]
+    pub(super) const fn writer(&mut self) -> &mut BufWriter<Target> {
+        &mut self.writer
     }
 
     pub(super) fn write(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<NamedTempFile>) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<Target>) -> io::Result<()>,
     ) -> Result<(), Failure> {
         write(&mut self.writer).map_err(|error| cannot_write(&self.path, &error))
     }
@@ -53,13 +76,32 @@ impl OutputFile {
     /// Replaces the output.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Self { path, writer } = self;
-        let file = writer.into_inner();
-        let file = file.map_err(|error| cannot_write(&path, error.error()))?;
+        let target = writer.into_inner();
+        let target = target.map_err(|error| cannot_write(&path, error.error()))?;
+        let Target::New(file) = target else {
+            return Ok(());
+        };
         let synced = file.as_file().sync_all();
         synced.map_err(|error| cannot_write(&path, &error))?;
         let replaced = file.persist(&path);
         replaced.map_err(|error| cannot_write(&path, &error.error))?;
         Ok(())
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::New(file) => file.write(bytes),
+            Self::Special(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.flush(),
+            Self::Special(file) => file.flush(),
+        }
     }
 }
 

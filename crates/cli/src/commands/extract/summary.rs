@@ -1,4 +1,4 @@
-//! Counts of the lines and calls so far: progress and error rates.
+//! Counts of the rows and calls so far: progress and error rates.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,29 +13,32 @@ use crate::terminal::human::{count, time};
 /// How often the progress is shown.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Counts of lines, calls and diagnostics.
+/// Counts of rows, calls and diagnostics.
 pub(super) struct Summary {
     begun: Instant,
     shown: Instant,
     is_shown: bool,
     bytes: usize,
-    lines: usize,
+    /// The word for a part of the input: `line` or `row`.
+    noun: &'static str,
+    rows: usize,
     invalid: usize,
     calls: usize,
     may_run: usize,
     /// The calls with each code.
-    codes: BTreeMap<&'static str, usize>,
+    codes: BTreeMap<String, usize>,
 }
 
 impl Summary {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(noun: &'static str) -> Self {
         let now = Instant::now();
         Self {
             begun: now,
             shown: now,
             is_shown: false,
             bytes: 0,
-            lines: 0,
+            noun,
+            rows: 0,
             invalid: 0,
             calls: 0,
             may_run: 0,
@@ -45,30 +48,44 @@ impl Summary {
 
     /// Adds a line, with its row if it has one, and returns its number.
     pub(super) fn add(&mut self, row: Option<&Row>, bytes: usize) -> usize {
-        self.lines += 1;
+        self.rows += 1;
         self.bytes += bytes;
         let Some(row) = row else {
             self.invalid += 1;
-            return self.lines;
+            return self.rows;
         };
         self.calls += row.calls.len();
         for call in &row.calls {
             self.may_run += usize::from(call.may_run);
             for code in &call.codes {
-                *self.codes.entry(code).or_default() += 1;
+                if let Some(count) = self.codes.get_mut(*code) {
+                    *count += 1;
+                } else {
+                    self.codes.insert((*code).to_owned(), 1);
+                }
             }
         }
-        self.lines
+        self.rows
     }
 
-    pub(super) const fn has_invalid_lines(&self) -> bool {
+    /// Sets the counts of a table, with this number of bytes.
+    #[cfg(feature = "parquet")]
+    pub(super) fn set(&mut self, rates: &plaincall_table::Rates, bytes: usize) {
+        self.rows = rates.rows;
+        self.bytes = bytes;
+        self.invalid = rates.failed_rows;
+        self.calls = rates.calls;
+        self.may_run = rates.may_run;
+        self.codes.clone_from(&rates.codes);
+    }
+
+    pub(super) const fn has_invalid_rows(&self) -> bool {
         self.invalid > 0
     }
 
     /// Shows the progress in one row, on a terminal.
     pub(super) fn show_progress(&mut self) {
-        // Asking for the time takes longer than a short line.
-        if !self.lines.is_multiple_of(64) || self.shown.elapsed() < INTERVAL {
+        if self.shown.elapsed() < INTERVAL {
             return;
         }
         self.shown = Instant::now();
@@ -79,7 +96,7 @@ impl Summary {
         let megabytes = self.bytes / 1_000_000;
         write_stderr(format_args!(
             "\r{}, {}, {megabytes} MB, {}\u{1b}[K",
-            count(self.lines, "line"),
+            count(self.rows, self.noun),
             count(self.calls, "call"),
             time(self.begun.elapsed())
         ));
@@ -94,18 +111,19 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lines, calls, .. } = *self;
+        let Self { rows, calls, .. } = *self;
         let rejected = calls - self.may_run;
         write!(
             formatter,
             "{}, {} invalid{}; {}, {rejected} that may not run{}",
-            count(lines, "line"),
+            count(rows, self.noun),
             self.invalid,
-            Rate(self.invalid, lines),
+            Rate(self.invalid, rows),
             count(calls, "call"),
             Rate(rejected, calls),
         )?;
-        let mut codes: Vec<(&str, usize)> = self.codes.iter().map(|(&c, &n)| (c, n)).collect();
+        let mut codes: Vec<(&str, usize)> =
+            self.codes.iter().map(|(c, &n)| (c.as_str(), n)).collect();
         codes.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         for (place, (code, count)) in codes.into_iter().enumerate() {
             let separator = if place == 0 { "; diagnostics: " } else { ", " };

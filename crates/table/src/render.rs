@@ -12,12 +12,17 @@ use plaincall_call::{ReplyCheck, Stop, ToolSet, Unclosed};
 use plaincall_syntax::{Dialect, DialectError};
 use serde_json::{Map, Value};
 
-use crate::table::lists::{TextLists, items, list_column, structs, texts};
-use crate::table::texts::Texts;
-use crate::table::{BATCH_BYTES, Work, check_column, column};
+use crate::BATCH_BYTES;
+use crate::column::{ColumnError, check_column, column};
+use crate::lists::{TextLists, items, list_column, structs, texts};
+use crate::made::Columns;
+use crate::texts::Texts;
 
-/// The columns `text` and `error`, from a column of calls and a column of content.
-pub(super) struct Render {
+/// The columns `text` and `error`, from a column of calls and a column of content: the inverse of [`Extract`](crate::Extract).
+///
+/// The calls are those of `Extract`, or in the format of the `OpenAI` API. Each text is parsed again: if other content or other
+/// calls come back, the row has an error and no text.
+pub struct Render {
     calls: String,
     content: String,
     dialect: Dialect,
@@ -44,17 +49,22 @@ struct Fields {
 }
 
 impl Render {
-    pub(super) fn new(
-        calls: String,
-        content: String,
+    /// Reads these columns. That of the content may be missing.
+    ///
+    /// # Errors
+    ///
+    /// If the dialect is unusable.
+    pub fn new(
+        calls: impl Into<String>,
+        content: impl Into<String>,
         dialect: Dialect,
         tools: Option<&Arc<ToolSet>>,
     ) -> Result<Self, DialectError> {
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
         let extractor = Extractor::new(&dialect, check, tools.cloned(), Stop::Natural)?;
         Ok(Self {
-            calls,
-            content,
+            calls: calls.into(),
+            content: content.into(),
             extractor,
             dialect,
             tools: tools.cloned(),
@@ -120,17 +130,17 @@ impl Render {
     }
 }
 
-impl Work for Render {
+impl Columns for Render {
     fn fields(&self) -> Vec<FieldRef> {
         let text = |name| Arc::new(Field::new(name, DataType::Utf8, true));
         vec![text("text"), text("error")]
     }
 
-    fn check(&self, schema: &Schema) -> Result<(), ArrowError> {
-        check_column(schema, &self.calls, "calls")
+    fn check(&self, schema: &Schema) -> Result<(), ColumnError> {
+        check_column(schema, &self.calls).map(drop)
     }
 
-    fn run(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let lists = list_column(&self.calls, column(batch, &self.calls)?)?;
         let contents = batch.column_by_name(&self.content);
         let contents = contents.map(|contents| Texts::new(&self.content, contents));

@@ -10,27 +10,36 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 use plaincall_call::extract::{Extractor, Row, RowCall};
 
-use crate::table::texts::{Texts, is_text};
-use crate::table::{BATCH_BYTES, ROW_BYTES, Work, check_column, column};
+use crate::BATCH_BYTES;
+use crate::column::{ColumnError, check_column, column};
+use crate::made;
+use crate::texts::{Texts, is_text};
+
+/// The most bytes of results of one row: a batch of Arrow strings has at most 2 GiB.
+const ROW_BYTES: usize = 1 << 30;
 
 /// The columns `content`, `calls`, `tool_calls` if asked for, and `error`, from the texts of a column.
-pub(super) struct Extract {
+///
+/// A text without a result never stops the job: its row has an `error`.
+pub struct Extract {
     column: String,
     extractor: Extractor,
     has_tool_calls: bool,
 }
 
 impl Extract {
-    pub(super) const fn new(column: String, extractor: Extractor, has_tool_calls: bool) -> Self {
+    /// Reads the column with this name. With `has_tool_calls`, `tool_calls` has the calls that may run, in the format of the
+    /// `OpenAI` API.
+    pub fn new(column: impl Into<String>, extractor: Extractor, has_tool_calls: bool) -> Self {
         Self {
-            column,
+            column: column.into(),
             extractor,
             has_tool_calls,
         }
     }
 }
 
-impl Work for Extract {
+impl made::Columns for Extract {
     fn fields(&self) -> Vec<FieldRef> {
         let list = |name, fields| field(name, list_type(DataType::Struct(fields)), true);
         let mut fields = vec![text("content", true), list("calls", call_fields())];
@@ -41,19 +50,15 @@ impl Work for Extract {
         fields
     }
 
-    fn check(&self, schema: &Schema) -> Result<(), ArrowError> {
-        check_column(schema, &self.column, "column")?;
-        let data_type = schema.field_with_name(&self.column)?.data_type();
+    fn check(&self, schema: &Schema) -> Result<(), ColumnError> {
+        let data_type = check_column(schema, &self.column)?;
         if is_text(data_type) {
             return Ok(());
         }
-        Err(ArrowError::SchemaError(format!(
-            "the column `{}` has the type {data_type}; name a column of text with `column`",
-            self.column
-        )))
+        Err(ColumnError::of_type(&self.column, data_type, "text"))
     }
 
-    fn run(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let texts = Texts::new(&self.column, column(batch, &self.column)?)?;
         let mut columns = Columns::default();
         let mut bytes = 0;

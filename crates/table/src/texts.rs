@@ -7,8 +7,10 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType};
 
+use crate::column::ColumnError;
+
 /// A column of text. Bytes are text too.
-pub(super) enum Texts {
+pub(crate) enum Texts {
     Utf8(StringArray),
     LargeUtf8(LargeStringArray),
     Utf8View(StringViewArray),
@@ -19,7 +21,7 @@ pub(super) enum Texts {
 }
 
 /// Returns whether a column has text.
-pub(super) fn is_text(data_type: &DataType) -> bool {
+pub(crate) fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_text(values),
         DataType::Utf8
@@ -34,7 +36,7 @@ pub(super) fn is_text(data_type: &DataType) -> bool {
 }
 
 impl Texts {
-    pub(super) fn new(name: &str, array: &ArrayRef) -> Result<Self, ArrowError> {
+    pub(crate) fn new(name: &str, array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Utf8 => Self::Utf8(array.as_string().clone()),
             DataType::LargeUtf8 => Self::LargeUtf8(array.as_string().clone()),
@@ -47,15 +49,13 @@ impl Texts {
                 return Self::new(name, &arrow_cast::cast(array, values)?);
             }
             other => {
-                return Err(ArrowError::SchemaError(format!(
-                    "the column `{name}` has the type {other}; it must have text"
-                )));
+                return Err(ColumnError::of_type(name, other, "text").into());
             }
         })
     }
 
     /// Returns the text of a row, or `None` if it is null.
-    pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
+    pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
         match self {
             Self::Utf8(texts) => texts.is_valid(row).then(|| texts.value(row).as_bytes()),
             Self::LargeUtf8(texts) => texts.is_valid(row).then(|| texts.value(row).as_bytes()),
@@ -68,7 +68,7 @@ impl Texts {
     }
 
     /// Returns the text of a row as a string, or `None` if it is null or not UTF-8.
-    pub(super) fn text(&self, row: usize) -> Option<&str> {
+    pub(crate) fn text(&self, row: usize) -> Option<&str> {
         self.get(row).and_then(|text| str::from_utf8(text).ok())
     }
 }

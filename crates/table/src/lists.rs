@@ -7,10 +7,11 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, ListArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field};
 
-use crate::table::texts::Texts;
+use crate::column::ColumnError;
+use crate::texts::Texts;
 
 /// Returns a column of lists in one representation.
-pub(super) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, ArrowError> {
+pub(crate) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, ArrowError> {
     let item = match array.data_type() {
         DataType::List(_) => return Ok(array.as_list().clone()),
         DataType::LargeList(item)
@@ -19,9 +20,7 @@ pub(super) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, Arr
         | DataType::LargeListView(item) => Arc::clone(item),
         DataType::Null => Arc::new(Field::new("item", DataType::Null, true)),
         other => {
-            return Err(ArrowError::SchemaError(format!(
-                "the column `{name}` has the type {other}; it must have lists"
-            )));
+            return Err(ColumnError::of_type(name, other, "lists").into());
         }
     };
     let list = arrow_cast::cast(array, &DataType::List(item))?;
@@ -29,7 +28,7 @@ pub(super) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, Arr
 }
 
 /// Returns the items of a row, or `None` if it is null.
-pub(super) fn items(lists: &ListArray, row: usize) -> Option<Range<usize>> {
+pub(crate) fn items(lists: &ListArray, row: usize) -> Option<Range<usize>> {
     let offsets = lists.value_offsets();
     let at = |row: usize| offsets.get(row).and_then(|&at| usize::try_from(at).ok());
     let range = at(row)?..at(row + 1)?;
@@ -37,7 +36,7 @@ pub(super) fn items(lists: &ListArray, row: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the items of a column of lists as a struct.
-pub(super) fn structs<'l>(name: &str, lists: &'l ListArray) -> Result<&'l StructArray, ArrowError> {
+pub(crate) fn structs<'l>(name: &str, lists: &'l ListArray) -> Result<&'l StructArray, ArrowError> {
     let items = lists.values().as_struct_opt();
     items.ok_or_else(|| {
         ArrowError::SchemaError(format!(
@@ -47,13 +46,13 @@ pub(super) fn structs<'l>(name: &str, lists: &'l ListArray) -> Result<&'l Struct
 }
 
 /// A field of calls: lists of text for each call.
-pub(super) struct TextLists {
+pub(crate) struct TextLists {
     lists: ListArray,
     texts: Texts,
 }
 
 impl TextLists {
-    pub(super) fn new(calls: &StructArray, name: &str) -> Result<Option<Self>, ArrowError> {
+    pub(crate) fn new(calls: &StructArray, name: &str) -> Result<Option<Self>, ArrowError> {
         let Some(array) = calls.column_by_name(name) else {
             return Ok(None);
         };
@@ -62,14 +61,14 @@ impl TextLists {
         Ok(Some(Self { lists, texts }))
     }
 
-    pub(super) fn of(&self, call: usize) -> impl Iterator<Item = &str> {
+    pub(crate) fn of(&self, call: usize) -> impl Iterator<Item = &str> {
         let items = items(&self.lists, call).into_iter().flatten();
         items.filter_map(|item| self.texts.text(item))
     }
 }
 
 /// Returns the texts of a field of calls.
-pub(super) fn texts(calls: &StructArray, name: &str) -> Result<Option<Texts>, ArrowError> {
+pub(crate) fn texts(calls: &StructArray, name: &str) -> Result<Option<Texts>, ArrowError> {
     let array = calls.column_by_name(name);
     array.map(|array| Texts::new(name, array)).transpose()
 }

@@ -1,0 +1,129 @@
+//! A table that is made while it is read.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
+
+use crate::column::ColumnError;
+
+/// Makes columns from the columns of a table.
+pub trait Columns: Send + Sync {
+    /// Returns the columns that it makes. They replace columns with their names.
+    fn fields(&self) -> Vec<FieldRef>;
+
+    /// Checks that the table has the columns that it reads.
+    ///
+    /// # Errors
+    ///
+    /// It names the columns of the table.
+    fn check(&self, schema: &Schema) -> Result<(), ColumnError>;
+
+    /// Makes the columns from the row `from` on, and returns them with the number of rows: at least one.
+    ///
+    /// # Errors
+    ///
+    /// If the batch does not have the columns that [`check`](Self::check) found.
+    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError>;
+}
+
+/// Runs the work on one batch, which has this many bytes.
+type Around = Box<dyn Fn(usize, &mut (dyn FnMut() + Send)) + Send>;
+
+/// A table with the columns of another one, and those that [`Columns`] makes. It is made while it is read, one batch after
+/// another, so memory is bounded by the largest batch of the input.
+pub struct Made {
+    input: Box<dyn RecordBatchReader + Send>,
+    columns: Arc<dyn Columns>,
+    around: Around,
+    /// The columns of the input that stay.
+    kept: Vec<usize>,
+    schema: SchemaRef,
+    /// A batch, and its first row that is not done.
+    rest: Option<(RecordBatch, usize)>,
+}
+
+impl Made {
+    /// Creates the table.
+    ///
+    /// # Errors
+    ///
+    /// If the input does not have the columns that are read.
+    pub fn new(
+        input: Box<dyn RecordBatchReader + Send>,
+        columns: Arc<dyn Columns>,
+    ) -> Result<Self, ColumnError> {
+        let of_input = input.schema();
+        columns.check(&of_input)?;
+        let made = columns.fields();
+        let is_kept = |field: &FieldRef| made.iter().all(|made| made.name() != field.name());
+        let fields = of_input.fields().iter().enumerate();
+        let (kept, mut fields): (Vec<usize>, Vec<FieldRef>) = fields
+            .filter(|(_, field)| is_kept(field))
+            .map(|(at, field)| (at, Arc::clone(field)))
+            .unzip();
+        fields.extend(made);
+        Ok(Self {
+            input,
+            columns,
+            around: Box::new(|_, work| work()),
+            kept,
+            schema: Arc::new(Schema::new(fields)),
+            rest: None,
+        })
+    }
+
+    /// Sets a function that runs the work on each batch, for example without a lock. It gets the number of bytes of the batch,
+    /// and must call the work once.
+    #[must_use]
+    pub fn around(
+        mut self,
+        around: impl Fn(usize, &mut (dyn FnMut() + Send)) + Send + 'static,
+    ) -> Self {
+        self.around = Box::new(around);
+        self
+    }
+
+    fn make(&mut self, batch: RecordBatch, from: usize) -> Result<RecordBatch, ArrowError> {
+        let mut made = None;
+        (self.around)(batch.get_array_memory_size(), &mut || {
+            made = Some(self.columns.make(&batch, from));
+        });
+        let not_run = || ArrowError::ComputeError("the batch was not processed".to_owned());
+        let (made, rows) = made.unwrap_or_else(|| Err(not_run()))?;
+        let kept = self
+            .kept
+            .iter()
+            .map(|&at| batch.column(at).slice(from, rows));
+        let columns = kept.chain(made).collect();
+        let done = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
+        if from + rows < batch.num_rows() {
+            self.rest = Some((batch, from + rows));
+        }
+        Ok(done)
+    }
+}
+
+impl Iterator for Made {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (batch, from) = match self.rest.take() {
+            Some(rest) => rest,
+            None => loop {
+                match self.input.next()? {
+                    Ok(batch) if batch.num_rows() == 0 => {}
+                    Ok(batch) => break (batch, 0),
+                    Err(error) => return Some(Err(error)),
+                }
+            },
+        };
+        Some(self.make(batch, from))
+    }
+}
+
+impl RecordBatchReader for Made {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,87 @@
+//! Error rates of extracted calls.
+
+use std::collections::BTreeMap;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, RecordBatch};
+use arrow_schema::{ArrowError, Schema};
+
+use crate::column::{ColumnError, check_column, column};
+use crate::lists::{TextLists, items, list_column, structs};
+
+/// Counts of the rows and calls of a table that [`Extract`](crate::Extract) made.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Rates {
+    /// The name of the column of calls.
+    column: String,
+    /// The rows.
+    pub rows: usize,
+    /// The rows without a result.
+    pub failed_rows: usize,
+    /// The calls.
+    pub calls: usize,
+    /// The calls that may run.
+    pub may_run: usize,
+    /// The number of calls with each code of a diagnostic.
+    pub codes: BTreeMap<String, usize>,
+}
+
+impl Rates {
+    /// Counts the calls of a column, in batches of this schema.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such column.
+    pub fn new(schema: &Schema, column: impl Into<String>) -> Result<Self, ColumnError> {
+        let column = column.into();
+        check_column(schema, &column)?;
+        Ok(Self {
+            column,
+            rows: 0,
+            failed_rows: 0,
+            calls: 0,
+            may_run: 0,
+            codes: BTreeMap::new(),
+        })
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    ///
+    /// If the column does not have calls.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let name = &self.column;
+        let lists = list_column(name, column(batch, name)?)?;
+        self.rows += lists.len();
+        self.failed_rows += lists.null_count();
+        if lists.null_count() == lists.len() {
+            return Ok(());
+        }
+        let calls = structs(name, &lists)?;
+        let may_run = calls.column_by_name("may_run");
+        let may_run = may_run.and_then(|may_run| may_run.as_boolean_opt());
+        let may_run = may_run.ok_or_else(|| {
+            ArrowError::SchemaError(format!(
+                "the calls of the column `{name}` must have the field `may_run`"
+            ))
+        })?;
+        let codes = TextLists::new(calls, "codes")?;
+        for call in (0..lists.len())
+            .filter_map(|row| items(&lists, row))
+            .flatten()
+        {
+            self.calls += 1;
+            self.may_run += usize::from(may_run.is_valid(call) && may_run.value(call));
+            for code in codes.iter().flat_map(|codes| codes.of(call)) {
+                if let Some(count) = self.codes.get_mut(code) {
+                    *count += 1;
+                } else {
+                    self.codes.insert(code.to_owned(), 1);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Which requests belong to the translated APIs.
+
+use plaincall_gateway::translation::ClientApi;
+use serde_json::Value;
+
+const APIS: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
+/// Azure has the Responses API below this segment, without a version.
+const AZURE: &str = "openai";
+const COUNT_TOKENS: &str = "/count_tokens";
+/// The paths below the APIs whose requests may have tools, and which the model server does not have.
+const BELOW: [(ClientApi, &str); 4] = [
+    (ClientApi::Responses, "/compact"),
+    (ClientApi::Responses, "/input_tokens"),
+    (ClientApi::Messages, "/batches"),
+    (ClientApi::Messages, COUNT_TOKENS),
+];
+
+/// The request of a path.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'p> {
+    /// A request of an API, and the base of its path.
+    Ask(ClientApi, &'p str),
+    /// A request for the number of tokens of a request to Messages, and the base of its path.
+    CountTokens(&'p str),
+    /// Another request of an API, which the model server does not have.
+    Unsupported(ClientApi),
+}
+
+/// A path that may be that of an API.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'p> {
+    pub(crate) target: Target<'p>,
+    /// Whether the path alone decides. Other programs have `/messages` and `/responses` too: below other bases, requests with tools
+    /// belong to the API, and all others do not.
+    pub(crate) is_certain: bool,
+}
+
+/// Returns the last segments of an API's path, without the version.
+pub(crate) fn suffix(api: ClientApi) -> &'static str {
+    api.path().strip_prefix("/v1").unwrap_or(api.path())
+}
+
+/// Returns what a path may be, or `None` if it is not that of an API.
+pub(crate) fn find(path: &str) -> Option<Found<'_>> {
+    let path = path.trim_end_matches('/');
+    let exact = APIS.into_iter().find_map(|api| {
+        let base = path.strip_suffix(suffix(api))?;
+        let is_certain = matches!(api, ClientApi::Chat) || base.is_empty() || is_api_base(base);
+        let target = Target::Ask(api, base);
+        Some(Found { target, is_certain })
+    });
+    let below = [ClientApi::Responses, ClientApi::Messages].map(|api| below(api, path));
+    let found: Vec<Found<'_>> = exact
+        .into_iter()
+        .chain(below.into_iter().flatten())
+        .collect();
+    let certain = found.iter().find(|one| one.is_certain);
+    certain.or(found.first()).copied()
+}
+
+/// Returns what a path may be that is below this API's.
+fn below(api: ClientApi, path: &str) -> Vec<Found<'_>> {
+    let with_slash = format!("{}/", suffix(api));
+    let places = path.match_indices(&with_slash);
+    let found = places.filter_map(|(at, _)| {
+        let (base, rest) = path.split_at_checked(at)?;
+        let rest = rest.strip_prefix(suffix(api))?;
+        let target = match (api, rest) {
+            (ClientApi::Messages, COUNT_TOKENS) => Target::CountTokens(base),
+            _ => Target::Unsupported(api),
+        };
+        let is_certain = is_api_base(base) || base.is_empty() && BELOW.contains(&(api, rest));
+        Some(Found { target, is_certain })
+    });
+    found.collect()
+}
+
+/// Returns whether only APIs are below a base: it ends in a version, or is that of Azure.
+fn is_api_base(base: &str) -> bool {
+    let last = base.rsplit('/').next().unwrap_or_default();
+    is_version(last) || last == AZURE
+}
+
+/// Returns whether a segment of a path is a version, such as `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|one| one.is_ascii_alphanumeric())
+}
+
+/// Returns the base of the model server: that of the API without its version.
+pub(crate) fn server_base(base: &str) -> &str {
+    match base.rsplit_once('/') {
+        Some((server, last)) if is_version(last) => server,
+        _ => base,
+    }
+}
+
+/// Returns whether a body has definitions of tools.
+pub(crate) fn has_tools(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let mut tools = body["tools"].as_array().into_iter().flatten();
+    tools.any(Value::is_object)
+}
