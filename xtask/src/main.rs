@@ -36,6 +36,7 @@ mod python_package;
 mod readme;
 mod reasons;
 mod repository_lints;
+mod restate;
 mod site;
 mod suites;
 mod words;
@@ -56,7 +57,7 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
-                clients, Python, npm, coding agents, mcp, engines, soak, deployment and fuzz
+                clients, Python, npm, coding agents, mcp, engines, Restate, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
@@ -70,6 +71,8 @@ cargo xtask TASK
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
   engines       compare grammars in XGrammar and llama.cpp with llguidance; installs them (needs x86-64 Linux, Python, Node
                 and a network); --figures instead prints how long grammars of 24 tools take
+  restate       run the tests of durable runs with a published Restate server, which it installs (needs Node and a network);
+                --killed instead kills workers and servers under RESTATE_CASES conversations, and --cost prints what a call costs
   soak          run the gateway with a faulty model server and check that nothing grows: [SECONDS]
   deployment    check the files of examples/gateway, and restart two gateways behind nginx under load: no request may fail (needs
                 Python, and Debian or an installed nginx and promtool)
@@ -125,6 +128,9 @@ fn main() -> ExitCode {
         ["mcp"] => mcp::test(&root()),
         ["engines"] => engines::compare(&root()),
         ["engines", "--figures"] => engines::measure(&root()),
+        ["restate"] => restate::test(&root()),
+        ["restate", "--killed"] => restate::kill(&root()),
+        ["restate", "--cost"] => restate::measure(&root()),
         ["targets"] => other_targets::check(),
         ["deny"] => deny::check(&root()),
         ["interface"] => interface::check(&root()),
@@ -223,7 +229,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 19] = [
+    let groups: [(&str, Group); 20] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -240,6 +246,7 @@ fn test_all() -> Result<(), String> {
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("engines", || engines::compare(&root())),
+        ("Restate", || restate::test(&root())),
         ("soak", || soak("24")),
         ("deployment", || deployment::check(&root())),
         ("fuzz", || {
@@ -265,6 +272,7 @@ fn test_all() -> Result<(), String> {
 
 fn documents() -> Result<(), String> {
     let mut documents = cargo(&["doc", "--workspace", "--no-deps"]);
+    documents.args(restate::EXCLUDED);
     step(
         "documents",
         documents.env("RUSTDOCFLAGS", "--deny warnings"),

@@ -15,7 +15,7 @@ const MODULES: [(&str, &str, u64); 2] = [
 ];
 /// The profile of the modules.
 const PROFILE: &str = "wasm";
-/// What every engine since 2022 has. Others would need a newer one.
+/// The features of WebAssembly that every engine since 2022 has.
 const WASM_FEATURES: [&str; 8] = [
     "bulk-memory",
     "bulk-memory-opt",

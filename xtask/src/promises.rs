@@ -129,6 +129,14 @@ const PROMISES: &[Promise] = &[
         figure: &["killed"],
     },
     Promise {
+        sentence: "1,000 conversations of random graphs run on three workers of Restate, while workers and the server are \
+                   killed at random moments: each ends with the results of a run on one machine, no write is started twice, \
+                   and every record is a log from which a run can be resumed",
+        environment: &[("RESTATE_CASES", "1000")],
+        command: "cargo xtask restate --killed",
+        figure: &["restate kills:"],
+    },
+    Promise {
         sentence: "A run can be resumed from a log truncated at any byte, and from the logs of 200 random \
                    conversations, truncated at every line",
         environment: &[],

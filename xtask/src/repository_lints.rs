@@ -23,7 +23,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 3,850 more: grammars for constrained decoding.
     // 820 more: lengths and patterns of strings in grammars, as automata. 210 more: texts as rows of a table.
     // 20 more: later items of a list in the reports of grammars. 30 more: the names of effects.
-    ("call", 22_730),
+    // 200 more: texts with a decision about each call, from the Python package.
+    ("call", 22_930),
     // 800 more than before: the table, the page, the record and the recommendation of `plaincall probe`.
     // Also wrapped notes, and the number of calls that do not fit into the live view.
     // 80 more: calls of subagents below their call.
@@ -64,13 +65,15 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 10 more: what the byte API knows about a request and an error, for hosts in other languages.
     // 150 more: one registration and one timer for each stream, and chunks that need not be read.
     // 80 more: token counts in the byte API.
-    ("gateway", 13_910),
+    // 400 more: the translation inside a client library, 100 of them documents; from the Python package.
+    ("gateway", 14_310),
     // 30 more: one timer for a response, and rejected grammars, which the agent and the gateway had each.
     ("http", 880),
     // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
     // 30 more: why a call was approved, in the log.
     // 120 more: tokens of replies in the log, 40 of them from `agent`.
-    ("plaincall", 12_740),
+    // 880 more: runs for engines that journal their inputs (`durable`).
+    ("plaincall", 13_620),
     ("plan", 2_300),
     // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
     // 50 more: the arm with a grammar.
@@ -276,7 +279,8 @@ const MARKER_STRINGS: &[&str] = &[
 /// Lists every violation.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
-    let sources = ["crates", "testing"].map(|folder| files(&root.join(folder), "rs"));
+    let sources =
+        ["crates", "integrations", "testing"].map(|folder| files(&root.join(folder), "rs"));
     for file in sources.concat() {
         let text = read(&file)?;
         let name = file

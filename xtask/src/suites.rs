@@ -57,8 +57,13 @@ const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::res
 
 /// The features of the test build, which include spans.
 const FEATURES: [&str; 2] = ["--features", "plaincall/tracing"];
-/// Arrow takes long to build. The group of features tests what needs it.
-const WITHOUT: [&str; 2] = ["--exclude", "plaincall-table"];
+/// Arrow and the SDK of Restate take long to build. Groups of their own test what needs them.
+const WITHOUT: [&str; 4] = [
+    "--exclude",
+    "plaincall-table",
+    "--exclude",
+    "plaincall-restate",
+];
 
 /// The number of programs in the summary.
 const DEAREST: usize = 10;

@@ -45,7 +45,7 @@ pub struct Transport {
     engine: Option<Engine>,
 }
 
-/// What happens with a request.
+/// The outcome of [`Transport::ask`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Ask {
@@ -81,7 +81,7 @@ pub struct Asked {
     base: String,
 }
 
-/// What follows the end of an answer.
+/// The step after the end of an answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Next {

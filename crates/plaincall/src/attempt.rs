@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plaincall_call::{Arguments, Untrusted};
 use plaincall_plan::Outcome;
+use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -30,14 +31,25 @@ pub(crate) struct Attempt {
 pub(crate) type Transform = dyn Fn(&str, String) -> String + Send + Sync;
 
 /// How a started call ended.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ended {
+    #[serde(with = "OutcomeName")]
     pub(crate) outcome: Outcome,
     pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<String>,
     pub(crate) note: Option<Arc<str>>,
     /// The part of the untrusted text that the tool observed, beside its output, from which a call could be copied.
     pub(crate) untrusted: Option<Arc<Untrusted<'static>>>,
+}
+
+/// The JSON form of an outcome.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Outcome", rename_all = "snake_case")]
+enum OutcomeName {
+    Ok,
+    Error,
+    Cancelled,
+    Unknown,
 }
 
 /// The reason to stop a tool.
@@ -118,6 +130,11 @@ impl Ended {
             note: None,
             untrusted: None,
         }
+    }
+
+    /// The tool could not be started.
+    pub(crate) fn failed(error: String) -> Self {
+        Self::new(Outcome::Error, None, Some(error))
     }
 
     fn of(result: Result<String, BoxError>) -> Self {

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plaincall_call::{Untrusted, untrusted::EchoGuard};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::request::Request;
-use crate::result::Status;
+use crate::result::{Status, StatusName};
 use crate::rules::{Rules, Verdict};
 use crate::run_directory::{Directories, RunDirectory};
 use crate::whole_results::WholeResults;
@@ -26,6 +27,7 @@ pub struct Context {
     pub(crate) grace: Duration,
     pub(crate) shared: Arc<RunContext>,
     pub(crate) observed: Arc<Mutex<Observed>>,
+    pub(crate) idempotency_key: Option<Arc<str>>,
 }
 
 /// The untrusted text that a tool read in another form than its output shows, and that a call could be copied from.
@@ -67,7 +69,7 @@ impl RunContext {
 }
 
 /// The result of a dependency, `ok` unless its tool [lets dependents run](crate::Tool::dependents) after a failure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DependencyResult {
     /// The id of the call.
@@ -75,6 +77,7 @@ pub struct DependencyResult {
     /// The name of the tool.
     pub name: Arc<str>,
     /// The end status.
+    #[serde(with = "StatusName")]
     pub status: Status,
     /// The output; may be empty.
     pub output: Arc<str>,
@@ -115,6 +118,13 @@ impl Context {
     /// Returns the results of the call's dependencies, in the order in which the call lists them.
     pub fn dependencies(&self) -> &[DependencyResult] {
         &self.dependencies
+    }
+
+    /// Returns a key that is the same each time this call is started, also after a crash, and different for every other call.
+    /// An idempotent tool passes it to a service that ignores repeated requests. `None` in a [`Run`](crate::Run); a
+    /// [durable run](crate::durable) has one.
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.idempotency_key.as_deref()
     }
 
     /// Returns whether the run has rules. Otherwise [`verdict`](Self::verdict) is always `None`.

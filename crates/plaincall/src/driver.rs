@@ -35,6 +35,7 @@ use crate::run_state::{Command, Input, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
 use crate::usage::Usage;
+pub(crate) use calls::panic_text;
 
 pub(crate) enum Message {
     Listen(Listener),
@@ -97,8 +98,6 @@ pub(crate) struct Driver {
     unresolved: HashSet<u32>,
     /// Inputs that were decided. They are applied one by one, so that a replay of the log applies them in the same order.
     decided: VecDeque<Input>,
-    /// The tools whose calls are all approved.
-    always: HashSet<Arc<str>>,
     tasks: JoinSet<Done>,
     /// The purpose of each task, in case it panics.
     doing: HashMap<task::Id, (CallIndex, Doing)>,
@@ -110,8 +109,6 @@ pub(crate) struct Driver {
     unknown: Vec<(CallIndex, Option<BoxError>)>,
     /// Interrupted calls for which the gate is asked about the outcome.
     recovering: HashSet<CallIndex>,
-    /// The total size of dependency results that calls got, in bytes.
-    dependency_bytes: usize,
     /// The calls with a smaller index were restored from the log.
     restored_calls: usize,
     /// The channels for the results of turns.
@@ -176,14 +173,12 @@ impl Driver {
             held_back: Vec::new(),
             unresolved: HashSet::new(),
             decided: VecDeque::new(),
-            always: HashSet::new(),
             tasks: JoinSet::new(),
             doing: HashMap::new(),
             running: HashMap::new(),
             waiting: HashMap::new(),
             unknown: Vec::new(),
             recovering: HashSet::new(),
-            dependency_bytes: 0,
             restored_calls: 0,
             replies: HashMap::new(),
             submitters: HashMap::new(),

@@ -82,6 +82,8 @@ mod definition;
 #[cfg(feature = "tokio")]
 mod driver;
 #[cfg(feature = "tokio")]
+pub mod durable;
+#[cfg(feature = "tokio")]
 mod observers;
 #[cfg(all(feature = "tokio", unix))]
 pub mod process;

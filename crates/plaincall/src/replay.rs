@@ -41,8 +41,6 @@ pub struct Unfinished {
 pub(crate) struct Replayed {
     /// The time of the last event.
     pub(crate) at: Duration,
-    /// The tools whose calls are all approved.
-    pub(crate) always: HashSet<Arc<str>>,
     /// The events that follow from the log and are not in it.
     pub(crate) pending: VecDeque<RunEvent>,
     /// The starts among them, by call and attempt, that a damaged line may have contained.
@@ -316,9 +314,6 @@ impl Replay<'_> {
             Some(texts) => Some(Arc::new(self.bind(call, texts)?)),
             None => None,
         };
-        if let Some(entry) = self.run_state.call(call).filter(|_| admission.always) {
-            self.replayed.always.insert(Arc::clone(&entry.name));
-        }
         let input = Input::Admit {
             call,
             by: admission.by,

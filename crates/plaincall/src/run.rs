@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use plaincall_call::{ReplyCheck, ReplyReader, Untrusted, untrusted::EchoGuard};
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, DialectError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use crate::call_arguments::{DEEPEST, nesting};
 use crate::command::template::Piece;
 use crate::context::RunContext;
 use crate::cut::READ_RESULT;
-use crate::definition::definitions;
+use crate::definition::{Definition, definitions};
 use crate::driver::{Driver, DriverConfig, Message};
 use crate::event::{Author, RunBegin, RunEvent};
 use crate::gate::Gate;
@@ -402,14 +402,12 @@ impl RunBuilder {
             check_tools(recorded, &toolbox)?;
         }
         let policy = recorded.map_or(self.policy, |begin| begin.policy);
-        let guard = EchoGuard::new(std::slice::from_ref(&self.dialect))?;
-        let untrusted = UntrustedTexts::new(guard.clone(), &policy);
-        let guard = (policy.echoes == Echoes::Held).then_some(guard);
-        let definitions = definitions(&toolbox, guard.as_ref(), history);
-        let mut run_state = RunState::new(Arc::clone(&toolbox), policy, untrusted);
-        let check = ReplyCheck::new(&self.dialect, policy.unclosed)?;
-        let tools = Arc::clone(&toolbox);
-        let mut reader = ReplyReader::new(&self.dialect, tools, check, policy.limits)?;
+        let RunParts {
+            guard,
+            definitions,
+            mut run_state,
+            mut reader,
+        } = RunParts::new(&toolbox, &self.dialect, policy, history)?;
         let mut replayed = match recorded {
             Some(_) => Some(replay(history, &mut run_state, &mut reader)?),
             None => None,
@@ -491,6 +489,34 @@ impl RunBuilder {
     }
 }
 
+/// The parts of a run without tasks.
+pub(crate) struct RunParts {
+    guard: Option<EchoGuard>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) run_state: RunState,
+    pub(crate) reader: ReplyReader<Arc<Toolbox>>,
+}
+
+impl RunParts {
+    pub(crate) fn new(
+        toolbox: &Arc<Toolbox>,
+        dialect: &Dialect,
+        policy: Policy,
+        history: &[RunEvent],
+    ) -> Result<Self, DialectError> {
+        let guard = EchoGuard::new(std::slice::from_ref(dialect))?;
+        let untrusted = UntrustedTexts::new(guard.clone(), &policy);
+        let guard = (policy.echoes == Echoes::Held).then_some(guard);
+        let check = ReplyCheck::new(dialect, policy.unclosed)?;
+        Ok(Self {
+            definitions: definitions(toolbox, guard.as_ref(), history),
+            guard,
+            run_state: RunState::new(Arc::clone(toolbox), policy, untrusted),
+            reader: ReplyReader::new(dialect, Arc::clone(toolbox), check, policy.limits)?,
+        })
+    }
+}
+
 /// Starts the observers. Returns the senders of their events, and receivers that complete when they have ended.
 fn start(
     observers: Vec<Box<dyn Observer>>,
@@ -501,7 +527,7 @@ fn start(
 }
 
 /// Returns the first event of a new run, without its directories.
-fn run_begin(
+pub(crate) fn run_begin(
     policy: Policy,
     toolbox: &Toolbox,
     rules: &Rules,
@@ -548,7 +574,7 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
 }
 
 /// Returns whether a tool needs the directory of this placeholder.
-fn needs(tool: &Tool, directory: &Piece) -> bool {
+pub(crate) fn needs(tool: &Tool, directory: &Piece) -> bool {
     let command = tool.code.command();
     command.is_some_and(|command| command.needs(directory))
 }

@@ -3,12 +3,13 @@
 //! Each [`Input`] changes the state, and produces events for subscribers and the log, and [`Command`]s for the driver. Nothing
 //! else changes the state. So applying the inputs of a log in order restores it (`spec/log.md`, "Resuming a run").
 
+mod decisions;
 mod endings;
 mod input;
 mod queries;
 mod untrusted_texts;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::result::{CallResult, Status, Times};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
 use crate::usage::Usage;
+pub(crate) use decisions::{Approval, Recovered};
 pub(crate) use input::{Input, is_for_run};
 pub(crate) use untrusted_texts::UntrustedTexts;
 
@@ -68,6 +70,10 @@ pub(crate) struct RunState {
     pub(crate) turn_timed_out: bool,
     /// All calls with a smaller index were cancelled.
     cancelled_before: usize,
+    /// The tools whose calls are all approved.
+    always: HashSet<Arc<str>>,
+    /// The total size of dependency results that calls got, in bytes.
+    counted_dependency_bytes: usize,
     /// The call that finished the run.
     pub(crate) finisher: Option<CallIndex>,
     /// Whether events are needed.
@@ -177,6 +183,8 @@ impl RunState {
             cancelled: None,
             turn_timed_out: false,
             cancelled_before: 0,
+            always: HashSet::new(),
+            counted_dependency_bytes: 0,
             finisher: None,
             is_observed: false,
             events: Vec::new(),
@@ -527,6 +535,9 @@ impl RunState {
         if self.plan.admit(call).is_err() {
             return;
         }
+        if let Some(entry) = self.calls.get(call.index()).filter(|_| always) {
+            self.always.insert(Arc::clone(&entry.name));
+        }
         let texts = arguments.as_deref().map(Into::into);
         if let Some(arguments) = arguments
             && let Some(entry) = self.calls.get_mut(call.index())
@@ -572,7 +583,7 @@ impl RunState {
         }
     }
 
-    fn run_actions(&mut self, at: Duration) {
+    pub(crate) fn run_actions(&mut self, at: Duration) {
         while let Some(action) = self.plan.next_action() {
             match action {
                 Action::Ready(call) => {

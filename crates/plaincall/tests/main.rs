@@ -2,6 +2,7 @@
 
 mod commands;
 mod dropped;
+mod durable;
 mod log;
 mod passed_on;
 mod patterns;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, CallError, Effect, bind_arguments};
+use plaincall_call::Effect;
 use plaincall_plan::{CallIndex, Outcome, State};
 use tokio::task::{self, JoinError};
 use tokio::time::{Instant, sleep, timeout};
@@ -14,38 +14,23 @@ use tokio_util::sync::CancellationToken;
 use super::{Doing, Done, Driver, Running};
 use crate::attempt::{Attempt, Ended, format_duration};
 use crate::context::Context;
-use crate::event::{AdmittedBy, Resumed, RunEvent};
+use crate::event::{Resumed, RunEvent};
 use crate::gate::{Decision, ReadOnly, Recovery};
 use crate::replay::Replayed;
-use crate::request::Request;
-use crate::rules::Verdict;
-use crate::run_state::Input;
+use crate::run_state::{Approval, Input, Recovered};
 use crate::tool_error::BoxError;
 
 impl Driver {
     /// Decides whether a call may run: by a rule, by an earlier approval of all calls of the tool, or by the gate.
     pub(super) fn ask(&mut self, call: CallIndex) {
-        if let Err(reason) = self.count_dependency_bytes(call) {
-            return self.decided.push_back(Input::Deny { call, reason });
-        }
-        let Some(request) = self.request(call) else {
-            return;
+        let approval = self.run_state.approval(call, &self.config.shared.rules);
+        let (request, must_ask) = match approval {
+            Some(Approval::Decided(input)) => return self.decided.push_back(input),
+            Some(Approval::Gate { request, must_ask }) => (request, must_ask),
+            None => return,
         };
-        let verdict = self.config.shared.rules.verdict(&request);
-        let must_ask = verdict == Some(Verdict::Ask);
-        let is_held = request.held.is_some();
-        match verdict {
-            Some(Verdict::Allow) if !is_held => return self.admit(call, AdmittedBy::Rule),
-            Some(Verdict::Deny { reason }) => {
-                return self.decided.push_back(Input::Deny { call, reason });
-            }
-            Some(Verdict::Allow | Verdict::Ask) | None => {}
-        }
-        if !must_ask && !is_held && self.always.contains(&request.name) {
-            return self.admit(call, AdmittedBy::Always);
-        }
         let Some(gate) = &self.config.gate else {
-            let decision = if must_ask && !is_held {
+            let decision = if must_ask && request.held.is_none() {
                 Decision::deny("a rule requires approval for this call, and no one can be asked")
             } else {
                 ReadOnly::decision(&request)
@@ -61,49 +46,6 @@ impl Driver {
         self.wait_for(call, Doing::Deciding, deciding);
     }
 
-    /// Counts the results that a call gets from its dependencies.
-    ///
-    /// # Errors
-    /// Returns the reason if they exceed a limit.
-    fn count_dependency_bytes(&mut self, call: CallIndex) -> Result<(), String> {
-        let bytes = self.run_state.dependency_bytes(call);
-        let policy = &self.run_state.policy;
-        if bytes > policy.dependency_limit {
-            return Err(format!(
-                "its dependencies returned {bytes} bytes, and a call gets at most {} (`dependency_limit`); make them return less, or depend on fewer calls",
-                policy.dependency_limit
-            ));
-        }
-        let total = self.dependency_bytes.saturating_add(bytes);
-        if total > policy.dependency_total {
-            return Err(format!(
-                "its dependencies returned {bytes} bytes; with them, the calls of this run would get {total} bytes from dependencies, and at most {} are allowed (`dependency_total`); use fewer dependencies",
-                policy.dependency_total
-            ));
-        }
-        self.dependency_bytes = total;
-        Ok(())
-    }
-
-    fn request(&self, call: CallIndex) -> Option<Request> {
-        let entry = self.run_state.call(call)?;
-        let tool = self.run_state.tool(call);
-        let effect = tool.map(|tool| tool.spec.effect);
-        let parent = entry.parent.map(CallIndex::new);
-        let parent = parent.and_then(|call| self.run_state.call(call));
-        Some(Request {
-            call: call.get(),
-            id: Arc::clone(&entry.id),
-            name: Arc::clone(&entry.name),
-            effect: effect.unwrap_or_default(),
-            parent: parent.map(|call| Arc::clone(&call.name)),
-            arguments: self.run_state.arguments(call),
-            held: entry.held.clone(),
-            delegates: tool.is_some_and(|tool| tool.policy.delegates),
-            meanings: tool.map(|tool| tool.meanings.clone()).unwrap_or_default(),
-        })
-    }
-
     fn wait_for(
         &mut self,
         call: CallIndex,
@@ -115,70 +57,10 @@ impl Driver {
         self.waiting.insert(call, handle);
     }
 
-    fn admit(&mut self, call: CallIndex, by: AdmittedBy) {
-        self.decided.push_back(Input::Admit {
-            call,
-            by,
-            reason: None,
-            always: false,
-            arguments: None,
-        });
-    }
-
     fn decide(&mut self, call: CallIndex, decision: Result<Decision, BoxError>) {
-        let admit = |reason: Option<String>, always, arguments| Input::Admit {
-            call,
-            by: AdmittedBy::Gate,
-            reason: reason.map(Into::into),
-            always,
-            arguments,
-        };
-        let input = match decision {
-            Ok(Decision::Allow) => admit(None, false, None),
-            Ok(Decision::AllowBecause { reason }) => admit(Some(reason), false, None),
-            Ok(Decision::Always) => {
-                if let Some(entry) = self.run_state.call(call) {
-                    self.always.insert(Arc::clone(&entry.name));
-                }
-                admit(None, true, None)
-            }
-            Ok(Decision::Edit { arguments }) => {
-                let tool = self.run_state.tool(call);
-                match tool.map(|tool| bind_arguments(&tool.spec, &arguments)) {
-                    Some(Ok(arguments)) => {
-                        let arguments = Arc::new(arguments);
-                        match self.denied_by_rule(call, &arguments) {
-                            Some(reason) => Input::Deny { call, reason },
-                            None => admit(None, false, Some(arguments)),
-                        }
-                    }
-                    Some(Err(problems)) => Input::Deny {
-                        call,
-                        reason: format!(
-                            "the arguments were edited before the call ran, and are now invalid: {}",
-                            CallError::Arguments(problems)
-                        ),
-                    },
-                    None => return,
-                }
-            }
-            Ok(Decision::Deny { reason }) => Input::Deny { call, reason },
-            Err(error) => Input::Deny {
-                call,
-                reason: format!("the call could not be approved: {error}"),
-            },
-        };
-        self.decided.push_back(input);
-    }
-
-    /// Returns the reason if a rule denies a call with these arguments. No one can override this.
-    fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
-        let mut request = self.request(call)?;
-        request.arguments = Arc::clone(arguments);
-        match self.config.shared.rules.verdict(&request) {
-            Some(Verdict::Deny { reason }) => Some(reason),
-            _ => None,
-        }
+        let rules = &self.config.shared.rules;
+        let input = self.run_state.decided(call, decision, rules);
+        self.decided.extend(input);
     }
 
     pub(super) fn start(&mut self, call: CallIndex) {
@@ -187,7 +69,9 @@ impl Driver {
         let arguments = self.run_state.arguments_for_start(call);
         // The rules may have changed since the call was approved, before the run was interrupted.
         if call.index() < self.restored_calls
-            && let Some(reason) = self.denied_by_rule(call, &arguments)
+            && let Some(reason) =
+                self.run_state
+                    .denied_by_rule(call, &arguments, &self.config.shared.rules)
         {
             let ended = Ended::denied_after_all(&reason);
             return self.decided.push_back(Input::Ended { call, ended });
@@ -211,6 +95,7 @@ impl Driver {
             grace: tool.policy.grace,
             shared,
             observed: Arc::default(),
+            idempotency_key: None,
         };
         // A tool that writes starts only when its start is logged.
         let barrier = self
@@ -314,15 +199,9 @@ impl Driver {
         let was_cancelled = running
             .as_ref()
             .is_some_and(|running| running.was_cancelled);
-        if ended.outcome == Outcome::Cancelled
-            && running.is_some_and(|running| running.turn_timed_out)
-        {
-            self.mark_timed_out(&mut ended);
-        } else if ended.outcome == Outcome::Cancelled
-            && let Some(reason) = self.own_cancellation(call)
-        {
-            ended.error = Some(reason);
-        }
+        let turn_timed_out = running.is_some_and(|running| running.turn_timed_out);
+        self.run_state
+            .explain_cancellation(call, turn_timed_out, &mut ended);
         if ended.outcome == Outcome::Error
             && !was_cancelled
             && let Some(wait) = self.wait_before_retry(call)
@@ -338,25 +217,14 @@ impl Driver {
         self.apply(Input::Ended { call, ended });
     }
 
-    /// Returns the error of a running call that was cancelled on its own.
-    fn own_cancellation(&self, call: CallIndex) -> Option<String> {
-        let reason = self.run_state.call(call)?.cancelled.as_ref()?;
-        Some(format!("{reason} while the call was running"))
-    }
-
     /// Returns the delay before a failed call is retried, or `None` if it is not retried.
     fn wait_before_retry(&mut self, call: CallIndex) -> Option<Duration> {
-        let attempts = self.run_state.call(call)?.attempts;
-        let tool = self.run_state.tool(call)?;
-        let retry = tool.policy.retry?;
-        let may_repeat = tool.spec.effect != Effect::Write;
-        if !may_repeat || attempts >= retry.attempts || self.run_state.is_cancelled(call) {
-            return None;
-        }
         let (hasher, count) = &mut self.jitter;
-        *count += 1;
-        let drawn = u32::try_from(hasher.hash_one(*count) >> 32).unwrap_or_default();
-        Some(retry.wait(attempts, f64::from(drawn) / f64::from(u32::MAX)))
+        self.run_state.wait_before_retry(call, || {
+            *count += 1;
+            let drawn = u32::try_from(hasher.hash_one(*count) >> 32).unwrap_or_default();
+            f64::from(drawn) / f64::from(u32::MAX)
+        })
     }
 
     fn wait_to_retry(&mut self, call: CallIndex, wait: Duration) {
@@ -382,9 +250,8 @@ impl Driver {
             self.deadline = None;
         }
         self.restored_calls = self.run_state.appeared();
-        self.dependency_bytes = self.run_state.total_dependency_bytes();
+        self.run_state.count_restored();
         let unstarted = replayed.unstarted();
-        self.always = replayed.always;
         for result in replayed.results {
             let whole = &self.config.shared.whole_results;
             whole.keep(&result.id, result.output.as_ref());
@@ -423,7 +290,7 @@ impl Driver {
             if aside.contains(&call) {
                 self.recover(call);
             } else if self.run_state.is_cancelled(call) {
-                let ended = self.cancelled_end(call);
+                let ended = self.run_state.cancelled_end(call);
                 self.decided.push_back(Input::Ended { call, ended });
             } else if unstarted.contains(&call.get()) {
                 self.start(call);
@@ -441,30 +308,9 @@ impl Driver {
         self.run_commands();
     }
 
-    /// Returns the end of a call that was being stopped when the run was interrupted.
-    fn cancelled_end(&self, call: CallIndex) -> Ended {
-        let mut ended = Ended::cancelled(None);
-        if let Some(reason) = self.own_cancellation(call) {
-            ended.error = Some(reason);
-        } else if self.run_state.turn_timed_out {
-            self.mark_timed_out(&mut ended);
-        }
-        ended
-    }
-
-    /// Changes the end of a call that was stopped because its turn timed out.
-    fn mark_timed_out(&self, ended: &mut Ended) {
-        let time = self.run_state.policy.turn_timeout.unwrap_or_default();
-        ended.outcome = Outcome::Error;
-        ended.error = Some(format!(
-            "timed out: the turn exceeded its time limit of {}",
-            format_duration(time)
-        ));
-    }
-
     /// Asks the gate about the outcome of an interrupted call of a tool that writes.
     fn recover(&mut self, call: CallIndex) {
-        let Some(request) = self.request(call) else {
+        let Some(request) = self.run_state.request(call) else {
             return;
         };
         let Some(gate) = self.config.gate.clone() else {
@@ -481,18 +327,10 @@ impl Driver {
 
     fn recovered(&mut self, call: CallIndex, recovery: Result<Recovery, BoxError>) {
         self.recovering.remove(&call);
-        let ended = match recovery {
-            // A call that was cancelled before the interruption does not start again.
-            Ok(Recovery::RunAgain) if self.run_state.is_cancelled(call) => self.cancelled_end(call),
-            Ok(Recovery::RunAgain) => {
-                return self.decided.push_back(Input::Retry { call });
-            }
-            Ok(Recovery::Done { output }) => Ended::confirmed_done(output),
-            Ok(Recovery::NotDone { reason }) => Ended::confirmed_not_done(reason),
-            Ok(Recovery::Unknown) => return self.outcome_unknown(call, None),
-            Err(error) => return self.outcome_unknown(call, Some(error)),
-        };
-        self.decided.push_back(Input::Ended { call, ended });
+        match self.run_state.recovered(call, recovery) {
+            Recovered::Decided(input) => self.decided.push_back(input),
+            Recovered::Unknown(error) => self.outcome_unknown(call, error),
+        }
     }
 
     /// Handles a call with unknown outcome: it ends last in its turn. A submitted call ends at once: nothing follows from its
@@ -538,7 +376,8 @@ fn no_answer(time: Duration) -> BoxError {
     format!("no answer within {}", format_duration(time)).into()
 }
 
-fn panic_text(error: JoinError) -> String {
+/// Returns the text of a panic.
+pub(crate) fn panic_text(error: JoinError) -> String {
     let Ok(payload) = error.try_into_panic() else {
         return "it was aborted".to_owned();
     };

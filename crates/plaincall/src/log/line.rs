@@ -21,8 +21,8 @@ pub struct LineEncoder {
 }
 
 impl LineEncoder {
-    /// Creates an encoder whose first line has this number.
-    pub(super) fn from_number(next: u64) -> Self {
+    /// Creates an encoder whose first line has this number, to continue a log.
+    pub fn from_number(next: u64) -> Self {
         Self { next }
     }
 

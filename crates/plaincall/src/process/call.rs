@@ -117,6 +117,9 @@ impl Invocation {
         };
         set("ID", context.id().into());
         set("NAME", context.name().into());
+        if let Some(key) = context.idempotency_key() {
+            set("IDEMPOTENCY_KEY", key.into());
+        }
         if let Some(directory) = context.directory() {
             set("RUN_DIRECTORY", directory.into());
         }

@@ -84,13 +84,13 @@ impl RunState {
         results.iter().map(DependencyResult::bytes).sum()
     }
 
-    /// Returns the size of the results that all started calls got from their dependencies, in bytes.
-    pub(crate) fn total_dependency_bytes(&self) -> usize {
+    /// Counts the results that all started calls of a log got from their dependencies.
+    pub(crate) fn count_restored(&mut self) {
         let calls = self.calls.iter().zip(0..);
         let started = calls.filter(|(call, _)| call.times.started.is_some());
-        started
+        self.counted_dependency_bytes = started
             .map(|(_, place)| self.dependency_bytes(CallIndex::new(place)))
-            .fold(0, usize::saturating_add)
+            .fold(0, usize::saturating_add);
     }
 
     /// Returns the results of a turn, in order of appearance of its calls.
@@ -186,6 +186,25 @@ impl RunState {
             }
         }
         self.run_actions(at);
+    }
+
+    /// Sets aside one interrupted call, if its tool writes. Returns whether it did.
+    pub(crate) fn set_aside_one(&mut self, call: CallIndex) -> bool {
+        let writes = self
+            .tool(call)
+            .is_none_or(|tool| tool.spec.effect == Effect::Write);
+        let is_aside = writes && self.plan.set_aside(call).is_ok();
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.is_aside |= is_aside;
+        }
+        is_aside
+    }
+
+    /// Returns the number of calls that something is decided about, that run, or that back off.
+    pub(crate) fn active(&self) -> usize {
+        let counts = self.plan.counts();
+        let active = counts.ready + counts.admitted + counts.running + counts.back_off;
+        usize::try_from(active).unwrap_or(usize::MAX)
     }
 
     /// Returns the calls that were set aside.

@@ -1,0 +1,182 @@
+//! The settings of durable runs, which must be the same on every machine.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plaincall_call::Stop;
+use plaincall_plan::State;
+use plaincall_syntax::Dialect;
+
+use super::{DurableRun, ToolRunner};
+use crate::attempt::Ended;
+use crate::command::template::Piece;
+use crate::cut::READ_RESULT;
+use crate::event::{Resumed, RunBegin, RunEvent};
+use crate::policy::Policy;
+use crate::replay::{Replayed, beginning, check_tools, replay};
+use crate::rules::Rules;
+use crate::run::{RunError, RunParts, needs, run_begin};
+use crate::run_state::Input;
+use crate::toolbox::Toolbox;
+
+/// The tools, the dialect, the policy and the rules of runs. Clones share the tools.
+#[derive(Clone, Debug)]
+pub struct DurableSettings {
+    pub(super) toolbox: Arc<Toolbox>,
+    pub(super) dialect: Dialect,
+    pub(super) policy: Policy,
+    pub(super) rules: Rules,
+}
+
+/// The error for a tool that cannot run on any machine on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unsupported {
+    /// The name of the tool.
+    pub tool: String,
+    /// The property that prevents it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tool, what } = self;
+        write!(
+            formatter,
+            "the tool `{tool}` {what}, but the calls of a durable run may run on different machines"
+        )
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+impl DurableSettings {
+    /// Creates settings with these tools and the defaults of a run.
+    ///
+    /// # Errors
+    /// Returns an error if a tool delegates to calls that it submits, reads earlier results or uses the run's directory.
+    pub fn new(toolbox: Toolbox) -> Result<Self, Unsupported> {
+        for tool in toolbox.iter() {
+            let what = if tool.policy.delegates || tool.policy.submitted_only {
+                "submits calls or is only submitted"
+            } else if tool.name() == READ_RESULT {
+                "reads the results of other calls"
+            } else if needs(tool, &Piece::RunDirectory) {
+                "uses `{directory:run}`"
+            } else {
+                continue;
+            };
+            let tool = tool.name().to_owned();
+            return Err(Unsupported { tool, what });
+        }
+        Ok(Self {
+            toolbox: Arc::new(toolbox),
+            dialect: Dialect::default(),
+            policy: Policy::default(),
+            rules: Rules::default(),
+        })
+    }
+
+    /// Sets the dialect of the model. Default: [`Dialect::auto`].
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Sets limits and order of the calls. Default: [`Policy::default`].
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Lowers the [`dependency_limit`](crate::Policy::dependency_limit) of the policy to at most so many bytes.
+    pub fn dependency_limit(mut self, bytes: usize) -> Self {
+        self.policy.dependency_limit = self.policy.dependency_limit.min(bytes);
+        self
+    }
+
+    /// Sets the rules. Default: none.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Returns the tools.
+    pub fn tools(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// Returns the dialect of the model.
+    pub fn model_dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+
+    /// Returns what runs the tools.
+    pub fn runner(&self) -> ToolRunner {
+        ToolRunner::new(self)
+    }
+
+    /// Returns the first event of a new run that starts now. The engine must journal it.
+    pub fn begin(&self, note: serde_json::Value) -> RunBegin {
+        run_begin(self.policy, &self.toolbox, &self.rules, note)
+    }
+
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// Returns an error if the dialect is invalid, or if these tools are not those of the first event.
+    pub fn start(&self, begin: RunBegin) -> Result<DurableRun, RunError> {
+        check_tools(&begin, &self.toolbox)?;
+        let history = [RunEvent::Run(Box::new(begin))];
+        let (mut run, _) = self.restore(&history)?;
+        let [begin] = history;
+        run.events.insert(0, begin);
+        Ok(run)
+    }
+
+    /// Continues a run after its last turn, given its events. Calls of that turn that have not ended are cancelled; those of
+    /// tools that write and had started end as `unknown`.
+    ///
+    /// # Errors
+    /// Returns an error if the dialect is invalid, or if the events do not follow from these settings.
+    pub fn resume(&self, history: &[RunEvent]) -> Result<DurableRun, RunError> {
+        let (mut run, replayed) = self.restore(history)?;
+        run.run_state.count_restored();
+        let at = run.at;
+        if run.run_state.is_open() || run.run_state.has_unended() {
+            let unstarted = replayed.unstarted();
+            run.events.push(RunEvent::Resumed(Resumed { at }));
+            run.events.extend(replayed.pending);
+            run.cancel("the conversation was interrupted", at);
+            let were_running = run.run_state.calls_in(State::Running);
+            run.run_state.set_aside(&unstarted, at);
+            for call in were_running {
+                let is_unknown = run.run_state.state(call) == Some(State::BackOff);
+                let ended = if is_unknown {
+                    Ended::unknown(None)
+                } else {
+                    run.run_state.cancelled_end(call)
+                };
+                run.apply(Input::Ended { call, ended }, at);
+            }
+            let (stop, usage, items) = (Stop::Broken, None, Vec::new());
+            run.apply(Input::EndReply { stop, usage, items }, at);
+            run.steps.clear();
+        }
+        Ok(run)
+    }
+
+    fn restore(&self, history: &[RunEvent]) -> Result<(DurableRun, Replayed), RunError> {
+        let begin = beginning(history)?;
+        check_tools(begin, &self.toolbox)?;
+        let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
+        let replayed = replay(history, &mut parts.run_state, &mut parts.reader)?;
+        let mut run = DurableRun::new(self, parts.run_state, parts.reader);
+        run.at = replayed.at;
+        for (name, text) in parts.definitions {
+            let text = Some(text);
+            run.apply(Input::Untrusted { name, text }, replayed.at);
+        }
+        Ok((run, replayed))
+    }
+}

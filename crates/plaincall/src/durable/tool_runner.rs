@@ -1,0 +1,151 @@
+//! Runs the tools of durable runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plaincall_call::{Limits, untrusted::EchoGuard};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{CallStart, DurableSettings};
+use crate::attempt::{Attempt, Ended};
+use crate::call_arguments::bind_pairs;
+use crate::context::{Context, RunContext};
+use crate::cut::cut;
+use crate::policy::Echoes;
+use crate::result::Status;
+use crate::tool::Tool;
+use crate::toolbox::Toolbox;
+use crate::trace::Parent;
+use crate::whole_results::WholeResults;
+
+/// How a started call ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallEnd(pub(crate) Ended);
+
+impl CallEnd {
+    /// Truncates an output of more than so many bytes, with a note at its end.
+    pub fn truncated(mut self, limit: usize) -> Self {
+        let output = self.0.output.take();
+        self.0.output = output.map(|output| {
+            if output.len() > limit {
+                cut(&output, limit, output.len() as u64, "", false).into()
+            } else {
+                output
+            }
+        });
+        self
+    }
+
+    /// Returns the status.
+    pub fn status(&self) -> Status {
+        self.0.outcome.into()
+    }
+}
+
+/// Runs the tools of durable runs on this machine. Clones share it.
+#[derive(Clone)]
+pub struct ToolRunner {
+    toolbox: Arc<Toolbox>,
+    shared: Arc<RunContext>,
+}
+
+impl fmt::Debug for ToolRunner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools = self.toolbox.iter().map(Tool::name);
+        formatter.debug_list().entries(tools).finish()
+    }
+}
+
+impl ToolRunner {
+    pub(super) fn new(settings: &DurableSettings) -> Self {
+        let dialect = std::slice::from_ref(&settings.dialect);
+        let guard = EchoGuard::new(dialect).ok();
+        Self {
+            toolbox: Arc::clone(&settings.toolbox),
+            shared: Arc::new(RunContext {
+                directory: None,
+                current_directory: PathBuf::new(),
+                environment: BTreeMap::new(),
+                whole_results: WholeResults::new(settings.policy.result_limit, false),
+                rules: settings.rules.clone(),
+                guard: guard.filter(|_| settings.policy.echoes == Echoes::Held),
+            }),
+        }
+    }
+
+    /// Sets the directory of `{directory:current}`, an absolute path, and the variables of
+    /// [`RunBuilder::environment`](crate::RunBuilder::environment).
+    pub fn with(
+        self,
+        current_directory: PathBuf,
+        environment: BTreeMap<OsString, OsString>,
+    ) -> Self {
+        let shared = &self.shared;
+        Self {
+            shared: Arc::new(RunContext {
+                directory: None,
+                current_directory,
+                environment,
+                whole_results: WholeResults::new(shared.whole_results.limit(), false),
+                rules: shared.rules.clone(),
+                guard: shared.guard.clone(),
+            }),
+            toolbox: self.toolbox,
+        }
+    }
+
+    /// Runs the tool of a call within its time limit, until `cancellation` is cancelled. The tool can read the idempotency key
+    /// ([`Context::idempotency_key`]). Dropping the future stops the tool.
+    ///
+    /// If this machine does not have the tool, or the tool rejects the arguments, the call ends as `error`; nothing is run.
+    pub async fn run(
+        &self,
+        start: CallStart,
+        idempotency_key: impl Into<Arc<str>>,
+        cancellation: CancellationToken,
+    ) -> CallEnd {
+        let Some(tool) = self.toolbox.get(&start.name) else {
+            let name = &start.name;
+            return CallEnd(Ended::failed(format!("this worker has no tool `{name}`")));
+        };
+        // They were checked against the limits when the call appeared.
+        let limits = Limits::default();
+        let arguments = match bind_pairs(&tool.spec, &start.arguments.0, &limits) {
+            Ok(arguments) => arguments,
+            Err(error) => return CallEnd(Ended::failed(error)),
+        };
+        let attempt = Attempt {
+            code: tool.code.clone(),
+            arguments: Arc::new(arguments),
+            context: Context {
+                call: start.call,
+                id: start.id,
+                name: start.name,
+                cancellation: cancellation.child_token(),
+                dependencies: start.dependencies,
+                grace: tool.policy.grace,
+                shared: Arc::clone(&self.shared),
+                observed: Arc::default(),
+                idempotency_key: Some(idempotency_key.into()),
+            },
+            timeout: tool.policy.timeout,
+            transform: None,
+            parent: Parent::here(),
+            number: start.attempt,
+        };
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(attempt.run(Instant::now(), cancellation));
+        let ended = match tasks.join_next_with_id().await {
+            Some(Ok((_, ended))) => ended,
+            Some(Err(error)) => Ended::panicked(&crate::driver::panic_text(error)),
+            None => Ended::cancelled(None),
+        };
+        CallEnd(ended)
+    }
+}

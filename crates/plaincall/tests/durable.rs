@@ -1,0 +1,344 @@
+//! Durable runs: the results of a run, from a journal of inputs alone.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use plaincall::durable::{CallEnd, CallStart, DurableRun, DurableSettings, Step};
+use plaincall::log::LineEncoder;
+use plaincall::policy::Retry;
+use plaincall::{
+    AllowAll, BoxError, CallResult, Command, Context, Decision, Effect, Gate as _, Log, Recovery,
+    Run, RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::ToolSpec,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const REPLY: &str = "First.
+!!!GADGET_START:read:a\n!!!ARG:text\none\n!!!GADGET_END
+!!!GADGET_START:write:b:a\n!!!ARG:text\ntwo\n!!!GADGET_END
+!!!GADGET_START:write:c:b\n!!!ARG:text\nfail\n!!!GADGET_END
+!!!GADGET_START:read:d:c\n!!!ARG:text\nnever\n!!!GADGET_END
+!!!GADGET_START:write:e:x\n!!!ARG:text\nunknown\n!!!GADGET_END
+!!!GADGET_START:retried:f\n!!!GADGET_END
+Last.";
+
+/// The tool `retried` fails once.
+fn tools() -> Toolbox {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Text {
+        text: String,
+    }
+    let run = |text: Text, context: Context| async move {
+        if text.text == "fail" {
+            return Err("it failed".into());
+        }
+        let results = context.dependencies().iter();
+        let results: Vec<&str> = results.map(|result| &*result.output).collect();
+        Ok(format!("{} [{}]", text.text, results.join(",")))
+    };
+    let starts = Arc::new(AtomicU32::new(0));
+    let retried = move |(): (), _: Context| {
+        let number = starts.fetch_add(1, Ordering::Relaxed);
+        async move {
+            if number == 0 {
+                Err(BoxError::from("not yet"))
+            } else {
+                Ok("at last".to_owned())
+            }
+        }
+    };
+    let retry = Retry::attempts(2).waits(Duration::from_millis(1), Duration::from_millis(1));
+    let tools = [
+        Tool::new("read", run).effect(Effect::Read),
+        Tool::new("write", run),
+        Tool::new("retried", retried)
+            .effect(Effect::Read)
+            .retry(retry),
+    ];
+    Toolbox::new(tools).expect("tools")
+}
+
+/// An engine on one machine. It keeps the ends of calls as JSON, as an engine would.
+struct Engine {
+    settings: DurableSettings,
+    run: DurableRun,
+    events: Vec<RunEvent>,
+    /// The outcome of each interrupted call, if the start of this call is lost.
+    lost: Option<(&'static str, Recovery)>,
+    /// The ids of started calls, in order.
+    started: Vec<String>,
+}
+
+impl Engine {
+    fn new(lost: Option<(&'static str, Recovery)>) -> Self {
+        let settings = DurableSettings::new(tools()).expect("supported tools");
+        let begin = settings.begin(json!({ "program": "test" }));
+        let run = settings.start(begin).expect("a run");
+        let (events, started) = (Vec::new(), Vec::new());
+        Self {
+            settings,
+            run,
+            events,
+            lost,
+            started,
+        }
+    }
+
+    /// Runs a turn, one call at a time.
+    async fn turn(&mut self, reply: &str) -> TurnResults {
+        let text = self.run.turn(reply, Stop::Natural, None, Duration::ZERO);
+        assert!(!text.contains("GADGET"));
+        let mut has_ended = false;
+        while !has_ended {
+            self.events.extend(self.run.take_events());
+            let step = self
+                .run
+                .next_step()
+                .expect("a step until the turn has ended");
+            has_ended = self.carry_out(step).await;
+        }
+        self.events.extend(self.run.take_events());
+        self.run.results()
+    }
+
+    async fn carry_out(&mut self, step: Step) -> bool {
+        let at = self.run.at() + Duration::from_millis(1);
+        match step {
+            Step::Ask { request, .. } => {
+                let decision = AllowAll.decide(&request).await;
+                self.run.decide(request.call, decision, at);
+            }
+            Step::Start(start) => {
+                self.started.push(start.id.to_string());
+                if self.lost.as_ref().is_some_and(|(id, _)| **id == *start.id) && start.attempt == 1
+                {
+                    self.run.interrupt(start.call, at);
+                } else {
+                    let (call, end) = (start.call, self.end(*start).await);
+                    self.run.end_call(call, end, at);
+                }
+            }
+            Step::Wait { call, delay } => self.run.retry(call, at + delay),
+            Step::Recover(request) => {
+                let (_, recovery) = self.lost.clone().expect("a lost call");
+                self.run.recover(request.call, Ok(recovery), at);
+            }
+            Step::TurnEnd => return true,
+            other => panic!("{other:?}"),
+        }
+        false
+    }
+
+    async fn end(&self, start: CallStart) -> CallEnd {
+        let start = serde_json::to_string(&start).expect("JSON");
+        let start = serde_json::from_str(&start).expect("the same call");
+        let runner = self.settings.runner();
+        let end = runner.run(start, "key", CancellationToken::new()).await;
+        let end = serde_json::to_string(&end).expect("JSON");
+        serde_json::from_str(&end).expect("the same end")
+    }
+
+    /// Checks that a run can be resumed from the events, and returns them without times.
+    fn log(&self) -> Vec<Value> {
+        let mut encoder = LineEncoder::default();
+        let lines: String = self
+            .events
+            .iter()
+            .map(|event| encoder.next_line(event))
+            .collect();
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("log");
+        std::fs::write(&path, lines).expect("a file");
+        let log = Log::resume(&path).expect("a log");
+        let run = Run::builder(tools())
+            .log(log)
+            .build()
+            .expect("a run that resumes");
+        assert!(run.unfinished().is_none());
+        let events = self.events.iter().map(|event| {
+            let mut event = serde_json::to_value(event).expect("JSON");
+            for time in ["t_ms", "began_unix_ms"] {
+                event.as_object_mut().expect("an object").remove(time);
+            }
+            event
+        });
+        events.collect()
+    }
+}
+
+/// The id, status, output and error of each result.
+fn outcomes(results: &[CallResult]) -> Vec<(String, Status, Option<String>, Option<String>)> {
+    let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+    let outcome = |one: &CallResult| {
+        (
+            one.id.to_string(),
+            one.status,
+            text(&one.output),
+            text(&one.error),
+        )
+    };
+    results.iter().map(outcome).collect()
+}
+
+fn statuses(results: &[CallResult]) -> Vec<Status> {
+    results.iter().map(|result| result.status).collect()
+}
+
+#[tokio::test]
+async fn results_are_those_of_a_run() {
+    use Status::{Error, Ok, Rejected, Skipped};
+
+    let mut run = Run::builder(tools()).gate(AllowAll).build().expect("a run");
+    let mut turn = run.turn();
+    turn.feed(REPLY);
+    let expected = turn.finish(Stop::Natural).await;
+
+    let mut engine = Engine::new(None);
+    let results = engine.turn(REPLY).await;
+    assert_eq!(outcomes(&results), outcomes(&expected));
+    assert_eq!(statuses(&results), [Ok, Ok, Error, Skipped, Rejected, Ok]);
+    assert_eq!(engine.started, ["a", "f", "b", "f", "c"]);
+    // The same inputs give the same events.
+    let mut again = Engine::new(None);
+    again.turn(REPLY).await;
+    assert_eq!(engine.log(), again.log());
+}
+
+#[tokio::test]
+async fn an_interrupted_write_starts_again_only_on_request() {
+    use Status::{Error, Ok, Rejected, Skipped, Unknown};
+    let done = Recovery::Done {
+        output: "by hand".to_owned(),
+    };
+    let not_done = Recovery::NotDone {
+        reason: "no".to_owned(),
+    };
+    let table = [
+        (Recovery::Unknown, Unknown, [Skipped, Skipped], 1),
+        (not_done, Error, [Skipped, Skipped], 1),
+        (done, Ok, [Error, Skipped], 1),
+        (Recovery::RunAgain, Ok, [Error, Skipped], 2),
+    ];
+    for (recovery, status, after, starts) in table {
+        let mut engine = Engine::new(Some(("b", recovery.clone())));
+        let results = engine.turn(REPLY).await;
+        let expected = [Ok, status, after[0], after[1], Rejected, Ok];
+        assert_eq!(statuses(&results), expected, "{recovery:?}");
+        let count = engine.started.iter().filter(|id| **id == "b").count();
+        assert_eq!(count, starts, "{recovery:?}");
+        engine.log();
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_read_starts_again() {
+    let mut engine = Engine::new(Some(("a", Recovery::Unknown)));
+    let results = engine.turn(REPLY).await;
+    assert_eq!(results.first().map(|one| one.status), Some(Status::Ok));
+    assert_eq!(engine.started.iter().filter(|id| **id == "a").count(), 2);
+    engine.log();
+}
+
+#[tokio::test]
+async fn the_next_turn_continues_from_the_events() {
+    let mut engine = Engine::new(None);
+    engine.turn(REPLY).await;
+    engine.run = engine.settings.resume(&engine.events).expect("a run");
+    let next = "!!!GADGET_START:read:g:b\n!!!ARG:text\nnext\n!!!GADGET_END";
+    let results = engine.turn(next).await;
+    let output = results.first().and_then(|result| result.output.as_deref());
+    assert_eq!(output, Some("next [two [one []]]"));
+    engine.log();
+}
+
+#[tokio::test]
+async fn a_turn_that_was_abandoned_is_ended_without_a_start() {
+    let mut engine = Engine::new(None);
+    engine.run.turn(REPLY, Stop::Natural, None, Duration::ZERO);
+    engine.events.extend(engine.run.take_events());
+    // `a` has ended and `b` has started.
+    while !engine.started.iter().any(|id| id == "b") {
+        let step = engine.run.next_step().expect("a step");
+        if let Step::Start(start) = &step
+            && &*start.id == "b"
+        {
+            engine.started.push("b".to_owned());
+        } else {
+            engine.carry_out(step).await;
+        }
+        engine.events.extend(engine.run.take_events());
+    }
+    engine.run = engine.settings.resume(&engine.events).expect("a run");
+    engine.events.extend(engine.run.take_events());
+    assert!(engine.run.next_step().is_none());
+    let results = engine.run.results();
+    let of = |id| results.get(id).map(|result| result.status);
+    assert_eq!(of("a"), Some(Status::Ok));
+    assert_eq!(of("b"), Some(Status::Unknown));
+    assert_eq!(of("c"), Some(Status::Cancelled));
+    engine.log();
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends() {
+    let mut engine = Engine::new(None);
+    engine.run.turn(REPLY, Stop::Natural, None, Duration::ZERO);
+    engine
+        .run
+        .cancel("the conversation was cancelled", Duration::ZERO);
+    engine.events.extend(engine.run.take_events());
+    let mut steps = Vec::new();
+    while let Some(step) = engine.run.next_step() {
+        if let Step::Ask { request, .. } = &step {
+            // It comes too late.
+            engine
+                .run
+                .decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+        }
+        steps.push(step);
+    }
+    assert!(matches!(steps.last(), Some(Step::TurnEnd)), "{steps:?}");
+    let results = engine.run.results();
+    assert!(
+        results
+            .iter()
+            .all(|one| matches!(one.status, Status::Cancelled | Status::Rejected))
+    );
+}
+
+#[test]
+fn tools_that_need_their_run_are_refused() {
+    let in_run = Command::new(["true"]).directory("{directory:run}");
+    let in_run = Tool::command(ToolSpec::new("in-run"), in_run).expect("a tool");
+    let table = [
+        (
+            Tool::read_result(),
+            "the tool `read_result` reads the results of other calls",
+        ),
+        (in_run, "the tool `in-run` uses `{directory:run}`"),
+    ];
+    for (tool, message) in table {
+        let tools = Toolbox::new([tool]).expect("tools");
+        let error = DurableSettings::new(tools)
+            .expect_err("an error")
+            .to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn other_tools_are_an_error() {
+    let mut engine = Engine::new(None);
+    engine.turn(REPLY).await;
+    let settings = DurableSettings::new(Toolbox::default()).expect("no tools");
+    let error = settings
+        .resume(&engine.events)
+        .expect_err("an error")
+        .to_string();
+    assert!(
+        error.contains("the tool `read` no longer exists"),
+        "{error}"
+    );
+}

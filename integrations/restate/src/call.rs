@@ -1,0 +1,144 @@
+//! The service that runs calls: one invocation for each attempt of a call.
+//!
+//! An invocation runs at least once: if its worker is lost, Restate runs it again on another one, from its journal. That is
+//! harmless for a tool that reads or is idempotent. Before a tool that writes is started, this attempt's own random token is
+//! journaled, and Restate confirms that. A later attempt finds that token, and not its own, so it knows that the tool may have
+//! started, and does not start it again.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use plaincall::Effect;
+use plaincall::durable::{CallEnd, CallStart};
+use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::definitions::Definitions;
+use crate::worker::{Worker, unix_ms};
+
+/// The longest output of a tool, and the most that a call gets from its dependencies, in bytes. As JSON it may be six times as
+/// long, and Restate accepts values of 32 MiB.
+const LONGEST_OUTPUT: usize = 3 << 20;
+pub(crate) const MOST_FROM_DEPENDENCIES: usize = 4 << 20;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CallRequest {
+    pub(crate) start: CallStart,
+    pub(crate) idempotency_key: String,
+    /// What the conversation was started with.
+    pub(crate) definitions: Definitions,
+    /// The end of the turn's time limit, in milliseconds since 1970 (UTC).
+    pub(crate) deadline: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CallResponse {
+    /// `None` if an earlier attempt was lost after the tool may have started.
+    pub(crate) end: Option<CallEnd>,
+    /// Whether it was stopped because the turn reached its time limit.
+    #[serde(default)]
+    pub(crate) timed_out: bool,
+    /// When it ended, in milliseconds since 1970 (UTC).
+    pub(crate) unix_ms: u64,
+}
+
+pub(crate) struct Call(pub(crate) Worker);
+
+#[service(name = "PlaincallCall")]
+impl Call {
+    /// Runs the tool of a call once.
+    #[handler]
+    async fn run(
+        &self,
+        context: Context<'_>,
+        request: Json<CallRequest>,
+    ) -> Result<Json<CallResponse>, HandlerError> {
+        let request = request.into_inner();
+        // Restate tries again later, so the call is not lost.
+        self.0.definitions().check(&request.definitions)?;
+        let is_write = request.start.effect == Effect::Write;
+        let may_run = !is_write || self.is_first_attempt(&context).await?;
+        let response = self.response(&context, request, may_run).await;
+        // If the call was cancelled while its end was journaled, its outcome is not known.
+        let lost = |_| CallResponse {
+            end: None,
+            timed_out: false,
+            unix_ms: unix_ms(),
+        };
+        Ok(Json(response.unwrap_or_else(lost)))
+    }
+}
+
+impl Call {
+    /// Returns whether this attempt is the only one that may start the tool.
+    async fn is_first_attempt(&self, context: &Context<'_>) -> Result<bool, HandlerError> {
+        let own = getrandom::u64()?;
+        let journaled = context.run(|| async move { Ok(own) }).name("start");
+        // If the call was cancelled here, an earlier attempt may have started the tool.
+        Ok(journaled.await.is_ok_and(|journaled| journaled == own))
+    }
+
+    /// Runs the tool, unless its end is in the journal, and journals its end. Stops it if the invocation is cancelled.
+    async fn response(
+        &self,
+        context: &Context<'_>,
+        request: CallRequest,
+        may_run: bool,
+    ) -> Result<CallResponse, TerminalError> {
+        let (stop, is_running) = (CancellationToken::new(), AtomicBool::new(false));
+        let running = || async {
+            is_running.store(true, Ordering::Relaxed);
+            let (end, timed_out) = if may_run {
+                let (end, timed_out) = self.end(request, &stop).await;
+                (Some(end.truncated(LONGEST_OUTPUT)), timed_out)
+            } else {
+                (None, false)
+            };
+            is_running.store(false, Ordering::Relaxed);
+            let unix_ms = unix_ms();
+            Ok(Json(CallResponse {
+                end,
+                timed_out,
+                unix_ms,
+            }))
+        };
+        let mut response = pin!(context.run(running).name("end"));
+        // It is never resolved, but fails when the invocation is cancelled. It must not be polled while the end is journaled,
+        // because it would take the confirmation.
+        let (_, cancelled) = context.awakeable::<()>();
+        let mut cancelled = pin!(cancelled);
+        poll_fn(|task| {
+            loop {
+                if let Poll::Ready(response) = response.as_mut().poll(task) {
+                    return Poll::Ready(response.map(Json::into_inner));
+                }
+                let may_stop = is_running.load(Ordering::Relaxed) && !stop.is_cancelled();
+                if !may_stop || cancelled.as_mut().poll(task).is_pending() {
+                    return Poll::Pending;
+                }
+                stop.cancel();
+            }
+        })
+        .await
+    }
+
+    /// Runs the tool until it ends, is stopped, or the turn reaches its time limit. Returns whether that was the reason.
+    async fn end(&self, request: CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
+        let rest = (request.deadline).map(|end| end.saturating_sub(unix_ms()));
+        let runner = self.0.runner();
+        let running = runner.run(request.start, request.idempotency_key, stop.clone());
+        let mut running = pin!(running);
+        tokio::select! {
+            biased;
+            end = &mut running => return (end, false),
+            () = sleep(Duration::from_millis(rest.unwrap_or_default())), if rest.is_some() => {}
+        }
+        stop.cancel();
+        (running.await, true)
+    }
+}

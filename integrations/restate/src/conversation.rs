@@ -1,0 +1,493 @@
+//! The virtual object of a conversation: replies, calls, questions and the record.
+
+use std::time::Duration;
+
+use plaincall::durable::{DurableRun, Step};
+use plaincall::{AllowAll, CallResult, Decision, Gate as _, ReadOnly, Request, Stop, TurnResults};
+use plaincall_agent::Role;
+use restate_sdk::context::{DurableFuture, DurableFuturesUnordered};
+use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::call::{CallClient, CallRequest, CallResponse};
+use crate::definitions::Definitions;
+use crate::model_step::{self, WholeReply};
+use crate::question::{AnswerTo, Question, QuestionKind, TimedAnswer};
+use crate::record::{self, DEFINITIONS, QUESTIONS, Record};
+use crate::worker::{Worker, unix_ms};
+
+/// The maximum number of replies to a question.
+const TURNS: u32 = 50;
+
+/// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
+const LARGEST: usize = 8 << 20;
+
+/// A question to the model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ask {
+    /// The message of the user.
+    pub message: String,
+}
+
+/// A reply that was written elsewhere, whose calls are run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// The whole reply.
+    pub reply: String,
+}
+
+/// A part of a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordPart {
+    /// Its number, from 0.
+    pub part: u32,
+}
+
+/// The end of a question or of a reply.
+#[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The text of the last reply, without its calls.
+    pub text: String,
+    /// The results of all calls, in order. Of their outputs, the first 8 MiB; the record has all.
+    pub results: Vec<CallResult>,
+}
+
+/// The state of a conversation.
+#[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Status {
+    /// The questions that wait for an answer.
+    pub questions: Vec<Question>,
+    /// The reason why this worker cannot continue the conversation, if so.
+    pub problem: Option<String>,
+}
+
+pub(crate) struct Conversation(pub(crate) Worker);
+
+#[object(name = "Conversation")]
+impl Conversation {
+    /// Asks the model, and runs the calls of its replies until it answers.
+    #[handler]
+    async fn ask(
+        &self,
+        context: ObjectContext<'_>,
+        ask: Json<Ask>,
+    ) -> Result<Json<Finished>, HandlerError> {
+        let mut talk = Talk::begin(&self.0, &context).await?;
+        let finished = talk.ask(&ask.into_inner().message).await;
+        talk.end(finished)
+    }
+
+    /// Runs the calls of a reply.
+    #[handler]
+    async fn run(
+        &self,
+        context: ObjectContext<'_>,
+        reply: Json<Reply>,
+    ) -> Result<Json<Finished>, HandlerError> {
+        let mut talk = Talk::begin(&self.0, &context).await?;
+        let reply = WholeReply {
+            text: reply.into_inner().reply,
+            stop: Stop::EndOfFile,
+            usage: None,
+            unix_ms: talk.began,
+        };
+        let finished = talk.turn(&reply).await.map(|text| text.0);
+        talk.end(finished)
+    }
+
+    /// Returns the open questions, and whether this worker can continue the conversation.
+    #[handler]
+    async fn status(&self, context: SharedObjectContext<'_>) -> Result<Json<Status>, HandlerError> {
+        let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
+        let started = started.map(Json::into_inner);
+        Ok(Json(Status {
+            questions: questions(&context).await?,
+            problem: started.and_then(|started| self.0.definitions().check(&started).err()),
+        }))
+    }
+
+    /// Answers a question.
+    #[handler]
+    async fn answer(
+        &self,
+        context: SharedObjectContext<'_>,
+        answer: Json<AnswerTo>,
+    ) -> Result<(), HandlerError> {
+        let AnswerTo { call, answer } = answer.into_inner();
+        let questions = questions(&context).await?;
+        let refuse = |code, problem: String| TerminalError::new_with_code(code, problem);
+        let question = questions.iter().find(|question| question.call == call);
+        let Some(question) = question else {
+            return Err(refuse(
+                404,
+                format!("there is no question about call {call}; `status` lists the questions"),
+            )
+            .into());
+        };
+        if !answer.is_for(question.kind) {
+            let kind = match question.kind {
+                QuestionKind::Approval => "`allow`, `allow_always`, `edit` or `deny`",
+                QuestionKind::Recovery => "`done`, `not_done`, `run_again` or `unknown`",
+            };
+            return Err(refuse(409, format!("call {call} waits for one of {kind}")).into());
+        }
+        let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
+        context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
+        Ok(())
+    }
+
+    /// Returns the record as the lines of a log, for `plaincall show`.
+    #[handler]
+    async fn record(&self, context: SharedObjectContext<'_>) -> Result<Vec<u8>, HandlerError> {
+        Ok(record::lines(&context, None).await?)
+    }
+
+    /// Returns one part of a record that is too long for one response.
+    #[handler]
+    async fn record_part(
+        &self,
+        context: SharedObjectContext<'_>,
+        part: Json<RecordPart>,
+    ) -> Result<Vec<u8>, HandlerError> {
+        Ok(record::lines(&context, Some(part.into_inner().part)).await?)
+    }
+}
+
+async fn questions(context: &SharedObjectContext<'_>) -> Result<Vec<Question>, TerminalError> {
+    let questions = context.get::<Json<Vec<Question>>>(QUESTIONS).await?;
+    Ok(questions.map(Json::into_inner).unwrap_or_default())
+}
+
+/// What a conversation waits for.
+enum Woken {
+    /// A call ended, or its invocation was lost.
+    Called(u32, Result<Json<CallResponse>, TerminalError>),
+    /// A person answered.
+    Answered(u32, QuestionKind, Result<Vec<u8>, TerminalError>),
+    /// The question with this awakeable got no answer in time.
+    Unanswered(String),
+    /// The delay before a retry is over.
+    RetryDue(u32, Duration),
+    TurnTimedOut,
+}
+
+type Waiting<'c> =
+    DurableFuturesUnordered<std::pin::Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>>;
+
+/// An invocation in progress.
+struct Talk<'c> {
+    worker: &'c Worker,
+    context: &'c ObjectContext<'c>,
+    run: DurableRun,
+    record: Record,
+    messages: Vec<plaincall_agent::Message>,
+    /// The start of the run and of this invocation, in milliseconds since 1970 (UTC).
+    run_began: u64,
+    began: u64,
+    questions: Vec<Question>,
+    results: Vec<CallResult>,
+}
+
+/// What an invocation journals first.
+#[derive(Serialize, Deserialize)]
+struct Begin {
+    definitions: Definitions,
+    run: plaincall::events::RunBegin,
+    unix_ms: u64,
+}
+
+impl<'c> Talk<'c> {
+    async fn begin(
+        worker: &'c Worker,
+        context: &'c ObjectContext<'c>,
+    ) -> Result<Self, HandlerError> {
+        let note = json!({ "program": "plaincall-restate", "conversation": context.key() });
+        let begin = Begin {
+            definitions: worker.definitions().clone(),
+            run: worker.settings().begin(note),
+            unix_ms: unix_ms(),
+        };
+        let journaled = context.run(|| async move { Ok(Json(begin)) }).name("begin");
+        let begin = journaled.await?.into_inner();
+        // Restate tries again later, so the conversation is not lost.
+        worker.definitions().check(&begin.definitions)?;
+        let (parts, events) = record::read(context).await?;
+        let settings = worker.settings();
+        let run = if events.is_empty() {
+            settings.start(begin.run)
+        } else {
+            settings.resume(&events)
+        };
+        let run = run.map_err(|error| {
+            TerminalError::new_with_code(
+                409,
+                format!("the conversation cannot continue: {error}; nothing was run"),
+            )
+        })?;
+        context.set(DEFINITIONS, Json(begin.definitions));
+        let dialect = worker.dialect();
+        let messages = model_step::messages(worker.system(), &events, &run, dialect)
+            .map_err(TerminalError::from_error)?;
+        let mut talk = Self {
+            worker,
+            context,
+            record: Record::after(parts, events.len()),
+            messages,
+            run_began: 0,
+            began: begin.unix_ms,
+            questions: Vec::new(),
+            results: Vec::new(),
+            run,
+        };
+        let first = events.into_iter().next();
+        let new = talk.run.take_events();
+        if let Some(plaincall::RunEvent::Run(begin)) = first.as_ref().or(new.first()) {
+            talk.run_began = begin.began_unix_ms;
+        }
+        talk.record.add(context, new, true);
+        Ok(talk)
+    }
+
+    /// Returns the time since the start of the run.
+    fn at(&self, unix_ms: u64) -> Duration {
+        Duration::from_millis(unix_ms.saturating_sub(self.run_began))
+    }
+
+    async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
+        let model = self.worker.model_of_questions().ok_or_else(|| {
+            TerminalError::new_with_code(400, "this worker has no model; start it with `--model-url` and `--model`, or call `run` with a reply")
+        })?;
+        self.run.message(message, self.at(self.began));
+        model_step::add(&mut self.messages, Role::User, message);
+        for _ in 0..TURNS {
+            let (model, messages) = (model.clone(), self.messages.clone());
+            let reply = self.context.run(|| model_step::request(model, messages));
+            let reply = reply.retry_policy(model_step::retries()).name("reply");
+            let reply = reply.await?.into_inner();
+            model_step::add(&mut self.messages, Role::Assistant, &reply.text);
+            let (text, results) = self.turn(&reply).await?;
+            if results.is_empty() || results.is_last() {
+                return Ok(text);
+            }
+            let results = results.message(self.worker.dialect());
+            let results = results.map_err(TerminalError::from_error)?;
+            model_step::add(&mut self.messages, Role::User, results.text());
+        }
+        let problem = format!("no answer within {TURNS} replies; ask again to continue");
+        Err(TerminalError::new(problem))
+    }
+
+    /// Runs the calls of a reply. Returns its text and their results.
+    async fn turn(&mut self, reply: &WholeReply) -> Result<(String, TurnResults), TerminalError> {
+        let mut waiting = Waiting::new();
+        let limit = self.run.policy().turn_timeout;
+        let began = reply.unix_ms;
+        if let Some(limit) = limit {
+            waiting.push(Box::pin(
+                self.context.sleep(limit).map(|_| Woken::TurnTimedOut),
+            ));
+        }
+        let deadline = limit.map(|limit| began.saturating_add(milliseconds(limit)));
+        let at = self.at(began);
+        let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
+        let mut cancelled = None;
+        while !self
+            .carry_out(&mut waiting, deadline, cancelled.is_some())
+            .await
+        {
+            match waiting.next().await {
+                Ok(Some((_, woken))) => self.wake(woken),
+                Ok(None) => {
+                    return Err(TerminalError::new(
+                        "the turn waits for nothing; please report this",
+                    ));
+                }
+                // Restate has cancelled the invocations of its calls too.
+                Err(error) => {
+                    self.run
+                        .cancel("the conversation was cancelled", self.run.at());
+                    for question in std::mem::take(&mut self.questions) {
+                        let reason = "the conversation was cancelled".to_owned();
+                        self.answer(question.call, question.kind, Err(reason));
+                    }
+                    cancelled = Some(error);
+                }
+            }
+        }
+        let results = self.run.results();
+        self.results.extend(results.iter().cloned());
+        cancelled.map_or(Ok((text, results)), Err)
+    }
+
+    /// Carries out the next steps of the run. Returns whether the turn has ended.
+    async fn carry_out(
+        &mut self,
+        waiting: &mut Waiting<'c>,
+        deadline: Option<u64>,
+        is_cancelled: bool,
+    ) -> bool {
+        let (context, asked) = (self.context, self.questions.len());
+        let mut has_ended = false;
+        while let Some(step) = self.run.next_step() {
+            match step {
+                Step::TurnEnd => has_ended = true,
+                Step::Start(start) => {
+                    let call = start.call;
+                    let request = CallRequest {
+                        idempotency_key: format!("{}/{}/{call}", context.key(), self.run_began),
+                        definitions: self.worker.definitions().only(&start.name),
+                        deadline,
+                        start: *start,
+                    };
+                    let client = context.service_client::<CallClient>();
+                    let called = client.run(Json(request)).call();
+                    waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
+                }
+                Step::Ask { request, must_ask } => {
+                    let decision = if must_ask {
+                        None
+                    } else {
+                        self.decision(&request).await
+                    };
+                    match decision {
+                        Some(decision) => {
+                            self.run.decide(request.call, Ok(decision), self.run.at());
+                        }
+                        None => self.question(waiting, &request, QuestionKind::Approval),
+                    }
+                }
+                Step::Recover(request) if is_cancelled => {
+                    let reason = "the conversation was cancelled".to_owned();
+                    self.answer(request.call, QuestionKind::Recovery, Err(reason));
+                }
+                Step::Recover(request) => self.question(waiting, &request, QuestionKind::Recovery),
+                Step::Wait { call, delay } => {
+                    let due = self.run.at().saturating_add(delay);
+                    let slept = context
+                        .sleep(delay)
+                        .map(move |_| Woken::RetryDue(call, due));
+                    waiting.push(Box::pin(slept));
+                }
+                // The invocation of the call is cancelled, or ends at the same time limit.
+                _ => {}
+            }
+        }
+        let is_asking = asked < self.questions.len();
+        let events = self.run.take_events();
+        self.record.add(context, events, has_ended || is_asking);
+        has_ended
+    }
+
+    /// Decides about a call, or returns `None` if a person must.
+    async fn decision(&self, request: &Request) -> Option<Decision> {
+        let decision = if self.worker.approves_all() {
+            AllowAll.decide(request).await
+        } else {
+            ReadOnly.decide(request).await
+        };
+        decision
+            .ok()
+            .filter(|decision| !matches!(decision, Decision::Deny { .. }))
+    }
+
+    fn question(&mut self, waiting: &mut Waiting<'c>, request: &Request, kind: QuestionKind) {
+        let call = request.call;
+        let (awakeable, answer) = self.context.awakeable::<Vec<u8>>();
+        waiting.push(Box::pin(
+            answer.map(move |answer| Woken::Answered(call, kind, answer)),
+        ));
+        let (limit, id) = (self.run.policy().gate_timeout, awakeable.clone());
+        let slept = self.context.sleep(limit);
+        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(id))));
+        self.questions.push(Question::new(request, kind, awakeable));
+        self.context.set(QUESTIONS, Json(self.questions.clone()));
+    }
+
+    fn wake(&mut self, woken: Woken) {
+        match woken {
+            Woken::Called(call, Ok(Json(response))) => {
+                let at = self.at(response.unix_ms);
+                if response.timed_out {
+                    self.run.time_out(at);
+                }
+                match response.end {
+                    Some(end) => self.run.end_call(call, end, at),
+                    None => self.run.interrupt(call, at),
+                }
+            }
+            // The invocation was killed. Its tool may have started.
+            Woken::Called(call, Err(_)) => self.run.interrupt(call, self.run.at()),
+            Woken::Answered(call, kind, answer) => {
+                self.answer(
+                    call,
+                    kind,
+                    answer.map_err(|error| error.message().to_owned()),
+                );
+            }
+            Woken::Unanswered(awakeable) => {
+                let is_it = |question: &&Question| question.awakeable == awakeable;
+                let question = self.questions.iter().find(is_it);
+                if let Some(&Question { call, kind, .. }) = question {
+                    let limit = self.run.policy().gate_timeout;
+                    let error = format!("no answer within {} s", limit.as_secs());
+                    self.answer(call, kind, Err(error));
+                }
+            }
+            Woken::RetryDue(call, due) => self.run.retry(call, due),
+            Woken::TurnTimedOut => self.run.time_out(self.run.at()),
+        }
+    }
+
+    /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown.
+    fn answer(&mut self, call: u32, kind: QuestionKind, json: Result<Vec<u8>, String>) {
+        let answer = json.and_then(|json| {
+            serde_json::from_slice::<TimedAnswer>(&json)
+                .map_err(|error| format!("the answer is invalid: {error}"))
+        });
+        let at = answer
+            .as_ref()
+            .map_or(self.run.at(), |answer| self.at(answer.unix_ms));
+        match (kind, answer) {
+            (QuestionKind::Approval, Ok(answer)) => {
+                let decision = answer.answer.decision(&self.run, call);
+                self.run.decide(call, decision, at);
+            }
+            (QuestionKind::Approval, Err(error)) => self.run.decide(call, Err(error.into()), at),
+            (QuestionKind::Recovery, Ok(answer)) => {
+                let recovery = answer.answer.recovery();
+                self.run.recover(call, recovery, at);
+            }
+            (QuestionKind::Recovery, Err(error)) => self.run.recover(call, Err(error.into()), at),
+        }
+        self.questions.retain(|question| question.call != call);
+        self.context.set(QUESTIONS, Json(self.questions.clone()));
+    }
+
+    /// Stores the rest of the record, and returns the results.
+    fn end(mut self, text: Result<String, TerminalError>) -> Result<Json<Finished>, HandlerError> {
+        let events = self.run.take_events();
+        self.record.add(self.context, events, true);
+        self.context.clear(QUESTIONS);
+        self.context.clear(DEFINITIONS);
+        let (mut results, mut bytes) = (self.results, 0);
+        for result in &mut results {
+            let length = result.output.as_ref().map_or(0, |output| output.len());
+            bytes += length;
+            if bytes > LARGEST {
+                result.whole_bytes = result.whole_bytes.or(Some(length as u64));
+                result.output = None;
+            }
+        }
+        Ok(Json(Finished {
+            text: text?,
+            results,
+        }))
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

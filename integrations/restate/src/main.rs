@@ -1,0 +1,161 @@
+//! `plaincall-restate`: a worker for durable runs.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a program may read its environment and directory"
+)]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use plaincall::durable::DurableSettings;
+use plaincall::{BoxError, Dialect, Toolbox, read_tools};
+use plaincall_agent::OpenAi;
+use plaincall_restate::Worker;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::LevelFilter;
+
+/// Serve conversations and calls to a Restate server.
+///
+/// All workers must have the same version and the same tools file.
+#[derive(Parser, Debug)]
+#[command(version)]
+struct Options {
+    /// The tools file.
+    #[arg(long, value_name = "FILE")]
+    tools: PathBuf,
+
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
+    listen: SocketAddr,
+
+    /// Share the address with other workers on this machine. The system distributes connections.
+    #[arg(long)]
+    share_port: bool,
+
+    /// The syntax of the model.
+    #[arg(long, value_enum, default_value = "auto")]
+    syntax: SyntaxName,
+
+    /// The base URL of a model server with the Chat Completions API. Without it, `ask` is not available.
+    #[arg(long, value_name = "URL", requires = "model")]
+    model_url: Option<String>,
+
+    /// The name of the model.
+    #[arg(long, value_name = "NAME", requires = "model_url")]
+    model: Option<String>,
+
+    /// The file with the key of the model server.
+    #[arg(long, value_name = "FILE", requires = "model_url")]
+    key_file: Option<PathBuf>,
+
+    /// A file with a text for the system prompt.
+    #[arg(long, value_name = "FILE")]
+    system: Option<PathBuf>,
+
+    /// Approve calls of tools that write without asking a person. Calls that may have been copied from untrusted text
+    /// are still asked about.
+    #[arg(long)]
+    yes: bool,
+
+    /// The name of this release of the tools. A conversation continues only with the release that it was started with.
+    #[arg(long, value_name = "NAME")]
+    release: Option<String>,
+
+    /// What to print to standard error.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log: LevelFilter,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SyntaxName {
+    Auto,
+    Block,
+    Emoji,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match serve(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("plaincall-restate: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(options: Options) -> Result<(), BoxError> {
+    tracing_subscriber::fmt()
+        .with_max_level(options.log)
+        .with_writer(std::io::stderr)
+        .init();
+    let worker = worker(&options)?;
+    let listener = listen(&options)?;
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
+    eprintln!("listening on {}", listener.local_addr()?);
+    let shutdown = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    worker.serve(listener, shutdown).await;
+    Ok(())
+}
+
+fn worker(options: &Options) -> Result<Worker, BoxError> {
+    let read = |path: &PathBuf| {
+        fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let path = std::path::absolute(&options.tools)?;
+    let file = read_tools(&read(&path)?, &path)?;
+    let settings = DurableSettings::new(Toolbox::new(file.tools)?)?
+        .policy(file.policy)
+        .rules(file.rules)
+        .dialect(match options.syntax {
+            SyntaxName::Auto => Dialect::auto(),
+            SyntaxName::Block => Dialect::block(),
+            SyntaxName::Emoji => Dialect::emoji(),
+        });
+    let environment = std::env::vars_os().collect();
+    let mut worker = Worker::new(settings)?.commands(std::env::current_dir()?, environment);
+    if let (Some(url), Some(name)) = (&options.model_url, &options.model) {
+        let mut model = OpenAi::new(url, name);
+        if let Some(path) = &options.key_file {
+            model = model.key(read(path)?);
+        }
+        model.check()?;
+        worker = worker.model(model);
+    }
+    if let Some(path) = &options.system {
+        worker = worker.system_text(&read(path)?);
+    }
+    if let Some(name) = &options.release {
+        worker = worker.release(name);
+    }
+    Ok(if options.yes {
+        worker.approve_all()
+    } else {
+        worker
+    })
+}
+
+fn listen(options: &Options) -> Result<TcpListener, BoxError> {
+    let socket = match options.listen {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(options.share_port)?;
+    let bound = socket
+        .bind(options.listen)
+        .and_then(|()| socket.listen(1024));
+    bound.map_err(|error| format!("{}: {error}", options.listen).into())
+}

@@ -1,0 +1,189 @@
+//! A worker: the services, and what they need.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use plaincall::call::prompt::{PromptOptions, prompt};
+use plaincall::durable::{DurableSettings, ToolRunner};
+use plaincall::syntax::{DialectError, Syntax};
+use plaincall::{Dialect, Tool};
+use plaincall_agent::Model;
+use restate_sdk::endpoint::ServiceOptions;
+use restate_sdk::prelude::*;
+use tokio::net::TcpListener;
+
+use crate::call::{Call, MOST_FROM_DEPENDENCIES};
+use crate::conversation::Conversation;
+use crate::definitions::Definitions;
+
+/// How long Restate waits for a tool or a model beyond their own time limits.
+const MARGIN: Duration = Duration::from_mins(1);
+/// The longest time that a model may take for a reply.
+const REPLY: Duration = Duration::from_hours(1);
+
+/// A worker that serves conversations and calls to a Restate server. All workers of a server must have the same tools and
+/// version. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Worker(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    settings: DurableSettings,
+    dialect: Dialect,
+    runner: ToolRunner,
+    definitions: Definitions,
+    model: Option<Arc<dyn Model>>,
+    system: String,
+    approves_all: bool,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Worker")
+            .field("tools", &self.runner)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Creates a worker with these tools. It has no model, and a person must approve calls of tools that write. A call gets at
+    /// most 4 MiB from its dependencies, and outputs are truncated after 3 MiB.
+    ///
+    /// # Errors
+    /// Returns an error if the dialect is invalid.
+    pub fn new(settings: DurableSettings) -> Result<Self, DialectError> {
+        let dialect = settings.model_dialect().clone().escaped();
+        let settings = settings
+            .dialect(dialect.clone())
+            .dependency_limit(MOST_FROM_DEPENDENCIES);
+        // A model is shown one syntax.
+        let shown = match dialect.syntax() {
+            Some(_) => dialect.clone(),
+            None => dialect.for_syntax(Syntax::Block),
+        };
+        let specs = settings.tools().iter().map(Tool::spec);
+        let system = prompt(specs, &shown, &PromptOptions::new())?.into_text();
+        Ok(Self(Arc::new(Inner {
+            runner: settings.runner(),
+            definitions: Definitions::of(&settings),
+            settings,
+            dialect,
+            model: None,
+            system,
+            approves_all: false,
+        })))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// Sets the model that answers questions.
+    pub fn model(self, model: impl Model) -> Self {
+        self.with(|inner| inner.model = Some(Arc::new(model)))
+    }
+
+    /// Appends a text to the system prompt.
+    pub fn system_text(self, text: &str) -> Self {
+        self.with(|inner| {
+            inner.system.push_str("\n\n");
+            inner.system.push_str(text);
+        })
+    }
+
+    /// Names the release of the tools' own code. Like the version of Plaincall, it must not change while a conversation is in
+    /// progress. Default: none.
+    pub fn release(self, name: &str) -> Self {
+        self.with(|inner| inner.definitions = inner.definitions.clone().release(name))
+    }
+
+    /// Approves calls of tools that write, except held ones, without asking a person.
+    pub fn approve_all(self) -> Self {
+        self.with(|inner| {
+            inner.approves_all = true;
+            inner.definitions = inner.definitions.clone().approve_all();
+        })
+    }
+
+    /// Sets the working directory of commands, an absolute path, and the environment from which they get the variables that
+    /// they request. Default: none.
+    pub fn commands(self, directory: PathBuf, environment: BTreeMap<OsString, OsString>) -> Self {
+        self.with(|inner| inner.runner = inner.runner.clone().with(directory, environment))
+    }
+
+    /// Returns the endpoint of the services, to serve it in another way.
+    pub fn endpoint(&self) -> Endpoint {
+        let tools = self.settings().tools().iter();
+        let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
+        let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
+        let call = Call(self.clone()).into_service_definition();
+        let conversation = Conversation(self.clone()).into_service_definition();
+        Endpoint::builder()
+            // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
+            .bind(
+                call.options(
+                    ServiceOptions::new()
+                        .inactivity_timeout(longest)
+                        .ingress_private(true),
+                ),
+            )
+            // Its state contains the record, which `status` does not need.
+            .bind(
+                conversation.options(
+                    ServiceOptions::new()
+                        .abort_timeout(REPLY)
+                        .enable_lazy_state(true),
+                ),
+            )
+            .build()
+    }
+
+    /// Serves a Restate server until `shutdown` completes. Then it waits at most 10 seconds for invocations in progress; other
+    /// workers continue the rest.
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+        HttpServer::new(self.endpoint())
+            .serve_with_cancel(listener, shutdown)
+            .await;
+    }
+
+    pub(crate) fn settings(&self) -> &DurableSettings {
+        &self.0.settings
+    }
+
+    pub(crate) fn dialect(&self) -> &Dialect {
+        &self.0.dialect
+    }
+
+    pub(crate) fn runner(&self) -> &ToolRunner {
+        &self.0.runner
+    }
+
+    pub(crate) fn definitions(&self) -> &Definitions {
+        &self.0.definitions
+    }
+
+    pub(crate) fn model_of_questions(&self) -> Option<&Arc<dyn Model>> {
+        self.0.model.as_ref()
+    }
+
+    pub(crate) fn system(&self) -> &str {
+        &self.0.system
+    }
+
+    pub(crate) fn approves_all(&self) -> bool {
+        self.0.approves_all
+    }
+}
+
+/// Returns the time in milliseconds since 1970 (UTC).
+pub(crate) fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,233 @@
+//! Random conversations on three workers, while workers and the server are killed at random moments.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use plaincall::log::{Log, read_log};
+use plaincall::{Dialect, Run};
+use plaincall_restate::{Finished, Question, QuestionKind};
+use plaincall_testkit::arbitrary_texts::Random;
+use plaincall_testkit::cases::cases;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::graphs::{Graph, Outcome};
+use crate::server::{Api, Server, free_port};
+use crate::tools::{self, Change, Start};
+use crate::workers::Workers;
+
+/// How many conversations there are at the same time.
+const AT_ONCE: usize = 32;
+/// The time limit for one conversation.
+const LONGEST: Duration = Duration::from_mins(2);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn no_conversation_is_lost_and_no_write_starts_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let [effects, alone] = ["effects", "alone"].map(|name| directory.path().join(name));
+    std::fs::create_dir_all(&effects).unwrap();
+    std::fs::create_dir_all(&alone).unwrap();
+    let server = Server::start(directory.path()).await;
+    let workers = Workers::start(3, free_port(), &effects, Change::None);
+    let api = server.api.clone();
+    api.register(workers.port).await;
+
+    let begun = Instant::now();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let killer = tokio::spawn(kill(server, workers, Arc::clone(&is_over)));
+    let (mut recoveries, mut calls, mut failed) = (0, 0, Vec::new());
+    let seeds = cases("RESTATE", 40);
+    let count = seeds.clone().count();
+    let mut waiting = seeds.clone();
+    let mut playing: BTreeMap<String, (Graph, Instant)> = BTreeMap::new();
+    while !waiting.is_empty() || !playing.is_empty() {
+        while playing.len() < AT_ONCE
+            && let Some(seed) = waiting.next()
+        {
+            let graph = Graph { seed };
+            let message = json!({ "message": graph.message() });
+            let id = api.send(&key(seed), "ask", &message).await;
+            playing.insert(id, (graph, Instant::now()));
+        }
+        recoveries += answer(&api, &effects).await;
+        let ids: Vec<String> = playing.keys().cloned().collect();
+        for id in ids {
+            let Some((status, text)) = api.output(&id).await else {
+                let (graph, since) = playing[&id];
+                let is_late = since.elapsed() > LONGEST;
+                let progress = if is_late {
+                    api.progress(&key(graph.seed)).await
+                } else {
+                    Vec::new()
+                };
+                assert!(!is_late, "{graph:?} does not end: {progress:#?}");
+                continue;
+            };
+            let (graph, _) = playing.remove(&id).unwrap();
+            assert_eq!(status, 200, "{graph:?}: {text}");
+            let finished: Finished = serde_json::from_str(&text).unwrap();
+            let outcomes: Vec<Outcome> = finished.results.iter().map(Outcome::of).collect();
+            calls += outcomes.len();
+            let expected = graph.expected(&alone).await;
+            if outcomes != expected {
+                eprintln!("{graph:?}\n{outcomes:#?}\nexpected: {expected:#?}");
+                failed.push(graph.seed);
+            }
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let (server, _workers, worker_kills, server_kills) = killer.await.unwrap();
+    let seconds = begun.elapsed().as_secs();
+
+    let starts = tools::starts(&effects);
+    let (writes, twice) = writes(&starts);
+    let many = twice.len();
+    println!(
+        "restate kills: {count} conversations with {calls} calls on three workers in {seconds} s; {worker_kills} kills of a worker, {server_kills} of the server; {} writes started, {many} of them twice; {recoveries} interrupted writes got an answer",
+        writes.len()
+    );
+    assert!(failed.is_empty(), "RESTATE_CASE: {failed:?}");
+    assert!(twice.is_empty(), "started twice: {twice:?}");
+    // Everything that a run on one machine has written was written here too, and nothing else.
+    assert_eq!(writes, self::writes(&tools::starts(&alone)).0);
+    keys_identify_calls(&starts);
+    calls_keep_their_order(&starts);
+    for seed in seeds {
+        let lines = server.api.get(&key(seed), "record").await.unwrap();
+        is_log_of_a_run(&lines, &key(seed));
+    }
+    assert!(count < 40 || worker_kills > 10 && server_kills > 0 && recoveries > 0);
+}
+
+fn key(seed: u64) -> String {
+    format!("graph-{seed}")
+}
+
+/// Returns the steps that `append` was started for, and those for which it was started more than once.
+fn writes(starts: &[Start]) -> (BTreeSet<String>, Vec<String>) {
+    let (mut once, mut twice) = (BTreeSet::new(), Vec::new());
+    for start in starts.iter().filter(|start| start.tool == "append") {
+        if !once.insert(start.step.clone()) {
+            twice.push(start.step.clone());
+        }
+    }
+    (once, twice)
+}
+
+/// Checks that every start of a call has the same key, and no other call has it.
+fn keys_identify_calls(starts: &[Start]) {
+    let (mut keys, mut steps) = (BTreeMap::new(), BTreeMap::new());
+    for start in starts {
+        assert_eq!(keys.entry(&start.step).or_insert(&start.key), &&start.key);
+        assert_eq!(steps.entry(&start.key).or_insert(&start.step), &&start.step);
+    }
+}
+
+/// Checks that calls of the emoji syntax that change something start in the order in which they are written.
+fn calls_keep_their_order(starts: &[Start]) {
+    let mut last = BTreeMap::new();
+    for start in starts.iter().filter(|start| start.tool == "append") {
+        let numbers: Vec<u64> = start
+            .step
+            .split('.')
+            .map(|part| part.parse().unwrap())
+            .collect();
+        let graph = Graph { seed: numbers[0] };
+        if graph.is_emoji() {
+            let before = last.insert(graph.seed, numbers.clone());
+            assert!(
+                before.is_none_or(|before| before < numbers),
+                "{}",
+                start.step
+            );
+        }
+    }
+}
+
+/// Kills workers and the server at random moments, and starts them again, until it is over. Returns them, and how
+/// often each was killed.
+async fn kill(
+    mut server: Server,
+    mut workers: Workers,
+    is_over: Arc<AtomicBool>,
+) -> (Server, Workers, usize, usize) {
+    let random = &mut Random::new(std::process::id().into());
+    let (mut worker_kills, mut server_kills) = (0, 0);
+    while !is_over.load(Ordering::Relaxed) {
+        sleep(moment(random, 800)).await;
+        if random.one_in(8) {
+            server.kill();
+            server_kills += 1;
+            sleep(moment(random, 300)).await;
+            server.start_again();
+            server.api.wait().await;
+        } else {
+            let number = random.below(workers.count());
+            workers.kill(number);
+            worker_kills += 1;
+            sleep(moment(random, 300)).await;
+            workers.start_again(number);
+        }
+    }
+    (server, workers, worker_kills, server_kills)
+}
+
+fn moment(random: &mut Random, most: usize) -> Duration {
+    Duration::from_millis(random.below(most) as u64)
+}
+
+/// Answers the questions about interrupted writes as a person would who looks at what the tool has changed.
+async fn answer(api: &Api, effects: &Path) -> usize {
+    let rows = api.query("SELECT service_key, value_utf8 FROM state WHERE key = 'questions'");
+    let rows = rows.await;
+    if rows.is_empty() {
+        return 0;
+    }
+    let starts = tools::starts(effects);
+    let mut answered = 0;
+    for row in rows {
+        let text = row["value_utf8"].as_str().unwrap_or("[]");
+        let questions: Vec<Question> = serde_json::from_str(text).unwrap_or_default();
+        let key = row["service_key"].as_str().unwrap_or_default();
+        for question in questions {
+            assert_eq!(question.kind, QuestionKind::Recovery, "{question:?}");
+            assert_eq!(question.name, "append");
+            let fails = question.arguments["fails"].as_bool() == Some(true);
+            let started = starts
+                .iter()
+                .find(|start| question.arguments["step"] == start.step);
+            let answer = match started {
+                None => json!({ "call": question.call, "answer": "run_again" }),
+                Some(_) if fails => {
+                    json!({ "call": question.call, "answer": "not_done", "reason": "it failed" })
+                }
+                Some(start) => {
+                    json!({ "call": question.call, "answer": "done", "output": start.output })
+                }
+            };
+            // Only a worker that is killed in this moment has a question without its start, and a kill may end this request.
+            let sent = api.try_call(key, "answer", &answer).await;
+            answered += usize::from(sent.is_ok_and(|(status, _)| status == 200));
+        }
+    }
+    answered
+}
+
+/// Checks that a record is the log of a run that has ended, and that a run can be resumed from it.
+fn is_log_of_a_run(lines: &str, key: &str) {
+    let record = read_log(lines.as_bytes()).unwrap_or_else(|error| panic!("{key}: {error}"));
+    assert!(record.torn.is_none(), "{key}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    std::fs::write(&path, lines).unwrap();
+    let run = Run::builder(tools::toolbox(directory.path(), Change::None));
+    let run = run.dialect(Dialect::auto().escaped());
+    let run = run.log(Log::resume(&path).unwrap()).build();
+    let run = run.unwrap_or_else(|error| panic!("{key}: {error}"));
+    assert!(run.unfinished().is_none(), "{key}");
+}

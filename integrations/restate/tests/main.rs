@@ -1,0 +1,17 @@
+//! The worker with a real Restate server: `cargo xtask restate`.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests start processes and read their settings, and fail by a panic"
+)]
+
+mod cost;
+mod definitions;
+mod graphs;
+mod killed;
+mod server;
+mod talks;
+mod tools;
+mod workers;

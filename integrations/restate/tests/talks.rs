@@ -1,0 +1,428 @@
+//! Conversations with the program `plaincall-restate` and a tools file.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plaincall::Status::{Cancelled, Error, Ok, Rejected};
+use plaincall::log::read_log;
+use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::server::{Api, PATIENCE, Server, appended, free_port};
+
+const TOOLS: &str = r#"
+[tools.wait]
+description = "Waits."
+parameters = { seconds = "number" }
+shell = "sleep {seconds}; echo waited"
+effect = "read"
+
+[tools.fill]
+description = "Returns 100 kB."
+parameters = {}
+shell = "head -c 100000 /dev/zero | tr '\\0' x"
+effect = "read"
+
+[tools.flood]
+description = "Returns 5 MB."
+parameters = {}
+shell = "head -c 5000000 /dev/zero | tr '\\0' x"
+output_limit = "8 MiB"
+effect = "read"
+
+[tools.put]
+description = "Appends a line to a file."
+parameters = { line = "string" }
+command = ["sh", "-c", "echo \"$1\" >> written; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}"]
+directory = "{directory:tools}"
+effect = "write"
+"#;
+
+/// A server, and one process of the program.
+struct Setting {
+    directory: tempfile::TempDir,
+    server: Server,
+    port: u16,
+    program: Child,
+}
+
+impl Setting {
+    async fn new(run: &str) -> Self {
+        Self::of(&format!("{TOOLS}\n[run]\n{run}\n")).await
+    }
+
+    async fn of(tools: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
+        let server = Server::start(directory.path()).await;
+        let port = free_port();
+        let program = program(directory.path(), port);
+        server.api.register(port).await;
+        Self {
+            directory,
+            server,
+            port,
+            program,
+        }
+    }
+
+    fn api(&self) -> &Api {
+        &self.server.api
+    }
+
+    /// Kills the worker with SIGKILL and starts another one.
+    fn restart_program(&mut self) {
+        self.program.kill().unwrap();
+        self.program.wait().unwrap();
+        self.program = program(self.directory.path(), self.port);
+    }
+
+    /// Waits for a question of a conversation.
+    async fn question(&self, key: &str, kind: QuestionKind) -> Question {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status: Status =
+                serde_json::from_str(&self.api().get(key, "status").await.unwrap()).unwrap();
+            assert_eq!(status.problem, None);
+            if let Some(question) = status.questions.into_iter().find(|one| one.kind == kind) {
+                return question;
+            }
+            assert!(Instant::now() < until, "no question");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits for the end of an invocation.
+    async fn end(&self, invocation: &str) -> (u16, String) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(output) = self.api().output(invocation).await {
+                return output;
+            }
+            assert!(Instant::now() < until, "{invocation} does not end");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn finished(&self, invocation: &str) -> Finished {
+        let (status, text) = self.end(invocation).await;
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn answer(&self, key: &str, answer: Value) {
+        let (status, text) = self.api().call(key, "answer", &answer).await;
+        assert_eq!(status, 200, "{text}");
+    }
+
+    fn written(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("written")).unwrap_or_default()
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+fn program(directory: &Path, port: u16) -> Child {
+    let log = appended(&directory.join("worker.log"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
+    command.arg("--tools").arg(directory.join("tools.toml"));
+    command.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(log).spawn().unwrap()
+}
+
+fn put(id: &str, line: &str) -> String {
+    format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
+}
+
+fn wait(id: &str, seconds: f64) -> String {
+    format!("!!!GADGET_START:wait:{id}\n!!!ARG:seconds\n{seconds}\n!!!GADGET_END\n")
+}
+
+fn statuses(finished: &Finished) -> Vec<plaincall::Status> {
+    finished.results.iter().map(|one| one.status).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_person_answers_over_http() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let reply = format!("Now.\n{}{}", put("a", "one"), put("b", "two"));
+    let id = api.send("talk", "run", &json!({ "reply": reply })).await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    assert_eq!(question.arguments, json!({ "line": "one" }));
+    for (answer, status, message) in [
+        (
+            json!({ "call": 7, "answer": "allow" }),
+            404,
+            "no question about call 7",
+        ),
+        (
+            json!({ "call": 0, "answer": "done" }),
+            409,
+            "call 0 waits for one of `allow`",
+        ),
+    ] {
+        let (code, text) = api.call("talk", "answer", &answer).await;
+        assert_eq!(code, status, "{text}");
+        assert!(text.contains(message), "{text}");
+    }
+    let edit = json!({ "call": 0, "answer": "edit", "arguments": { "line": "three" } });
+    setting.answer("talk", edit).await;
+    setting
+        .answer(
+            "talk",
+            json!({ "call": 1, "answer": "deny", "reason": "not now" }),
+        )
+        .await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Ok, Rejected]);
+    assert_eq!(finished.results[1].error.as_deref(), Some("not now"));
+    let key = finished.results[0].output.as_deref().unwrap();
+    assert!(key.starts_with("talk/") && key.ends_with("/0\n"), "{key}");
+    assert_eq!(setting.written(), "three\n");
+    assert_eq!(finished.text.trim(), "Now.");
+
+    // The record is a log, which the command shows.
+    let lines = api.get("talk", "record").await.unwrap();
+    assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
+    let mut show = plaincall(&["show", "-"]).spawn().unwrap();
+    let mut input = show.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let shown = show.wait_with_output().unwrap();
+    assert!(shown.status.success());
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("not now") && text.contains("three"), "{text}");
+}
+
+/// Returns the command `plaincall`, with pipes.
+fn plaincall(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("PLAINCALL");
+    let program = program.expect("PLAINCALL is the path of plaincall; run `cargo xtask restate`");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// A process that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The replies of the tutorial's agent, from a model server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_model_server_is_asked_until_it_answers() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agent");
+    let tools = example.join("tools.toml");
+    let address = format!("127.0.0.1:{}", free_port());
+    let replies = format!("replay:{}", example.join("replies.jsonl").display());
+    let mut model = plaincall(&["serve", "--listen", &address, "--upstream", &replies]);
+    let _model = Killed(model.stdout(Stdio::null()).spawn().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path()).await;
+    let port = free_port();
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
+    worker.arg("--tools").arg(tools).args(["--model", "any"]);
+    worker
+        .arg("--model-url")
+        .arg(format!("http://{address}/v1"));
+    worker.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    let _worker = Killed(worker.stderr(Stdio::null()).spawn().unwrap());
+    server.api.register(port).await;
+    let question = json!({ "message": "Which day had the strongest wind?" });
+    let (status, text) = server.api.call("wind", "ask", &question).await;
+    assert_eq!(status, 200, "{text}");
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Ok, Ok, Error, Ok]);
+    assert!(finished.text.contains("31 knots"), "{}", finished.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_awakeable_takes_answers_and_fails_closed() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let id = api
+        .send("talk", "run", &json!({ "reply": put("a", "one") }))
+        .await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    api.resolve(&question.awakeable, "yes, please").await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Rejected]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(
+        error.starts_with("the call could not be approved: the answer is invalid"),
+        "{error}"
+    );
+
+    let id = api
+        .send("other", "run", &json!({ "reply": put("a", "two") }))
+        .await;
+    let question = setting.question("other", QuestionKind::Approval).await;
+    api.resolve(&question.awakeable, "{\"answer\": \"allow\"}")
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    assert_eq!(setting.written(), "two\n");
+}
+
+/// The steps of `docs/durable.md`, with its files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_interrupted_write_waits_for_a_recovery_answer() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/durable");
+    let [tools, reply] = ["tools.toml", "reply.json"]
+        .map(|name| std::fs::read_to_string(example.join(name)).unwrap());
+    let mut setting = Setting::of(&tools).await;
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let id = setting.api().send("bolts", "run", &reply).await;
+    setting.question("bolts", QuestionKind::Approval).await;
+    setting
+        .answer("bolts", json!({ "call": 1, "answer": "allow" }))
+        .await;
+    let until = Instant::now() + PATIENCE;
+    let orders = setting.directory.path().join("orders.txt");
+    while !orders.exists() {
+        assert!(Instant::now() < until, "the tool does not start");
+        sleep(Duration::from_millis(10)).await;
+    }
+    setting.restart_program();
+    setting.question("bolts", QuestionKind::Recovery).await;
+    let answer = json!({ "call": 1, "answer": "done", "output": "ordered by hand" });
+    setting.answer("bolts", answer).await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(statuses(&finished), [Ok, Ok]);
+    let output = finished.results[1].output.as_deref();
+    assert_eq!(output, Some("ordered by hand"));
+    assert_eq!(std::fs::read_to_string(orders).unwrap(), "bolt 97\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_engine_cancels_and_times_out() {
+    let limits = "gate_timeout = \"1s\"\nturn_timeout = \"2s\"";
+    let setting = Setting::new(limits).await;
+    let api = setting.api();
+    let late = api
+        .send("late", "run", &json!({ "reply": put("a", "one") }))
+        .await;
+    let slow = api
+        .send("slow", "run", &json!({ "reply": wait("a", 30.0) }))
+        .await;
+    let long = api
+        .send(
+            "long",
+            "run",
+            &json!({ "reply": format!("{}{}", wait("a", 30.0), put("b", "two")) }),
+        )
+        .await;
+    setting.question("long", QuestionKind::Approval).await;
+    let begun = Instant::now();
+    api.cancel(&long).await;
+    let (status, text) = setting.end(&long).await;
+    assert_eq!(status, 409, "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let record = read_log(api.get("long", "record").await.unwrap().as_bytes()).unwrap();
+    let ends = record.events.iter().filter_map(|event| match event {
+        plaincall::RunEvent::Result(result) => Some(result.status),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [Cancelled, Cancelled]);
+
+    let finished = setting.finished(&late).await;
+    assert_eq!(statuses(&finished), [Rejected]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(error.contains("no answer within 1 s"), "{error}");
+    let finished = setting.finished(&slow).await;
+    assert_eq!(statuses(&finished), [Error]);
+    let error = finished.results[0].error.as_deref().unwrap();
+    assert!(
+        error.starts_with("timed out: the turn exceeded its time limit of 2 s"),
+        "{error}"
+    );
+    assert_eq!(setting.written(), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_conversation_continues_and_needs_a_model_to_ask() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let first = api
+        .call("talk", "run", &json!({ "reply": wait("a", 0.0) }))
+        .await;
+    assert_eq!(first.0, 200, "{}", first.1);
+    // A later reply may depend on an earlier call. The emoji syntax runs in written order.
+    let later = "!!!GADGET_START:wait:b:a\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    let (_, text) = api.call("talk", "run", &json!({ "reply": later })).await;
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok]);
+    assert_eq!(finished.results[0].call, 1);
+    let emoji = "🛠️[wait 0]\n🛠️[/end]\n🛠️[wait nothing]\n🛠️[/end]";
+    let (_, text) = api.call("emoji", "run", &json!({ "reply": emoji })).await;
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Rejected]);
+    let (status, text) = api.call("talk", "run", &json!({ "text": "" })).await;
+    assert_eq!(status, 400);
+    assert!(text.contains("missing field `reply`"), "{text}");
+    let (status, text) = api
+        .call("talk", "ask", &json!({ "message": "Hello" }))
+        .await;
+    assert_eq!(status, 400);
+    assert!(text.contains("this worker has no model"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
+    let setting = Setting::new("").await;
+    let call = |number| format!("!!!GADGET_START:fill:f{number}\n!!!GADGET_END\n");
+    let reply: String = (0..300).map(call).collect();
+    let body = json!({ "reply": reply });
+    let id = setting.api().send("talk", "run", &body).await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(finished.results.len(), 300);
+    assert!(finished.results.iter().all(|one| one.status == Ok));
+    // Each is truncated for the model, and the last ones are omitted.
+    let first = finished.results[0].output.as_ref().unwrap();
+    assert!(first.len() < 70_000);
+    assert!(finished.results[299].output.is_none());
+    assert_eq!(finished.results[299].whole_bytes, Some(100_000));
+    // The record has all of them, in parts, and the conversation continues from it.
+    let text = setting.api().get("talk", "record").await.unwrap();
+    assert!(text.contains("too long for one response"), "{text:.200}");
+    let mut lines = String::new();
+    for part in 0.. {
+        let body = json!({ "part": part });
+        let (status, text) = setting.api().call("talk", "record_part", &body).await;
+        if status == 404 {
+            break;
+        }
+        assert_eq!(status, 200, "{text}");
+        lines.push_str(&text);
+    }
+    let record = read_log(lines.as_bytes()).unwrap();
+    assert!(record.torn.is_none() && lines.len() > 300 * 100_000);
+    let next = "!!!GADGET_START:flood:g:f299\n!!!GADGET_END\n!!!GADGET_START:wait:w:g\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
+    let body = json!({ "reply": next });
+    let (status, text) = setting.api().call("talk", "run", &body).await;
+    assert_eq!(status, 200, "{text}");
+    let finished: Finished = serde_json::from_str(&text).unwrap();
+    assert_eq!(statuses(&finished), [Ok, Ok]);
+}
