@@ -148,7 +148,7 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
 export class Toolbox implements Disposable {
   #core: Core = core();
-  #object: number;
+  #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
   /** The dialect. */
@@ -176,7 +176,7 @@ export class Toolbox implements Disposable {
       JSON.stringify(definitions),
     );
     this.#object = created.object;
-    this.#core.registry.register(this, this.#object, this);
+    this.#core.registry.register(this, created.object, this);
     this.dialect = dialect;
     this.tools = new Map(
       created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
@@ -186,6 +186,7 @@ export class Toolbox implements Disposable {
   }
 
   #perform<T>(of: { tools: string }, text: Chunk = ""): T {
+    if (this.#object === undefined) throw new PlaincallError("the toolbox was disposed of; create another one");
     return this.#core.perform<T>({ operation: "tools", of: { ...of, object: this.#object } }, text);
   }
 
@@ -271,8 +272,10 @@ export class Toolbox implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    if (this.#object === undefined) return;
     this.#core.registry.unregister(this);
     this.#core.release(this.#object);
+    this.#object = undefined;
   }
 }
 
@@ -285,6 +288,7 @@ export class Reader implements Disposable {
   #object: number;
   #halves: Halves = new Halves();
   #isFinished = false;
+  #isDisposed = false;
 
   /** Use `Toolbox.reader`. */
   constructor(core: Core, object: number) {
@@ -309,16 +313,19 @@ export class Reader implements Disposable {
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */
   beginReply(): void {
+    if (this.#isDisposed) this.#check();
     this.#isFinished = false;
     this.#core.performRaw({ operation: "tools", of: { tools: "beginReply", object: this.#object } });
   }
 
   #check(): void {
+    if (this.#isDisposed) throw new PlaincallError("the reader was disposed of; create another one");
     if (this.#isFinished) throw new PlaincallError("the reply is finished; call `beginReply` for the next one");
   }
 
   [Symbol.dispose](): void {
-    this.#isFinished = true;
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
     this.#core.registry.unregister(this);
     this.#core.release(this.#object);
   }

@@ -59,6 +59,21 @@ test("no object is mistaken for another", () => {
   assert.deepEqual([...second.feed("text"), ...second.finish()].map(({ source }) => source), ["text"]);
 });
 
+test("objects that were disposed of are not used", () => {
+  const box = new Toolbox([add]);
+  const reader = box.reader();
+  for (let times = 0; times < 2; times++) {
+    reader[Symbol.dispose]();
+    box[Symbol.dispose]();
+  }
+  const [other, parser] = [new Toolbox([add]), new Parser()];
+  for (let times = 0; times < 2; times++) box[Symbol.dispose]();
+  assert.equal(other.parse(TEXT).calls.length, 1);
+  assert.equal(parser.feed("a")[0].text, "a");
+  const uses = [() => box.prompt(), () => reader.feed("a"), () => reader.finish(), () => reader.beginReply()];
+  for (const use of uses) assert.throws(use, /disposed of/);
+});
+
 test("long texts and many objects", () => {
   const value = "x".repeat(5_000_000);
   const { calls } = plaincall.parse(`!!!GADGET_START:a\n!!!ARG:b\n${value}\n!!!GADGET_END\n`);
