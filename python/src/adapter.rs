@@ -118,9 +118,10 @@ impl Adapter {
     }
 
     /// Returns whether a request with this content type must be passed to `ask`. All others are forwarded unchanged.
+    #[staticmethod]
     #[pyo3(signature = (method, path, content_type=None))]
-    fn translates(&self, method: &str, path: &str, content_type: Option<&str>) -> bool {
-        self.transport.translates(method, path, content_type)
+    fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
+        Transport::translates(method, path, content_type)
     }
 
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,

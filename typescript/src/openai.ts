@@ -176,7 +176,7 @@ class Translation {
   /** Whether the request may be translated. */
   applies({ method, headers }: Request, path: string): boolean {
     const contentType = headers.get("content-type");
-    return perform(this.core, { exchange: "translates", object: this.#object, method, path, contentType });
+    return perform(this.core, { exchange: "translates", method, path, contentType });
   }
 
   ask({ headers }: Request, path: string, body: Uint8Array): Ask {

@@ -27,7 +27,7 @@ const JSON: &str = "application/json";
 ///
 /// let secret = Secret::new("the same secret in all instances");
 /// let transport = Transport::new(secret, ModelSettings::default(), None);
-/// assert!(transport.translates("POST", "/v1/chat/completions", None));
+/// assert!(Transport::translates("POST", "/v1/chat/completions", None));
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
 /// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
@@ -126,7 +126,7 @@ impl Transport {
     }
 
     /// Returns whether a request with this content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.
-    pub fn translates(&self, method: &str, path: &str, content_type: Option<&str>) -> bool {
+    pub fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
         let may_be_json =
             content_type.is_none_or(|kind| kind.to_ascii_lowercase().contains("json"));
         method == "POST" && paths::find(path).is_some_and(|found| found.is_certain || may_be_json)

@@ -28,7 +28,6 @@ pub(crate) enum ExchangeOperation {
     Create { settings: Box<Settings> },
     /// Returns whether a request must be passed to `ask`.
     Translates {
-        object: u32,
         method: String,
         path: String,
         content_type: Option<String>,
@@ -237,13 +236,11 @@ impl ExchangeOperation {
                 write(&mut state.output, &object)
             }
             Self::Translates {
-                object,
                 method,
                 path,
                 content_type,
             } => {
-                let transport = state.transport(object)?;
-                let translates = transport.translates(&method, &path, content_type.as_deref());
+                let translates = Transport::translates(&method, &path, content_type.as_deref());
                 write(&mut state.output, &translates)
             }
             Self::Ask {
