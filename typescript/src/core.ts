@@ -1,3 +1,4 @@
+import { checkChunk } from "./chunk.js";
 import { toError } from "./errors.js";
 
 /** The functions that a WebAssembly module exports (`core/src/lib.rs`). */
@@ -51,6 +52,7 @@ export class Core {
 
   /** Performs an operation, and returns the output. */
   performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
+    checkChunk(text);
     const json = encoder.encode(JSON.stringify(options));
     const rest = typeof text === "string" ? encoder.encode(text) : text;
     const length = json.length + rest.length;

@@ -108,27 +108,72 @@ export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fe
   }
   const translation = new Translation(settings, secret);
   return async (input, init) => {
-    const request = new Request(input, init);
-    const url = new URL(request.url);
-    if (!translation.applies(request, url.pathname)) return inner(request);
-    const body = new Uint8Array(await request.arrayBuffer());
-    const asked = translation.ask(request, url.pathname, body);
+    const given = input instanceof Request ? input : undefined;
+    const method = (init?.method ?? given?.method ?? "GET").toUpperCase();
+    const url = new URL(given?.url ?? String(input), globalThis.location?.href);
+    const headers = new Headers(init?.headers ?? given?.headers);
+    if (!translation.applies(method, url.pathname, headers.get("content-type"))) return inner(input, init);
+    const body = new Uint8Array(await new Request(input, init).arrayBuffer());
+    // The client's own signal and options, also those that are not in the standard, such as a proxy.
+    const signal = init?.signal ?? given?.signal;
+    const send: Send = (body, path = url.pathname, own = signal) =>
+      inner(targetOf(url, path), { ...optionsOf(given), ...init, ...toUpstream(method, url, path, headers, body, own) });
+    const asked = translation.ask(headers, url.pathname, body);
     switch (asked.kind) {
       case "unchanged":
-        return inner(again(request, url, body));
+        return send(body);
       case "renamed":
-        return inner(again(request, url, asked.body));
+        return send(asked.body);
       case "response":
         return toResponse(asked);
       case "countTokens":
-        return translation.countTokens(asked.object, inner, request, url);
+        return translation.countTokens(asked.object, send, signal);
       case "asked": {
-        asked.changedTools.forEach(onChangedTool);
-        const exchange = new Exchange(translation.core, asked, inner, request, url);
+        const exchange = new Exchange(translation.core, asked, send, signal);
+        try {
+          for (const tool of asked.changedTools) onChangedTool(tool);
+        } catch (error) {
+          exchange.release();
+          throw error;
+        }
         return asked.isStreamed ? exchange.streamed() : exchange.complete();
       }
     }
   };
+}
+
+/** Sends a body to a path of the model server. Default: the path of the client. */
+type Send = (body: BodyInit, path?: string, signal?: AbortSignal | null) => Promise<Response>;
+
+/** Returns the options of a request that its body does not change. */
+function optionsOf(request: Request | undefined): RequestInit {
+  if (request === undefined) return {};
+  const { redirect, credentials, cache, referrerPolicy, keepalive } = request;
+  return { redirect, credentials, cache, referrerPolicy, keepalive };
+}
+
+/** Returns the place of a request of the model server. A query belongs to the client's API. */
+function targetOf(url: URL, path: string): string {
+  if (path === url.pathname) return url.href;
+  const target = new URL(url);
+  [target.pathname, target.search] = [path, ""];
+  return target.href;
+}
+
+/** Returns the options of a request with another body. */
+function toUpstream(
+  method: string,
+  url: URL,
+  path: string,
+  given: Headers,
+  body: BodyInit,
+  signal: AbortSignal | null | undefined,
+): RequestInit {
+  const headers = new Headers(given);
+  headers.delete("content-length");
+  const key = headers.get("x-api-key");
+  if (path !== url.pathname && key !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+  return { method, headers, body, ...(signal ? { signal } : {}) };
 }
 
 function random(): Uint8Array {
@@ -145,23 +190,6 @@ function toResponse({ status, headers, body }: ErrorResponse): Response {
   return new Response(body, { status, headers });
 }
 
-/** Returns a request with another body, to another place if its path is another. */
-function again(request: Request, url: URL, body: BodyInit, path = url.pathname): Request {
-  const headers = new Headers(request.headers);
-  headers.delete("content-length");
-  const target = new URL(url);
-  if (path !== url.pathname) {
-    // The query belongs to the client's API, and so do these names of a key.
-    [target.pathname, target.search] = [path, ""];
-    const key = headers.get("x-api-key");
-    if (key !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
-  }
-  const { method, signal, redirect, credentials, mode, cache, referrerPolicy } = request;
-  const init: RequestInit = { method, headers, body, signal, redirect, credentials, cache, referrerPolicy };
-  // Only navigations of a browser have this mode.
-  return new Request(target, mode === "navigate" ? init : { ...init, mode });
-}
-
 /** Translates the requests of one `fetch`. */
 class Translation {
   readonly core: Core = core();
@@ -174,12 +202,11 @@ class Translation {
   }
 
   /** Whether the request may be translated. */
-  applies({ method, headers }: Request, path: string): boolean {
-    const contentType = headers.get("content-type");
+  applies(method: string, path: string, contentType: string | null): boolean {
     return perform(this.core, { exchange: "translates", method, path, contentType });
   }
 
-  ask({ headers }: Request, path: string, body: Uint8Array): Ask {
+  ask(headers: Headers, path: string, body: Uint8Array): Ask {
     const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
     const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
     const now = Math.floor(Date.now() / 1000);
@@ -187,13 +214,17 @@ class Translation {
   }
 
   /** Asks the model server for a number of tokens. */
-  async countTokens(object: number, inner: typeof fetch, request: Request, url: URL): Promise<Response> {
+  async countTokens(object: number, send: Send, signal: AbortSignal | null | undefined): Promise<Response> {
     try {
       for (;;) {
         const next = perform<{ path: string; body: string } | null>(this.core, { exchange: "countRequest", object });
         if (next === null) break;
-        const answer = await inner(again(request, url, next.body, next.path)).catch(() => undefined);
-        if (answer?.ok !== true) break;
+        const answer = await send(next.body, next.path).catch(() => undefined);
+        signal?.throwIfAborted();
+        if (answer?.ok !== true) {
+          await answer?.body?.cancel();
+          break;
+        }
         perform(this.core, { exchange: "countAnswer", object }, new Uint8Array(await answer.arrayBuffer()));
       }
       return toResponse(perform(this.core, { exchange: "countResponse", object }));
@@ -208,13 +239,21 @@ class Exchange {
   #upstream: Response | undefined;
   #core: Core;
   #asked: Asked;
-  /** Sends a body to a path of the model server. */
-  #send: (body: Uint8Array, path: string) => Promise<Response>;
+  #send: Send;
+  #signal: AbortSignal | null | undefined;
+  /** Ends the request to the model server when the client stops reading. */
+  #stop: AbortController = new AbortController();
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
-  constructor(core: Core, asked: Asked, inner: typeof fetch, request: Request, url: URL) {
-    [this.#core, this.#asked] = [core, asked];
-    this.#send = (body, path) => inner(again(request, url, body as BodyInit, path));
+  constructor(core: Core, asked: Asked, send: Send, signal: AbortSignal | null | undefined) {
+    [this.#core, this.#asked, this.#send, this.#signal] = [core, asked, send, signal];
     core.registry.register(this, asked.object, this);
+  }
+
+  /** Forgets the exchange in the core. */
+  release(): void {
+    this.#core.registry.unregister(this);
+    this.#core.release(this.#asked.object);
   }
 
   async complete(): Promise<Response> {
@@ -230,17 +269,26 @@ class Exchange {
     const pieces = this.#pieces();
     // An error before any output is the response.
     const first = await pieces.next();
-    if (!first.done && !(first.value instanceof Uint8Array)) return this.#failed(first.value);
+    if (!first.done && !(first.value instanceof Uint8Array)) {
+      await pieces.return();
+      return this.#failed(first.value);
+    }
     let next: typeof first | undefined = first;
+    const cancel = () => this.#cancel();
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
         const { done, value } = next ?? (await pieces.next());
         next = undefined;
         if (value instanceof Uint8Array) controller.enqueue(value);
-        if (done === true || !(value instanceof Uint8Array)) controller.close();
+        if (done === true || !(value instanceof Uint8Array)) {
+          controller.close();
+          await pieces.return();
+        }
       },
       async cancel() {
-        await pieces.return();
+        await cancel();
+        // Its last step fails, because its answer was cancelled.
+        await pieces.return().catch(() => undefined);
       },
     });
     return new Response(body as BodyInit, { headers: this.#headers("text/event-stream") });
@@ -250,10 +298,13 @@ class Exchange {
   async *#pieces(): AsyncGenerator<Uint8Array | ErrorResponse, void, undefined> {
     const core = this.#core;
     const { object, path } = this.#asked;
+    const stop = () => this.#stop.abort(this.#signal?.reason);
+    if (this.#signal?.aborted) stop();
+    this.#signal?.addEventListener("abort", stop);
     try {
       for (;;) {
         const body = copy(core.performRaw(operation({ exchange: "body", object })));
-        const upstream = await this.#send(body, path);
+        const upstream = await this.#send(body as BodyInit, path, this.#stop.signal);
         this.#upstream = upstream;
         let end: End;
         if (upstream.ok) {
@@ -270,18 +321,26 @@ class Exchange {
         if (!end.isRepaired) return;
       }
     } finally {
-      core.registry.unregister(this);
-      core.release(object);
+      this.#signal?.removeEventListener("abort", stop);
+      this.release();
     }
+  }
+
+  /** Ends the answer, and sends no further request. */
+  async #cancel(): Promise<void> {
+    this.#stop.abort();
+    await this.#reader?.cancel().catch(() => undefined);
   }
 
   /** Feeds an answer, and yields the bytes for the client. */
   async *#read(upstream: Response): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = upstream.body?.getReader();
+    this.#reader = reader;
     let usage = MOST_USAGE;
     try {
       for (;;) {
         const { done, value } = (await reader?.read()) ?? { done: true };
+        this.#stop.signal.throwIfAborted();
         if (done || value === undefined) return;
         const output = this.#core.feed(this.#asked.object, value);
         const flow = output.bytes[output.start];

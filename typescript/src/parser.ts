@@ -57,8 +57,8 @@ export class Parser implements Disposable {
   }
 }
 
-/** A text that arrives in chunks, such as `response.body` or an array. */
-export type Chunks = AsyncIterable<Chunk> | Iterable<Chunk> | ReadableStream<Chunk>;
+/** A text that arrives in chunks, such as `response.body` or an array, or a whole one. */
+export type Chunks = Chunk | AsyncIterable<Chunk> | Iterable<Chunk> | ReadableStream<Chunk>;
 
 /** Yields the events of a text that arrives in chunks, each as soon as it is known. Default dialect: automatic. */
 export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGenerator<Event, void, undefined> {
@@ -73,6 +73,10 @@ export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGener
 
 /** Some browsers cannot iterate over streams. */
 async function* iterated(chunks: Chunks): AsyncGenerator<Chunk, void, undefined> {
+  if (typeof chunks === "string" || chunks instanceof Uint8Array) {
+    yield chunks;
+    return;
+  }
   if (Symbol.asyncIterator in chunks || Symbol.iterator in chunks) {
     yield* chunks;
     return;

@@ -160,7 +160,7 @@ export class Toolbox implements Disposable {
     const own = new Map<string, Tool>();
     const definitions: object[] = [];
     for (const one of tools) {
-      if ("run" in one) {
+      if ("run" in one && "parameters" in one) {
         own.set(one.name, one as Tool);
         definitions.push(definition(one));
       } else {
@@ -315,6 +315,7 @@ export class Reader implements Disposable {
   beginReply(): void {
     if (this.#isDisposed) this.#check();
     this.#isFinished = false;
+    this.#halves.rest();
     this.#core.performRaw({ operation: "tools", of: { tools: "beginReply", object: this.#object } });
   }
 

@@ -131,6 +131,41 @@ test("a client that stops reading stops the model server", async () => {
   assert.ok(other.sent < 100, `${other.sent}`);
 });
 
+test("cancelling stops in the middle of a call, and repairs nothing", async () => {
+  const model = new Model(`${CALL.slice(0, -14)}\n${"word ".repeat(100_000)}`, CALL);
+  const response = await plaincallFetch({ fetch: model.fetch })(URL_, post({ ...BODY, stream: true }));
+  const reader = response.body.getReader();
+  await reader.read();
+  const pending = reader.read();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await reader.cancel();
+  await pending;
+  assert.ok(model.sent < 50_000, `${model.sent}`);
+  assert.equal(model.requests.length, 1);
+});
+
+test("options outside the standard and the client's signal reach the inner fetch", async () => {
+  const seen = [];
+  const model = new Model(CALL);
+  const inner = (input, init) => {
+    seen.push([typeof input, init?.dispatcher, init?.signal?.aborted]);
+    return model.fetch(input, init);
+  };
+  const { signal } = new AbortController();
+  const fetch = plaincallFetch({ fetch: inner });
+  await (await fetch(URL_, post(BODY, { signal, dispatcher: "proxy" }))).text();
+  assert.deepEqual(seen, [["string", "proxy", false]]);
+});
+
+test("a callback that throws ends the request", async () => {
+  const parameters = { type: "object", properties: { a: { type: "nothing" } } };
+  const tools = [{ type: "function", function: { ...WEATHER, parameters } }];
+  const onChangedTool = () => {
+    throw new Error("no");
+  };
+  await assert.rejects(plaincallFetch({ fetch: new Model().fetch, onChangedTool })(URL_, post({ ...BODY, tools })), /^Error: no$/);
+});
+
 test("settings", async () => {
   assert.throws(() => plaincallFetch({ secret: new Uint8Array(3) }), /`secret` has 3 bytes, and needs at least 16/);
   assert.throws(() => plaincallFetch({ repairRound: 1 }), /unknown field `repairRound`/);

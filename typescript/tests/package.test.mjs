@@ -41,6 +41,19 @@ test("halves of a character come in two strings", () => {
   assert.ok(events.map(({ source }) => source).join("").endsWith("\n\ufffd"));
 });
 
+test("a text is a string or bytes", async () => {
+  const text = [];
+  for await (const event of plaincall.events("a")) text.push(event.text);
+  for await (const event of plaincall.events(new Uint8Array([98]))) text.push(event.text);
+  assert.deepEqual(text, ["a", "b"]);
+  const buffer = new ArrayBuffer(1);
+  const message = /expected a string or a Uint8Array, found ArrayBuffer/;
+  for (const use of [() => plaincall.parse(buffer), () => new Parser().feed(buffer)]) assert.throws(use, message);
+  const parser = new Parser();
+  const events = ["a\ud83d", new Uint8Array([98]), "c"].flatMap((chunk) => parser.feed(chunk));
+  assert.equal([...events, ...parser.finish()].map((event) => event.text).join(""), "a\ufffdbc");
+});
+
 test("a parser reads one text", () => {
   const parser = new Parser();
   parser.finish();

@@ -64,7 +64,9 @@ export class Model {
     const encoder = new TextEncoder();
     const stream = new ReadableStream(
       {
-        pull: (controller) => {
+        pull: async (controller) => {
+          // Timers can run between two chunks.
+          await new Promise((resolve) => setTimeout(resolve));
           request.signal.throwIfAborted();
           const chunk = chunks.shift();
           if (chunk === undefined) return controller.close();

@@ -118,6 +118,7 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
     let mut copy = Command::new("cp");
     copy.arg("--recursive").arg(source.join("src"));
     copy.arg(source.join("tests"));
+    copy.arg(source.join("README.md"));
     for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
         copy.arg(root.join(file));
     }
