@@ -55,6 +55,8 @@ pub struct NearMisses {
     refused: Vec<Marker>,
     /// The bytes with which a marker begins. Its first letter may have either case.
     firsts: Vec<u8>,
+    /// For each byte, whether a near miss in the first column may begin with it.
+    begins_line: [bool; 256],
 }
 
 /// The longest word that may be a misspelled marker, in bytes.
@@ -90,13 +92,13 @@ impl NearMisses {
             marker.role.is_emoji() && !accepted.iter().any(|known| known.text == marker.text)
         };
         let refused: Vec<Marker> = all(&lenient).into_iter().filter(is_refused).collect();
-        let words = accepted
+        let words: Vec<Word> = accepted
             .iter()
             .filter(|marker| marker.role.is_block())
             .filter_map(Word::of)
             .collect();
         let has_emoji = accepted.iter().any(|marker| marker.role.is_emoji());
-        let firsts = accepted
+        let firsts: Vec<u8> = accepted
             .iter()
             .chain(&refused)
             .filter_map(|marker: &Marker| marker.text.bytes().next())
@@ -104,6 +106,7 @@ impl NearMisses {
             .chain(FULL_WIDTH_BYTE)
             .chain(has_emoji.then_some(SIGN_BYTES).into_iter().flatten())
             .collect();
+        let begins_line = begins_line(&firsts, &words, has_emoji);
         Ok(Self {
             markers,
             accepted,
@@ -112,6 +115,7 @@ impl NearMisses {
             words,
             refused,
             firsts,
+            begins_line,
         })
     }
 
@@ -198,6 +202,9 @@ impl NearMisses {
         let behind_line_ends = text.match_indices('\n').map(|(at, _)| at + 1);
         iter::once(0).chain(behind_line_ends).filter_map(|at| {
             let rest = text.get(at..)?;
+            let first = rest.bytes().next()?;
+            let may_begin = self.begins_line.get(usize::from(first));
+            may_begin.filter(|may_begin| **may_begin)?;
             let (len, role) = self.near(rest, true)?;
             (len > self.whole(rest)).then(|| self.near_miss(at, len, role))
         })
@@ -415,6 +422,31 @@ impl Word {
         let continues = rest.get(len..)?.starts_with(is_word);
         (!(ends_in_word && continues)).then_some(len)
     }
+}
+
+/// Returns, for each byte, whether a near miss in the first column may begin with it.
+fn begins_line(firsts: &[u8], words: &[Word], has_emoji: bool) -> [bool; 256] {
+    // Without a sigil, every word may be a misspelled one.
+    let is_any_word = words.iter().any(|word| word.sigil.is_empty());
+    let of_words = words.iter().flat_map(|word| {
+        let core = word.core.bytes().take(1);
+        // The first bytes of a sigil may be missing.
+        let core = core.flat_map(|byte| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()]);
+        word.sigil.bytes().chain(core)
+    });
+    let bare_end = has_emoji.then(|| EMOJI_END_TAIL.bytes().next()).flatten();
+    let known: Vec<u8> = firsts
+        .iter()
+        .copied()
+        .chain(of_words)
+        .chain(bare_end)
+        .collect();
+    let mut begins = [false; 256];
+    for (byte, begins) in (0_u8..=u8::MAX).zip(&mut begins) {
+        let is_word = byte.is_ascii_alphanumeric() || byte == b'_';
+        *begins = !byte.is_ascii() || known.contains(&byte) || (is_any_word && is_word);
+    }
+    begins
 }
 
 fn is_word(c: char) -> bool {

@@ -2,8 +2,8 @@
 //! that the examples of `spec/common.md` 9 do not cover.
 
 use plaincall_syntax::{
-    Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, NearMisses, Severity, Syntax, Termination,
-    near_misses, parse,
+    Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, NearMiss, NearMisses, Severity, Syntax,
+    Termination, near_misses, parse,
 };
 
 fn custom() -> Dialect {
@@ -282,6 +282,53 @@ fn near_misses_in_corners() {
         (block().start("<<GO").arg("<<G"), "<<go", &["<<go for <<GO"]),
     ] {
         check_near(&dialect, text, expected);
+    }
+}
+
+/// Whatever a line begins with, the first column has the same near miss as the whole text.
+#[test]
+fn near_misses_in_the_first_column() {
+    let block = Dialect::block;
+    let dialects = [
+        block(),
+        block().escaped(),
+        Dialect::emoji(),
+        Dialect::auto(),
+        block().start("call:").arg("<|~arg:").end("done"),
+        block().start(" go").end("<<é_END>>"),
+    ];
+    let begins = (0_u8..128)
+        .map(char::from)
+        .chain("é\u{3000}！＜🛠日".chars());
+    let begins: Vec<String> = begins.map(String::from).collect();
+    let rests = [
+        "",
+        "call:",
+        "my_call:",
+        "|~arg:x",
+        "!!gadget_end",
+        "ADGET_START:a",
+        "rg:",
+        "one",
+        "o",
+        "/end]",
+        "️[/end]",
+        "<é_end>>",
+    ];
+    for dialect in &dialects {
+        let near = NearMisses::new(dialect).unwrap();
+        for text in begins
+            .iter()
+            .flat_map(|begin| rests.map(|rest| format!("{begin}{rest}")))
+        {
+            let is_at_front = |near: &NearMiss| near.span.start == 0 && near.format.is_none();
+            let expected: Vec<_> = near.find(&text).into_iter().filter(is_at_front).collect();
+            let found: Vec<_> = near
+                .find_in_first_column(&text)
+                .filter(is_at_front)
+                .collect();
+            assert_eq!(found, expected, "{text:?} {dialect:?}");
+        }
     }
 }
 
