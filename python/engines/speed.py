@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import httpx2
+import pyarrow
 import stubs
 from scripted import QUESTION, WEATHER, Model, stream_of
 
@@ -265,6 +266,23 @@ def compare(rounds: int, least: float) -> None:
             )
 
 
+def table(rounds: int, least: float) -> None:
+    """Prints a line of the same table for `table`, whose rows are whole replies."""
+    text, count = text_of(block), 100
+    data = pyarrow.table({"text": [text] * count}).combine_chunks()
+
+    def run() -> pyarrow.Table:
+        return pyarrow.table(pc.table(data, dialect=pc.Dialect.block()))
+
+    taken = statistics.median(seconds(run, least) for _ in range(rounds)) / count
+    calls = run()["calls"][0].as_py()
+    kept = [(call["name"], json.loads(call["arguments"])) for call in calls if call["may_run"]]
+    equal = sum(one == expected for one, expected in zip(kept, EXPECTED, strict=False))
+    print(
+        f"| whole | Plaincall, `table`: a row for each reply | {taken * 1e6:.2f} | {len(text) / taken / 1e6:.3g} | | {equal}/{COUNT} |"
+    )
+
+
 class Recorded(Model):
     """A model whose pieces are made before."""
 
@@ -308,6 +326,7 @@ def main() -> None:
     chosen = options.parse_args()
     prepare()
     compare(chosen.rounds, chosen.seconds)
+    table(chosen.rounds, chosen.seconds)
     transport(chosen.rounds)
 
 
