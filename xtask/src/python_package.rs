@@ -8,7 +8,7 @@ use crate::dist::{self, new_folder};
 use crate::{DIST, QUICK, cargo, command, python, step, target};
 
 /// The most time that everything after the builds and installations may take.
-const DEADLINE: Duration = Duration::from_mins(6);
+const DEADLINE: Duration = Duration::from_mins(10);
 /// The client libraries whose clients have an environment each: they need different versions of the same packages.
 const CLIENTS: [&str; 2] = ["httpx2", "httpx"];
 
