@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
-use plaincall_plan::{CallIndex, Outcome};
+use plaincall_plan::{CallIndex, Outcome, State};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Ended;
@@ -78,6 +78,8 @@ pub enum Step {
         /// The delay.
         delay: Duration,
     },
+    /// Stop waiting for a decision about the call with this index, or for its delay: it has ended.
+    Forget(u32),
     /// Ask a person about the outcome of the interrupted call, then call [`DurableRun::recover`].
     Recover(Box<Request>),
     /// The turn has ended; [`DurableRun::results`] returns its results.
@@ -196,9 +198,16 @@ impl DurableRun {
     /// Reports that a call was interrupted after its tool may have started. A tool that writes does not start again: a person
     /// is asked for the outcome ([`Step::Recover`]). Other tools start again.
     pub fn interrupt(&mut self, call: u32, at: Duration) {
+        let index = call;
+        let call = CallIndex::new(index);
+        if self.run_state.state(call) != Some(State::Running) {
+            return;
+        }
         self.at = self.at.max(at);
-        let call = CallIndex::new(call);
-        self.events.push(RunEvent::Resumed(Resumed { at: self.at }));
+        self.events.push(RunEvent::Resumed(Resumed {
+            call: Some(index),
+            at: self.at,
+        }));
         if self.run_state.set_aside_one(call) {
             let request = self.run_state.request(call).map(Box::new);
             self.steps.extend(request.map(Step::Recover));
@@ -332,8 +341,9 @@ impl DurableRun {
             }
             Command::Stop(call) => self.steps.push_back(Step::Stop(call.get())),
             Command::Close(_) => self.steps.push_back(Step::TurnEnd),
-            // Later answers have no effect, and no call is submitted.
-            Command::Forget(_) | Command::Deliver(_) => {}
+            Command::Forget(call) => self.steps.push_back(Step::Forget(call.get())),
+            // No call is submitted.
+            Command::Deliver(_) => {}
         }
     }
 }

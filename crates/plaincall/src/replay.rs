@@ -143,7 +143,14 @@ impl Replay<'_> {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
                 // If an earlier resume did not get this far, this one begins again.
-                self.resumed = Some((self.replayed.unstarted(), resumed.at));
+                match resumed.call.map(CallIndex::new) {
+                    None => self.resumed = Some((self.replayed.unstarted(), resumed.at)),
+                    Some(call) => {
+                        self.run_state.set_aside_one(call);
+                        self.run_state.run_actions(resumed.at);
+                        self.take_events();
+                    }
+                }
                 return Ok(());
             }
             RunEvent::DamagedEnd(_) => {
@@ -243,9 +250,7 @@ impl Replay<'_> {
         };
         if let Some((unstarted, at)) = self.resumed.take_if(is_earlier) {
             self.run_state.set_aside(&unstarted, at);
-            self.replayed
-                .pending
-                .extend(std::mem::take(&mut self.run_state.events));
+            self.take_events();
         }
     }
 
@@ -291,9 +296,12 @@ impl Replay<'_> {
 
     fn apply(&mut self, input: Input, at: Duration) {
         self.run_state.apply(input, at);
-        self.replayed
-            .pending
-            .extend(std::mem::take(&mut self.run_state.events));
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
+        let events = std::mem::take(&mut self.run_state.events);
+        self.replayed.pending.extend(events);
     }
 
     fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {

@@ -1,6 +1,8 @@
 //! Durable runs: the results of a run, from a journal of inputs alone.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod interrupted;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -126,6 +128,7 @@ impl Engine {
                 self.run.recover(request.call, Ok(recovery), at);
             }
             Step::TurnEnd => return true,
+            Step::Forget(_) => {}
             other => panic!("{other:?}"),
         }
         false
