@@ -10,7 +10,7 @@
 mod settings;
 mod tool_runner;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,9 @@ use crate::whole_results::WholeResults;
 pub use settings::{DurableSettings, Unsupported};
 pub use tool_runner::{CallEnd, ToolRunner};
 
+/// How often a call that does not write starts again after it was interrupted.
+const RESTARTS: u32 = 5;
+
 /// The state of a run for an engine.
 ///
 /// After every input, carry out the steps of [`next_step`](Self::next_step) until it returns `None`, and record the events of
@@ -51,6 +54,8 @@ pub struct DurableRun {
     decided: VecDeque<Input>,
     /// Interrupted calls whose outcome is unknown. They end last in their turn.
     unknown: Vec<(CallIndex, Option<BoxError>)>,
+    /// How often each call started again after it was interrupted.
+    restarts: BTreeMap<CallIndex, u32>,
     steps: VecDeque<Step>,
     events: Vec<RunEvent>,
 }
@@ -120,6 +125,7 @@ impl DurableRun {
             at: Duration::ZERO,
             decided: VecDeque::new(),
             unknown: Vec::new(),
+            restarts: BTreeMap::new(),
             steps: VecDeque::new(),
             events: Vec::new(),
         }
@@ -196,7 +202,8 @@ impl DurableRun {
     }
 
     /// Reports that a call was interrupted after its tool may have started. A tool that writes does not start again: a person
-    /// is asked for the outcome ([`Step::Recover`]). Other tools start again.
+    /// is asked for the outcome ([`Step::Recover`]). Other tools start again, at most five times; then the call ends as
+    /// `error`.
     pub fn interrupt(&mut self, call: u32, at: Duration) {
         let index = call;
         let call = CallIndex::new(index);
@@ -216,9 +223,22 @@ impl DurableRun {
         } else if self.run_state.is_cancelled(call) {
             let ended = self.run_state.cancelled_end(call);
             self.apply(Input::Ended { call, ended }, at);
-        } else {
+        } else if self.may_restart(call) {
             self.apply(Input::Retry { call }, at);
+        } else {
+            let times = RESTARTS + 1;
+            let error =
+                format!("the call was interrupted {times} times, so it does not start again");
+            let ended = Ended::failed(error);
+            self.apply(Input::Ended { call, ended }, at);
         }
+    }
+
+    /// Counts a restart of an interrupted call, and returns whether it is within the limit.
+    fn may_restart(&mut self, call: CallIndex) -> bool {
+        let restarts = self.restarts.entry(call).or_default();
+        *restarts += 1;
+        *restarts <= RESTARTS
     }
 
     /// Answers a [`Step::Recover`]. After [`Recovery::Unknown`] or an error, the call ends as `unknown`.

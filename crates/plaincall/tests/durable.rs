@@ -345,3 +345,61 @@ async fn other_tools_are_an_error() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn long_outputs_and_errors_are_truncated() {
+    let tool = |name, is_error| {
+        Tool::new(name, move |(): (), _| async move {
+            let text = "x".repeat(1 << 20);
+            if is_error { Err(text.into()) } else { Ok(text) }
+        })
+        .effect(Effect::Read)
+    };
+    let tools = Toolbox::new([tool("long", false), tool("fails", true)]).expect("tools");
+    let settings = DurableSettings::new(tools).expect("supported tools");
+    let mut run = settings.start(settings.begin(json!({}))).expect("a run");
+    let reply = "!!!GADGET_START:long\n!!!GADGET_END\n!!!GADGET_START:fails\n!!!GADGET_END\n";
+    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    while let Some(step) = run.next_step() {
+        if let Step::Ask { request, .. } = step {
+            run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+        } else if let Step::Start(start) = step {
+            let (call, token) = (start.call, CancellationToken::new());
+            let end = settings.runner().run(*start, "key", token).await;
+            run.end_call(call, end.truncated(1000), Duration::ZERO);
+        }
+    }
+    let results = run.results();
+    let output = results.first().and_then(|result| result.output.as_deref());
+    assert!(output.is_some_and(|text| text.len() < 1100 && text.contains("of 1048576 bytes")));
+    let error = results.iter().nth(1);
+    let error = error.and_then(|result| result.error.as_deref());
+    assert!(error.is_some_and(|text| text.len() < 66_000 && text.contains("of 1048576 bytes")));
+}
+
+#[test]
+fn a_fingerprint_shows_every_change_of_a_command() {
+    let tool = |command: Command| {
+        let tool = Tool::command(ToolSpec::new("list"), command).expect("a tool");
+        tool.fingerprint()
+    };
+    let list = || Command::new(["ls", "-l"]);
+    let changes = [
+        Command::new(["ls", "-a"]),
+        Command::shell("ls -l"),
+        list()
+            .tools_directory("/tmp")
+            .directory("{directory:tools}"),
+        list().environment(["HOME"]),
+        list().output_limit(10),
+    ];
+    for changed in changes {
+        assert_ne!(tool(changed.clone()), tool(list()), "{changed:?}");
+    }
+    // The folder of the tools file may be another one on each machine.
+    let moved = list().tools_directory("/tmp");
+    assert_eq!(tool(moved), tool(list()));
+    let called = Tool::new("list", |(): (), _| async { Ok(String::new()) });
+    let before = called.fingerprint();
+    assert_ne!(before, called.timeout(Duration::from_secs(1)).fingerprint());
+}

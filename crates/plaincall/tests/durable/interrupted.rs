@@ -288,3 +288,34 @@ fn one_interrupted_write_frees_only_its_own_slot() {
         ]
     );
 }
+
+#[test]
+fn a_read_that_is_always_interrupted_ends() {
+    let settings = DurableSettings::new(tools()).expect("supported tools");
+    let mut run = settings.start(settings.begin(Value::Null)).expect("a run");
+    let reply = "!!!GADGET_START:read\n!!!GADGET_END\n";
+    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    let mut starts = 0;
+    while let Some(step) = run.next_step() {
+        match step {
+            Step::Ask { request, .. } => {
+                run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+            }
+            Step::Start(start) => {
+                starts += 1;
+                run.interrupt(start.call, Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+    let results = run.results();
+    let error = results.first().and_then(|result| result.error.as_deref());
+    assert_eq!(
+        (starts, error),
+        (
+            6,
+            Some("the call was interrupted 6 times, so it does not start again")
+        )
+    );
+    assert!(settings.resume(&run.take_events()).is_ok());
+}
